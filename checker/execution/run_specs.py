@@ -124,13 +124,11 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
                 folder.write(run, done.result.violations)
                 if settings.graph is not None:
                     write_graph(settings.graph, run)
-                if cancelled.is_set():
-                    break
         finished, failed = results.finished, results.failed
         if screen is not None:
             screen.show_violations(finished)
         has_warnings = _show_findings(finished, settings)
-        is_cut_short = bool(failed) or cancelled.is_set()
+        is_cut_short = len(finished) < len(runs) or cancelled.is_set()
         is_drift = _check_ledger(request, settings, finished, report, is_cut_short=is_cut_short)
     folder.close()
     if settings.checkpoint is not None and _is_resumable(finished, failed):
@@ -149,7 +147,7 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
     status = EXIT_VIOLATED if has_warnings or is_drift else exit_status(finished)
     if settings.strict and status == EXIT_OK and any(done.result.findings_omitted for done in finished):
         status = EXIT_STOPPED
-    if cancelled.is_set() and len(finished) < len(runs) and status == EXIT_OK:
+    if len(finished) < len(runs) and status == EXIT_OK:
         status = EXIT_STOPPED
     return worst_status(status, *(error.exit_status for error in failed))
 
@@ -302,7 +300,7 @@ def _engine(settings: RunSettings, engines: ExitStack) -> Explore:
 def _outcomes(
     runs: list[Run], settings: RunSettings, explore: Explore, cancelled: threading.Event
 ) -> Iterator[Result | UserError]:
-    """Yield for each run its result, or why its spec is wrong.
+    """Yield for each run its result, or why its spec is wrong; after `cancelled` is set, only for runs that have begun.
 
     One run uses all workers. Several runs are executed in parallel, each by one worker process.
     """
@@ -315,6 +313,8 @@ def _outcomes(
                 plan.checkpoint = _checkpoint_plan(settings, display)
                 outcome = _explored(run, plan, explore)
             yield outcome
+            if cancelled.is_set():
+                break
         return
 
     # Imported here: one run needs no processes.

@@ -45,6 +45,7 @@ from checker.explorer.session import ExplorerSession, Place
 from checker.explorer.steps import codes_of
 from checker.explorer.violation_search import SearchLimits, search_violation, searchable_properties
 from checker.run.endings import ending
+from checker.run.interrupts import SignalEvent
 
 _POLICY = "; ".join(
     [
@@ -191,7 +192,7 @@ class _Views:
 
     async def search(self, request: Request) -> Response:
         """Answer with the result of a search; it is interrupted when the browser no longer waits for it."""
-        cancelled = threading.Event()
+        cancelled = SignalEvent()
         self._session.searches.add(cancelled)
         try:
             return await _watched(

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
+from multiprocessing.context import ForkContext, ForkProcess
 from types import FrameType
 from typing import Any, TypeVar
 
-from checker.run.interrupts import interrupt_workers
+from checker.run.interrupts import SignalEvent, interrupt_workers
 
 Returned = TypeVar("Returned")
 
@@ -30,7 +31,7 @@ _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 _FILES_OF_A_POOL, _FILES_OF_A_PROCESS = 8, 4
 """Upper bounds of the files that a pool opens: its queues and the pipe that wakes it, and those of each process."""
 
-_cancelled = threading.Event()
+_cancelled = SignalEvent()
 """Set by Ctrl-C in a worker process: the run ends and reports what it explored."""
 
 _AHEAD = 32
@@ -38,6 +39,20 @@ _AHEAD = 32
 
 _run: Callable[[int, threading.Event], Any] | None = None
 """The function of a worker process. It is inherited through the fork, since a closure cannot be pickled."""
+
+
+class _WorkerProcess(ForkProcess):
+    """A worker process. The pool terminates the others when one has died."""
+
+    def terminate(self) -> None:
+        """Kill the process: it ignores SIGTERM."""
+        self.kill()
+
+
+class _WorkerContext(ForkContext):
+    """Forks worker processes."""
+
+    Process = _WorkerProcess
 
 
 def results_in_order(
@@ -50,10 +65,12 @@ def results_in_order(
     """Iterate over `run(0, event)` to `run(count - 1, event)`, computed in forked processes; results must be picklable.
 
     After `cancelled` is set, no further run starts. The runs in progress see their event set, and their results are
-    still returned. An exception of a run is raised in its place in the order, and ends the iteration.
+    still returned. An exception of a run is raised in its place in the order, and ends the iteration. If the iteration
+    ends before its last result, the runs in progress see their event set too.
 
-    If a process dies, the first run without a result is repeated in a new process. If that dies too, `died` gives the
-    result of the run (default: BrokenProcessPool is raised). The other runs continue.
+    If a process dies, or is interrupted alone before a run, the first run without a result is repeated in a new
+    process. If that dies too, `died` gives the result of the run (default: BrokenProcessPool is raised). The other runs
+    continue.
     """
     following = 0
     while following < count and not cancelled.is_set():
@@ -78,10 +95,9 @@ def results_in_order(
 def _pooled(
     numbers: range, processes: int, run: Callable[[int, threading.Event], Returned], cancelled: threading.Event
 ) -> Iterator[Returned]:
-    context = multiprocessing.get_context("fork")
     _require_files(_FILES_OF_A_POOL + _FILES_OF_A_PROCESS * processes)
-    with ProcessPoolExecutor(processes, context, _begin, (run,)) as pool:
-        waiting: list[Future[Returned]] = []
+    with ProcessPoolExecutor(processes, _WorkerContext(), _begin, (run,)) as pool:
+        waiting: list[Future[list[Returned]]] = []
         left = list(reversed(numbers))
         try:
             while waiting or (left and not cancelled.is_set()):
@@ -92,14 +108,20 @@ def _pooled(
                     # Those that have not started never will.
                     waiting = [future for future in waiting if not future.cancel()]
                 if waiting:
-                    yield _result(waiting.pop(0), cancelled)
+                    found = _result(waiting.pop(0), cancelled)
+                    if not found and cancelled.is_set():
+                        # Results of later runs would not be in their place.
+                        return
+                    if not found:
+                        raise BrokenProcessPool("a worker process was interrupted, but not the command")
+                    yield from found
         finally:
-            with _interrupting(cancelled):
+            with _interrupting():
                 pool.shutdown(cancel_futures=True)
 
 
-def _result(future: Future[Returned], cancelled: threading.Event) -> Returned:
-    """Return the result of a run; after `cancelled` is set, interrupt the workers until they end.
+def _result(future: Future[list[Returned]], cancelled: threading.Event) -> list[Returned]:
+    """Return the answer of `_call`; after `cancelled` is set, interrupt the workers until they end.
 
     A signal alone may be lost: a process that is just being forked is not yet listed, or has no handler yet.
     """
@@ -110,14 +132,13 @@ def _result(future: Future[Returned], cancelled: threading.Event) -> Returned:
 
 
 @contextmanager
-def _interrupting(cancelled: threading.Event) -> Iterator[None]:
-    """While this holds, which waits for all workers, interrupt them again and again after `cancelled` is set."""
+def _interrupting() -> Iterator[None]:
+    """While this holds, which waits for all workers, interrupt them again and again: nothing needs their results."""
     is_over = threading.Event()
 
     def interrupt() -> None:
         while not is_over.wait(_INTERRUPT_SECONDS):
-            if cancelled.is_set():
-                interrupt_workers()
+            interrupt_workers()
 
     thread = threading.Thread(target=interrupt, daemon=True)
     thread.start()
@@ -169,12 +190,14 @@ def _begin(run: Callable[[int, threading.Event], Any]) -> None:
         _cancelled.set()
 
     signal.signal(signal.SIGINT, cancel)
-    # The parent passes a termination on as an interrupt, so that the run in progress is reported.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # `timeout` and systemd terminate all processes of a command. The parent passes a termination on as an interrupt, so
+    # that the run in progress is reported.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # Blocked since the fork: with the handlers of the parent, a signal would be lost or end this process half begun.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
-def _call(number: int) -> Any:
+def _call(number: int) -> list[Any]:
+    """Return the result of a run as the only item of a list; an empty list if Ctrl-C came first."""
     assert _run is not None
-    return _run(number, _cancelled)
+    return [] if _cancelled.is_set() else [_run(number, _cancelled)]

@@ -53,6 +53,18 @@ def command(*words, **options):
     )
 
 
+def wait_for_workers(process, count):
+    """Wait until some worker processes of a process explore: each has used 0.1 seconds of a CPU."""
+
+    def seconds_of(number):
+        fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while process.poll() is None and sum(seconds_of(child) > 0.1 for child in children.read_text().split()) < count:
+        time.sleep(0.02)
+
+
 def entries(path):
     """Return the names of the suites of a JUnit file, and of those with an error."""
     root = ElementTree.parse(path).getroot()
@@ -86,6 +98,21 @@ def test_a_signal_leaves_whole_reports(tmp_path, number):
     assert sorted(path.name for path in tmp_path.iterdir() if "endless" not in path.name and path.is_file()) == sorted(
         f"out.{name}" for name in reports
     )
+
+
+def test_a_signal_to_all_processes_keeps_the_results(tmp_path):
+    """`timeout` terminates the command, and then its process group: the command once more, and its workers."""
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    words = ["run", tmp_path / "endless.py", "--json", tmp_path / "out.json", "--workers", 2, "--engine", "python"]
+    process = command(*words, stdout=subprocess.DEVNULL, start_new_session=True)
+    wait_for_workers(process, 2)
+    process.send_signal(signal.SIGTERM)
+    os.killpg(process.pid, signal.SIGTERM)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (3, "")
+    lines = [json.loads(line) for line in (tmp_path / "out.json").read_text().splitlines()]
+    assert [line.get("verdict", "error") for line in lines] == ["incomplete", "incomplete", "error"]
+    assert all(line["distinct_states"] > 1 for line in lines[:2])
 
 
 def test_a_full_disk_is_not_a_verdict():

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
+from checker.run.interrupts import SignalEvent
+
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -57,7 +59,7 @@ def deferred_interrupts() -> Iterator[threading.Event]:
 
     This happens only in the main thread and if Python's own handler is installed; otherwise the event is never set.
     """
-    interrupted = threading.Event()
+    interrupted = SignalEvent()
 
     def note(number: int, frame: FrameType | None) -> None:
         interrupted.set()
