@@ -20,9 +20,11 @@ from checker.printable import printable
 from checker.run import registry
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT
 from checker.run.result import Violation
+from spark_analysis.report.causes import first_and_frequent
 from spark_analysis.report.chart_geometry import share_text
 from spark_analysis.report.make_report import WalkReport, dot_of, report_on
-from spark_analysis.report.report_page import walk_report_page
+from spark_analysis.report.report_page import walk_report_page, walks_text
+from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.session import master_url
 from traces import trace_file
 from traces.walks.records import trusted_run
@@ -31,7 +33,7 @@ from traces.walks.writing import check_walk_outputs
 PAGES = "counterexamples"
 SENTENCE_WIDTH = 80
 MOST_PAGES = 24
-"""The number of causes with a counterexample page: the most frequent ones."""
+"""The number of causes with a counterexample page: the most frequent ones, and the first of each property."""
 
 
 def report_walks(
@@ -110,8 +112,10 @@ def _write_text(path: Path, text: str) -> None:
 def _write_pages(to: Path, found: WalkReport, folder: Path) -> list[str | None]:
     """Write the counterexample of each cause as a page, a trace file and DOT; return the addresses of the pages."""
     pages: list[str | None] = []
+    clusters = [cluster for _, cluster in found.clusters]
+    with_page = first_and_frequent(clusters, lambda cluster: failure_of(cluster.cause), MOST_PAGES)
     for number, (spec, cluster) in enumerate(found.clusters, 1):
-        if number > MOST_PAGES:
+        if cluster not in with_page:
             pages.append(None)
             continue
         stem = f"{number:02d}-{cluster.cause.property}"
@@ -176,7 +180,7 @@ def _summary_lines(data: dict[str, Any], page: Path, seconds: float) -> list[Lin
             line(
                 f"  {number}. ",
                 (cluster["property"], "bold"),
-                f"  {cluster['walks']:,} walks, {cluster['length']} states{shortest}",
+                f"  {walks_text(cluster)}, {cluster['length']} states{shortest}",
             ),
             *_story_lines(cluster),
             line(("     " + ", ".join(step["action"] for step in cluster["schedule"]), "dim")),

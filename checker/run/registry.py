@@ -360,6 +360,14 @@ def trusted_target(recorded: str, spec: Path | None, source: Path) -> str:
     return recorded
 
 
+def absolute_target(target: str) -> str:
+    """Return a target with the whole path of its file or folder, for a process that runs in another folder."""
+    file, rest = _file_and_rest(target)
+    if file is not None:
+        return f"{file.resolve()}{rest}"
+    return str(Path(target).resolve()) if _folder_and_rest(target)[0] is not None else target
+
+
 def spec_words(target: str) -> list[str]:
     """Return the words of the command line that allow loading a target that a data file names."""
     file = _file_and_rest(target)[0] or _folder_and_rest(target)[0]

@@ -1,8 +1,8 @@
 """Causes of violations: groups of walks that violate the same part of a property by the same actions when shrunk.
 
-Walks with similar ends have one pattern (`traces.walks.records.pattern_fingerprint`). The first walk of each of the
-most frequent patterns is shrunk. Patterns that shrink to the same property, the same false conjunct and the same set of
-actions have one cause.
+A walk is shrunk by removing steps (`shrunk_walks`). For each frequent cause, the explorer then searches for the
+shortest trace by its actions alone; causes that become equal are merged. The number of walks with a cause is estimated
+from the samples.
 """
 
 from __future__ import annotations
@@ -11,191 +11,248 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from checker.errors import UserError
 from checker.language.spec import Spec
 from checker.run.result import Violation
-from spark_analysis.report.walk_counts import ViolationPattern
-from traces.failed_conjunct import false_conjunct
-from traces.schedule import calls_of
+from spark_analysis.report.shrunk_walks import ShrunkWalk, ShrunkWalks
+from spark_analysis.report.violation_causes import ViolationCause, breaker, cause_of, failure_of
+from spark_analysis.report.walk_counts import WalkFailure
 from traces.shrink import ShorteningSearch, ShrunkViolation, reduce, search_shorter
 from traces.walks.row_violations import violation_from_row
+from traces.walks.statistics import EstimatedCount, SampledStratum, estimated_count
 
-MOST_PATTERNS = 200
-"""Number of patterns of which the first walk is shrunk by removing steps."""
+Member = TypeVar("Member")
 
-MOST_CAUSES = 24
-"""Number of causes for which the shortest trace is searched."""
+MOST_SEARCHED = 24
+"""Number of causes for which the shortest trace is searched: the most frequent ones, and the first of each property."""
 
-
-class ViolationCause(NamedTuple):
-    """The cause of a violation; `kind` distinguishes a false property from one that cannot be evaluated."""
-
-    property: str
-    kind: str
-    conjunct: int | None
-    actions: tuple[str, ...]
+MOST_CAUSES = 60
+"""Number of causes in a report: the most frequent ones, and the first of each property."""
 
 
 @dataclass(frozen=True)
 class CauseCluster:
-    """The walks with one cause: `walks` counts them by configuration, `patterns` counts their fingerprints.
+    """The walks with one cause. The shrunk trace is that of `walk`, a walk of `configuration`.
 
-    The shrunk trace is that of `walk`, a walk of `configuration`.
+    `walks` is their estimated number, `by_configuration` the same for each configuration with such walks.
+    `shrunk_walks` are those that were shrunk.
     """
 
     cause: ViolationCause
-    walks: Mapping[int, int]
-    patterns: int
+    walks: EstimatedCount
+    by_configuration: Mapping[int, EstimatedCount]
+    shrunk_walks: tuple[ShrunkWalk, ...]
     configuration: int
     walk: int
     shrunk: ShrunkViolation
 
-    @property
-    def count(self) -> int:
-        """The number of walks in all configurations."""
-        return sum(self.walks.values())
-
 
 @dataclass(frozen=True)
 class CauseClusters:
-    """All causes, the most frequent first, and the numbers of walks and of patterns too rare to be shrunk."""
+    """The causes, the most frequent first, and the number of rarer ones with the estimated number of their walks."""
 
-    found: tuple[CauseCluster, ...]
-    rare_walks: int = 0
-    rare_patterns: int = 0
+    found: tuple[CauseCluster, ...] = ()
+    rarer: int = 0
+    rarer_walks: int = 0
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Walks of one fingerprint that violate a property, represented by the one with the earliest violation."""
+    """Walks with the same cause; `shrunk` is the trace of the walk `first`, once it is known."""
 
-    name: str
-    walks: dict[int, int]
-    first: ViolationPattern
-
-    @property
-    def count(self) -> int:
-        return sum(self.walks.values())
-
-
-def representatives(patterns: Sequence[ViolationPattern], properties: Sequence[str]) -> list[_Group]:
-    """Return the walks grouped by fingerprint, the most frequent first; `properties` are those of the run.
-
-    Walks whose last state violates several properties belong to a group for each of them.
-    """
-    gathered: dict[tuple[str, str, int], list[ViolationPattern]] = defaultdict(list)
-    for pattern in patterns:
-        for name in _violated(pattern, properties):
-            gathered[name, pattern.verdict, pattern.fingerprint].append(pattern)
-    groups = []
-    for (name, _, _), found in gathered.items():
-        walks: dict[int, int] = defaultdict(int)
-        for pattern in found:
-            walks[pattern.configuration] += pattern.walks
-        first = min(found, key=lambda pattern: (pattern.violated_at, pattern.walk))
-        groups.append(_Group(name, dict(sorted(walks.items())), first))
-    return sorted(groups, key=lambda group: (-group.count, group.name, group.first.walk))
-
-
-def _violated(pattern: ViolationPattern, properties: Sequence[str]) -> list[str]:
-    if pattern.verdict == "error":
-        return [pattern.property]
-    return [name for bit, name in enumerate(properties) if pattern.violated >> bit & 1]
+    cause: ViolationCause
+    walks: tuple[ShrunkWalk, ...]
+    first: ShrunkWalk
+    shrunk: ShrunkViolation | None = None
 
 
 def cluster_by_cause(
-    patterns: Sequence[ViolationPattern],
-    properties: Sequence[str],
+    shrunk: ShrunkWalks,
     read_rows: Callable[[Sequence[int]], Mapping[int, dict[str, Any]]],
     spec_of: Callable[[int], Spec],
     max_states: int,
 ) -> CauseClusters:
-    """Group patterns by cause; `properties` are those of the run.
+    """Group shrunk walks by cause.
 
     `read_rows` returns the rows of some walks by number, `spec_of` the spec of a configuration. `max_states` bounds
     each search for a shortest trace.
     """
-    groups = representatives(patterns, properties)
-    examined, rare = groups[:MOST_PATTERNS], groups[MOST_PATTERNS:]
-    rows = read_rows(sorted({group.first.walk for group in examined}))
-    reduced = []
-    for group in examined:
-        spec = spec_of(group.first.configuration)
-        found = violation_from_row(spec, rows[group.first.walk], group.name)
-        short = reduce(spec, found)
-        shrunk = ShrunkViolation(short, found.length, short.length, "no search was made for a rarer cause")
-        reduced.append(_cluster_of(spec, group.walks, 1, group.first, shrunk))
-    searched = [
-        _searched(spec_of(found.configuration), found, max_states) if number < MOST_CAUSES else found
-        for number, found in enumerate(_merged(reduced))
+    groups = _by_frequency(_grouped(shrunk.walks), shrunk)
+    searched = first_and_frequent(groups, _failure, MOST_SEARCHED)
+    rows = read_rows(sorted({group.first.walk for group in searched}))
+    found = _merged([_searched(spec_of, group, rows, max_states) for group in searched])
+    known = {group.cause for group in searched}
+    found = _absorbed(found, [group for group in groups if group.cause not in known])
+    ordered = _by_frequency(found, shrunk)
+    shown = first_and_frequent(ordered, _failure, MOST_CAUSES)
+    reduced = [group for group in shown if group.shrunk is None]
+    rows = read_rows(sorted({group.first.walk for group in reduced}))
+    clusters = [
+        _cluster(group if group.shrunk is not None else _reduced(spec_of, group, rows), shrunk) for group in shown
     ]
-    return CauseClusters(tuple(_merged(searched)), sum(group.count for group in rare), len(rare))
+    shown_causes = {group.cause for group in shown}
+    rarer = [group for group in ordered if group.cause not in shown_causes]
+    return CauseClusters(tuple(clusters), len(rarer), sum(_estimate(group, shrunk).count for group in rarer))
 
 
-def _cluster_of(
-    spec: Spec, walks: Mapping[int, int], patterns: int, first: ViolationPattern, shrunk: ShrunkViolation
-) -> CauseCluster:
-    return CauseCluster(cause_of(spec, shrunk.violation), walks, patterns, first.configuration, first.walk, shrunk)
+def first_and_frequent(
+    ordered: Sequence[Member], failure_of: Callable[[Member], WalkFailure], most: int
+) -> list[Member]:
+    """Return the first `most` members in their order, and the first member of each failure."""
+    seen: set[WalkFailure] = set()
+    first = []
+    for number, member in enumerate(ordered):
+        if failure_of(member) not in seen:
+            seen.add(failure_of(member))
+            first.append(number)
+    others = [number for number in range(len(ordered)) if number not in set(first)]
+    chosen = set(first) | set(others[: max(0, most - len(first))])
+    return [member for number, member in enumerate(ordered) if number in chosen]
 
 
-def cause_of(spec: Spec, violation: Violation) -> ViolationCause:
-    """Return the cause of a shrunk violation."""
-    conjunct = None
-    if violation.kind in ("invariant", "step_invariant"):
-        old = violation.trace[-2].state if violation.kind == "step_invariant" else None
-        conjunct = false_conjunct(spec, violation.property, violation.trace[-1].state, old)
-    actions = {call.action for call in calls_of(violation)}
-    return ViolationCause(violation.property, violation.kind, conjunct, tuple(sorted(actions)))
+def _failure(group: _Group) -> WalkFailure:
+    return failure_of(group.cause)
 
 
-def _merged(clusters: Sequence[CauseCluster]) -> list[CauseCluster]:
-    """Merge clusters with the same cause, keeping the shortest trace; return them with the most frequent first."""
-    gathered: dict[ViolationCause, list[CauseCluster]] = defaultdict(list)
-    for found in clusters:
-        gathered[found.cause].append(found)
-    merged = []
-    for same in gathered.values():
-        walks: dict[int, int] = defaultdict(int)
-        for found in same:
-            for configuration, count in found.walks.items():
-                walks[configuration] += count
-        best = min(same, key=lambda found: (found.shrunk.violation.length, not found.shrunk.is_shortest, found.walk))
-        patterns = sum(found.patterns for found in same)
-        merged.append(dataclasses.replace(best, walks=dict(sorted(walks.items())), patterns=patterns))
-    return sorted(merged, key=lambda found: (-found.count, found.cause.property, found.walk))
+def _grouped(walks: Sequence[ShrunkWalk]) -> list[_Group]:
+    gathered: dict[ViolationCause, list[ShrunkWalk]] = defaultdict(list)
+    for walk in walks:
+        gathered[walk.cause].append(walk)
+    return [
+        _Group(cause, tuple(same), min(same, key=lambda walk: (walk.length, walk.walk)))
+        for cause, same in gathered.items()
+    ]
 
 
-def _searched(spec: Spec, found: CauseCluster, max_states: int) -> CauseCluster:
-    """Return a cluster with the shortest trace by its actions alone: other actions would be another cause."""
+def _by_frequency(groups: Sequence[_Group], shrunk: ShrunkWalks) -> list[_Group]:
+    return sorted(groups, key=lambda group: (-_estimate(group, shrunk).count, group.cause.property, group.first.walk))
+
+
+def _merged(groups: Sequence[_Group]) -> list[_Group]:
+    """Merge groups with the same cause and keep the shortest trace."""
+    gathered: dict[ViolationCause, list[_Group]] = defaultdict(list)
+    for group in groups:
+        gathered[group.cause].append(group)
+    return [
+        dataclasses.replace(min(same, key=_trace_order), walks=tuple(walk for group in same for walk in group.walks))
+        for same in gathered.values()
+    ]
+
+
+def _trace_order(group: _Group) -> tuple[int, bool, int]:
+    assert group.shrunk is not None
+    return group.shrunk.violation.length, not group.shrunk.is_shortest, group.first.walk
+
+
+def _absorbed(found: Sequence[_Group], rest: Sequence[_Group]) -> list[_Group]:
+    """Add the walks of each remaining group to a found cause that its actions include, if there is one.
+
+    A search by the actions of the remaining group would find a trace that is at most as long as that of the found
+    cause, in a configuration in which walks have that cause.
+    """
+    joined = {group.cause: group for group in found}
+    left = []
+    for group in rest:
+        fitting = [other for other in found if _includes(group, other)]
+        if not fitting:
+            left.append(group)
+            continue
+        cause = min(fitting, key=_trace_order).cause
+        joined[cause] = dataclasses.replace(joined[cause], walks=joined[cause].walks + group.walks)
+    return [*joined.values(), *left]
+
+
+def _includes(group: _Group, other: _Group) -> bool:
+    assert other.shrunk is not None
+    return (
+        failure_of(other.cause) == _failure(group)
+        and set(other.cause.actions) <= set(group.cause.actions)
+        and group.first.breaker in other.cause.actions
+        and other.shrunk.violation.length <= group.first.length
+        and {walk.stratum for walk in group.walks} <= {walk.stratum for walk in other.walks}
+    )
+
+
+def _searched(
+    spec_of: Callable[[int], Spec], group: _Group, rows: Mapping[int, dict[str, Any]], max_states: int
+) -> _Group:
+    """Return a group with the shortest trace by its actions alone: other actions would be another cause."""
+    spec = spec_of(group.first.stratum.configuration)
+    short, found_length = _reduced_violation(spec, group, rows)
     try:
-        search = _search(spec, found, max_states)
+        search = _search(spec, short, set(group.cause.actions), max_states)
     except UserError as error:
         search = ShorteningSearch(None, error.message)
-    violation = search.found or found.shrunk.violation
-    shrunk = dataclasses.replace(found.shrunk, violation=violation, limit=search.limit)
-    return dataclasses.replace(found, cause=cause_of(spec, violation), shrunk=shrunk)
+    violation = search.found or short
+    shrunk = ShrunkViolation(violation, found_length, short.length, search.limit)
+    return _Group(cause_of(spec, violation), group.walks, group.first, shrunk)
 
 
-def _search(spec: Spec, found: CauseCluster, max_states: int) -> ShorteningSearch:
+def _reduced(spec_of: Callable[[int], Spec], group: _Group, rows: Mapping[int, dict[str, Any]]) -> _Group:
+    """Return a group with the trace that the removal of steps left."""
+    spec = spec_of(group.first.stratum.configuration)
+    short, found_length = _reduced_violation(spec, group, rows)
+    shrunk = ShrunkViolation(short, found_length, short.length, "no search was made for a rarer cause")
+    return dataclasses.replace(group, shrunk=shrunk)
+
+
+def _reduced_violation(spec: Spec, group: _Group, rows: Mapping[int, dict[str, Any]]) -> tuple[Violation, int]:
+    """Return the shrunk violation of a group's first walk, and the number of states before the removal of steps."""
+    failure = failure_of(group.cause)
+    found = violation_from_row(spec, rows[group.first.walk], None if failure.is_error else failure.name)
+    return reduce(spec, found), found.length
+
+
+def _search(spec: Spec, violation: Violation, actions: set[str], max_states: int) -> ShorteningSearch:
     """Search for the shortest trace of a cause, which must include the action that broke the property.
 
     If the same actions break the property earlier without that action, search again without the action that breaks it
     there.
     """
-    violation, actions = found.shrunk.violation, set(found.cause.actions)
     search = search_shorter(spec, violation, max_states, actions)
-    if search.found is None or _breaker(violation) in cause_of(spec, search.found).actions:
+    if search.found is None or breaker(violation) in cause_of(spec, search.found).actions:
         return search
-    left = actions - {_breaker(search.found)}
+    left = actions - {breaker(search.found)}
     again = search_shorter(spec, violation, max_states, left, or_as_short=True)
-    if again.found is not None and _breaker(violation) in cause_of(spec, again.found).actions:
+    if again.found is not None and breaker(violation) in cause_of(spec, again.found).actions:
         return again
-    return ShorteningSearch(None, f"these actions violate it earlier without {_breaker(violation)}")
+    return ShorteningSearch(None, f"these actions violate it earlier without {breaker(violation)}")
 
 
-def _breaker(violation: Violation) -> str:
-    """Return the action that violates the property; an empty string for the initial state."""
-    calls = calls_of(violation)
-    return calls[-1].action if calls else ""
+def _cluster(group: _Group, shrunk: ShrunkWalks) -> CauseCluster:
+    assert group.shrunk is not None
+    first = group.first
+    configurations = sorted({walk.stratum.configuration for walk in group.walks})
+    by_configuration = {number: _estimate(group, shrunk, number) for number in configurations}
+    return CauseCluster(
+        group.cause,
+        _estimate(group, shrunk),
+        by_configuration,
+        group.walks,
+        first.stratum.configuration,
+        first.walk,
+        group.shrunk,
+    )
+
+
+def _estimate(group: _Group, shrunk: ShrunkWalks, configuration: int | None = None) -> EstimatedCount:
+    """Return the number of walks with a cause, in one or in all configurations.
+
+    It is at least the number of the known ones: a first walk of a pattern may have a cause that no sampled walk has.
+    """
+    strata = [
+        stratum
+        for stratum in shrunk.population
+        if stratum.failure == failure_of(group.cause) and configuration in (None, stratum.configuration)
+    ]
+    own = [walk for walk in group.walks if configuration in (None, walk.stratum.configuration)]
+    hits = dict.fromkeys(strata, 0)
+    for walk in own:
+        hits[walk.stratum] += walk.is_sampled
+    found = estimated_count(
+        SampledStratum(shrunk.population[stratum], shrunk.sampled[stratum], hits[stratum]) for stratum in strata
+    )
+    known = len({walk.walk for walk in own})
+    return EstimatedCount(max(found.count, known), max(found.low, known), max(found.high, known))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from spark_analysis.report.causes import CauseCluster, CauseClusters, cluster_by
 from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline, baseline_of
 from spark_analysis.report.readable_parts import readable_parts
 from spark_analysis.report.report_data import report_data
+from spark_analysis.report.shrunk_walks import ShrunkWalks, shrink_walks
 from spark_analysis.report.walk_counts import WalkCounts, count_walks, read_rows
 from spark_analysis.session import FORWARDING, opened
 from traces.walks.records import WalkRun, spec_of, trusted_run
@@ -75,16 +77,16 @@ def report_on(
         settings = {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS, **FORWARDING} if is_local else {}
         on_stage("starting Spark")
 
-        def counted() -> tuple[WalkCounts, CauseClusters]:
+        def counted() -> tuple[WalkCounts, CauseClusters, ShrunkWalks]:
             with opened(master, settings=settings) as own:
                 return _counted(own, run, parts.paths, specs, max_states, notes, on_stage)
 
-        counts, clusters = _in_thread(counted)
+        counts, clusters, shrunk = _in_thread(counted)
     else:
-        counts, clusters = _counted(spark, run, parts.paths, specs, max_states, notes, on_stage)
+        counts, clusters, shrunk = _counted(spark, run, parts.paths, specs, max_states, notes, on_stage)
     on_stage("exploring all states for comparison")
     known = {number: baseline_of(spec, run, number, max_states) for number, spec in specs.items()}
-    data = report_data(run, _roles(run), counts, clusters, known, specs, notes)
+    data = report_data(run, _roles(run), counts, clusters, shrunk, known, specs, notes)
     missed = tuple(
         (specs[entry["configuration"]], _violation_in(known[entry["configuration"]], entry["property"]))
         for entry in data["missed"]
@@ -126,18 +128,19 @@ def _counted(
     max_states: int,
     notes: list[str],
     on_stage: Callable[[str], None],
-) -> tuple[WalkCounts, CauseClusters]:
+) -> tuple[WalkCounts, CauseClusters, ShrunkWalks]:
     on_stage(f"counting {len(paths):,} parts")
     counts = count_walks(spark, run, paths)
     if counts.foreign:
         notes.append(f"Not counted: {counts.foreign:,} walks of another version of {run.spec}.")
+    outcomes = [found for found in counts.outcomes if found.configuration in specs]
+    if all(found.verdict == "holds" for found in outcomes):
+        return counts, CauseClusters(), ShrunkWalks()
+    on_stage("shrinking violations")
     patterns = [pattern for pattern in counts.patterns if pattern.configuration in specs]
-    if not patterns:
-        return counts, CauseClusters(())
-    on_stage("shrinking violations and grouping them by cause")
-    return counts, cluster_by_cause(
-        patterns, run.properties, lambda walks: read_rows(spark, walks), specs.__getitem__, max_states
-    )
+    shrunk = shrink_walks(spark, run, outcomes, patterns)
+    on_stage("grouping violations by cause")
+    return counts, cluster_by_cause(shrunk, partial(read_rows, spark), specs.__getitem__, max_states), shrunk
 
 
 def _specs(run: WalkRun, notes: list[str]) -> dict[int, Spec]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from checker.explain.step_sentences import StepSentence
 from checker.explain.turning_points import turning_points
@@ -15,24 +15,18 @@ from checker.run.plan import DEADLOCK
 from checker.run.result import Violation
 from spark_analysis.report.causes import CauseCluster, CauseClusters
 from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline
-from spark_analysis.report.walk_counts import ViolationPattern, WalkCounts, WalkOutcome
+from spark_analysis.report.shrunk_walks import ShrunkWalks
+from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, WalkOutcome, failures_of
 from traces.failed_conjunct import conjunct_text
 from traces.schedule import calls_of
 from traces.trace_file import arguments_to_json
 from traces.walks.records import ActionRange, WalkConfiguration, WalkRun
-from traces.walks.statistics import Share, step_by_which, violated_by_step, wilson
+from traces.walks.statistics import EstimatedCount, Share, step_by_which, violated_by_step, wilson
 
-FORMAT, VERSION = "tidemark-report", 1
+FORMAT, VERSION = "tidemark-report", 2
 
 _DIGITS = 9
 """Digits of a share after the point. Further digits may differ between machines."""
-
-
-class WalkFailure(NamedTuple):
-    """A failure of walks: a violated property, or something that leaves its type's bounds (`is_error`)."""
-
-    name: str
-    is_error: bool
 
 
 def walk_failures(run: WalkRun, roles: Mapping[str, Role], outcomes: Sequence[WalkOutcome]) -> list[WalkFailure]:
@@ -57,6 +51,7 @@ def report_data(
     roles: Mapping[str, Role],
     counts: WalkCounts,
     clusters: CauseClusters,
+    shrunk: ShrunkWalks,
     known: Mapping[int, ExhaustiveBaseline],
     specs: Mapping[int, Spec],
     notes: list[str],
@@ -100,8 +95,22 @@ def report_data(
         "configurations": configurations,
         "clusters": [_cluster(found, specs[found.configuration]) for found in clusters.found],
         "missed": [_missed(found, specs[found.configuration]) for found in missed_by(totals, known)],
-        "unclustered": {"walks": clusters.rare_walks, "shapes": clusters.rare_patterns},
+        "rarer_causes": {"causes": clusters.rarer, "walks": clusters.rarer_walks},
+        "samples": _samples(shrunk),
     }
+
+
+def _samples(shrunk: ShrunkWalks) -> list[dict[str, Any]]:
+    """Return for each failure the number of its walks, and the size of the sample that the causes are counted in."""
+    totals: dict[WalkFailure, list[int]] = {}
+    for stratum, walks in shrunk.population.items():
+        total = totals.setdefault(stratum.failure, [0, 0])
+        total[0] += walks
+        total[1] += shrunk.sampled[stratum]
+    return [
+        {"property": failure.name, "is_error": failure.is_error, "walks": walks, "sampled": sampled}
+        for failure, (walks, sampled) in totals.items()
+    ]
 
 
 @dataclass(frozen=True)
@@ -190,20 +199,13 @@ def _configuration(
     }
 
 
-def _is_violated(run: WalkRun, failure: WalkFailure, outcome: WalkOutcome | ViolationPattern) -> bool:
-    """Return whether walks with this outcome have a failure; one state may violate several properties."""
-    if failure.is_error:
-        return outcome.verdict == "error" and outcome.property == failure.name
-    return bool(outcome.violated >> run.properties.index(failure.name) & 1)
-
-
 def _failure(
     run: WalkRun, failure: WalkFailure, outcomes: Sequence[WalkOutcome], counts: WalkCounts, number: int
 ) -> dict[str, Any]:
     violated: Counter[int] = Counter()
     censored: Counter[int] = Counter()
     for outcome in outcomes:
-        if _is_violated(run, failure, outcome):
+        if failure in failures_of(outcome, run.properties):
             violated[outcome.length] += outcome.walks
         elif outcome.verdict != "holds":
             censored[outcome.length] += outcome.walks
@@ -212,7 +214,7 @@ def _failure(
     last: Counter[str] = Counter()
     configuration = run.configurations[number]
     for pattern in counts.patterns:
-        if pattern.configuration == number and _is_violated(run, failure, pattern):
+        if pattern.configuration == number and failure in failures_of(pattern, run.properties):
             last[_action_of(configuration, pattern.instance)] += pattern.walks
     return {
         "property": failure.name,
@@ -298,9 +300,9 @@ def _cluster(found: CauseCluster, spec: Spec) -> dict[str, Any]:
         "conjunct": cause.conjunct,
         "conjunct_text": conjunct_text(spec, cause.property, cause.conjunct),
         "actions": list(cause.actions),
-        "walks": found.count,
-        "walks_by_configuration": {str(number): walks for number, walks in found.walks.items()},
-        "shapes": found.patterns,
+        **_estimate(found.walks),
+        "by_configuration": {str(number): _estimate(walks) for number, walks in found.by_configuration.items()},
+        "sampled": sum(walk.is_sampled for walk in found.shrunk_walks),
         "configuration": found.configuration,
         "walk": found.walk,
         "explanation": violation.explanation,
@@ -314,6 +316,10 @@ def _cluster(found: CauseCluster, spec: Spec) -> dict[str, Any]:
         "limit": found.shrunk.limit,
         "schedule": _schedule(spec, violation),
     }
+
+
+def _estimate(found: EstimatedCount) -> dict[str, int]:
+    return {"walks": found.count, "low": found.low, "high": found.high}
 
 
 def _sentence(violation: Violation) -> str:

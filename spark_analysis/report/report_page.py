@@ -148,18 +148,35 @@ def _cluster(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None
     violating = next(f["walks"] for f in data["failures"] if (f["property"], f["is_error"]) == same)
     swept = data["configurations"]
     where = [
-        f"{constants_text(configuration['swept'])}: {found['walks_by_configuration'][str(configuration['number'])]:,}"
-        for configuration in swept
-        if str(configuration["number"]) in found["walks_by_configuration"]
+        f"{constants_text(configuration['swept'])}: {walks_text(found['by_configuration'][number])}"
+        for number, configuration in ((str(configuration["number"]), configuration) for configuration in swept)
+        if number in found["by_configuration"]
     ]
     return {
         **found,
         "reason": reason,
         "calls": calls,
         "page": page,
-        "share": found["walks"] / violating,
+        "walks_text": walks_text(found),
+        "share": share_range(found, violating),
         "where": where if len(swept) > 1 else [],
     }
+
+
+def walks_text(found: Mapping[str, Any]) -> str:
+    """Return a number of walks as text, with its interval if it is an estimate."""
+    walks, low, high = found["walks"], found["low"], found["high"]
+    if low == high:
+        return f"{walks:,} walk{'' if walks == 1 else 's'}"
+    return f"about {walks:,} walks ({low:,} to {high:,})"
+
+
+def share_range(found: Mapping[str, Any], total: int) -> str:
+    """Return a share of the violating walks as text, with its interval if it is an estimate."""
+    if found["low"] == found["high"]:
+        return share_text(found["walks"] / total)
+    low, high = share_text(found["low"] / total), share_text(found["high"] / total)
+    return f"{share_text(found['walks'] / total)} ({low} to {high})"
 
 
 def _text(value: Any) -> str:

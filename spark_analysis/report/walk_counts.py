@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 Rows = list[tuple[Any, ...]]
 
 
+class WalkFailure(NamedTuple):
+    """A failure of walks: a violated property, or something that leaves its type's bounds (`is_error`)."""
+
+    name: str
+    is_error: bool
+
+
 class WalkOutcome(NamedTuple):
     """The number of walks of a configuration with the same end; see the columns in `traces.walks.records`."""
 
@@ -87,6 +94,13 @@ class WalkCounts:
     walks: dict[int, int] = field(default_factory=dict)
 
 
+def failures_of(found: WalkOutcome | ViolationPattern, properties: Sequence[str]) -> list[WalkFailure]:
+    """Return the failures of walks with this outcome; `properties` are those of the run. One state may have several."""
+    if found.verdict == "error":
+        return [WalkFailure(str(found.property), True)]
+    return [WalkFailure(name, False) for bit, name in enumerate(properties) if found.violated >> bit & 1]
+
+
 _ENDS = """
     SELECT spec_digest, configuration, ending, verdict, property, violated, length, reached, count(*) AS walks
     FROM everything GROUP BY ALL
@@ -116,7 +130,7 @@ _CONTENTS = f"""
 def count_walks(spark: SparkSession, run: WalkRun, paths: Sequence[Path]) -> WalkCounts:
     """Count the walks in some parts; raise InputError if the data of a part is damaged."""
     digests = sorted({found.spec_digest for found in run.configurations})
-    with _spark_errors_as_input_errors():
+    with spark_errors_as_input_errors():
         everything = spark.read.parquet(*map(str, paths))
         everything.createOrReplaceTempView("everything")
         own = everything.where(everything.spec_digest.isin(digests))
@@ -201,7 +215,7 @@ def _pattern(*row: Any) -> ViolationPattern:
 def read_rows(spark: SparkSession, walks: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Return the rows of some walks counted by `count_walks`, by number, with the columns needed for a trace."""
     columns = ("walk", "initial", "ending", "verdict", "property", "failed_instance", "actions")
-    with _spark_errors_as_input_errors():
+    with spark_errors_as_input_errors():
         found = spark.table("walks").where(spark.table("walks").walk.isin(list(walks))).select(*columns).collect()
     return {row["walk"]: row.asDict() for row in found}
 
@@ -211,8 +225,8 @@ def _rows(spark: SparkSession, query: str) -> Rows:
 
 
 @contextmanager
-def _spark_errors_as_input_errors() -> Iterator[None]:
-    """Raise Spark's errors about unreadable parts as InputError with one sentence."""
+def spark_errors_as_input_errors(work: str = "count the walks") -> Iterator[None]:
+    """Raise Spark's errors, about unreadable parts and others, as InputError with one sentence that names the work."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -222,5 +236,6 @@ def _spark_errors_as_input_errors() -> Iterator[None]:
         text = str(error)
         file = re.search(r"(/[^\s:]*part-\d+\.parquet)", text)
         if file is None:
-            raise InputError(f"Spark could not count the walks: {text.strip().splitlines()[0]}") from None
+            causes = re.findall(r"(?:Error|Exception): ([^\n]+)", text) or text.strip().splitlines()[:1]
+            raise InputError(f"Spark could not {work}: {causes[-1]}") from None
         raise InputError(f"{file.group(1)} is damaged: remove it and simulate again") from None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from checker.errors import InputError, UserError
+from checker.run import registry
 from spark_analysis.session import opened
 from traces.validate.events import UnparsedTrace, read_log, read_many
 from traces.validate.task import RunningValidation, ValidationTask, unreadable
@@ -56,7 +57,7 @@ def validate_on_spark(
     if spark is None:
         with opened(master, name="tidemark validate") as own:
             return validate_on_spark(task, logs, by, out=out, write=write, spark=own)
-    task = dataclasses.replace(task, target=_absolute(task.target), mapping=_absolute(task.mapping))
+    task = dataclasses.replace(task, target=registry.absolute_target(task.target), mapping=_absolute(task.mapping))
     with tempfile.TemporaryDirectory(prefix="tidemark-validate-") as scratch, _spark_errors_as_input_errors():
         traces = _traces(spark, logs, by, Path(scratch))
         kept = str((out or Path(scratch)).resolve() / VERDICTS)
@@ -72,7 +73,7 @@ def validate_on_spark(
 
 
 def _absolute(name: str) -> str:
-    """Return the name of a spec or mapping with the whole path of its file: an executor may run in another folder."""
+    """Return the name of a mapping with the whole path of its file: an executor may run in another folder."""
     path, ending, rest = name.partition(".py")
     return f"{Path(path + ending).resolve()}{rest}" if ending else name
 

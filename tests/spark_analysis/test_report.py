@@ -22,7 +22,7 @@ from tests.page_checks import problems_of
 from tests.traces.walks.walked import SOURCE, request, simulated, spec_file, spec_of_walks, walks_in
 from traces import trace_file
 from traces.replay import replay
-from traces.walks.records import WALKS, part_path, spec_of
+from traces.walks.records import WALKS, part_path, read_walk, spec_of
 from traces.walks.walk_request import requested_run
 
 TWO_CAUSES = SOURCE.replace(
@@ -132,16 +132,15 @@ def test_page_is_self_contained_and_its_links_are_valid(made):
 
 
 def test_page_counts_steps_as_counterexamples_do(made):
-    _, _, found = made
+    run, walks, found = made
     text = walk_report_page(found.data, [None] * len(found.clusters), {}, "report")
     for failure in found.data["configurations"][0]["failures"]:
         # The first state of the walk is step 1.
-        first = min(walk["found_length"] for walk in found.data["clusters"] if walk["property"] == failure["property"])
-        assert first == failure["soonest"] + 1
-        assert f'<td class="figure">step {first}</td>' in text
+        assert f'<td class="figure">step {failure["soonest"] + 1}</td>' in text
     for cause in found.data["clusters"]:
         assert f"<li><span>{cause['length']}</span> <code>{cause['schedule'][-1]['action']}(" in text
         assert f"Violated by step {cause['length']}: " in text
+        assert read_walk(walks, run, cause["walk"])["violated_at"] + 1 == cause["found_length"]
     assert not re.search(r"\d steps", text)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 _ROUNDING = 1e-12
 """Tolerance for rounding errors of a share, which is a product of other shares."""
@@ -42,6 +43,63 @@ def wilson(count: int, total: int) -> Share:
     low = 0.0 if count == 0 else max(0.0, centre - half)
     high = 1.0 if count == total else min(1.0, centre + half)
     return Share(count, total, low, high)
+
+
+class SampledStratum(NamedTuple):
+    """A part of a population: its size, the size of its random sample, and the hits in that sample."""
+
+    population: int
+    sampled: int
+    hits: int
+
+
+@dataclass(frozen=True)
+class EstimatedCount:
+    """A number of walks, with a 95% interval; the interval has one value if the number was counted."""
+
+    count: int
+    low: int
+    high: int
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the number was counted."""
+        return self.low == self.high
+
+
+def estimated_count(strata: Iterable[SampledStratum]) -> EstimatedCount:
+    """Return how many members of a population are hits, estimated from a random sample of each of its strata.
+
+    A single sampled stratum has Wilson's interval. Several have the normal one, with the variances of Agresti and Coull
+    ("Approximate Is Better than Exact", 1998) and the correction for finite populations. A stratum without a sample may
+    consist of hits.
+    """
+    found = list(strata)
+    counted = [stratum for stratum in found if stratum.sampled == stratum.population]
+    sampled = [stratum for stratum in found if 0 < stratum.sampled < stratum.population]
+    unknown = sum(stratum.population for stratum in found if stratum.population and not stratum.sampled)
+    exact = sum(stratum.hits for stratum in counted)
+    # What the samples themselves prove: their hits, and the members that are none.
+    least = exact + sum(stratum.hits for stratum in sampled)
+    most = sum(stratum.population - (stratum.sampled - stratum.hits) for stratum in found)
+    estimate = exact + sum(stratum.population * stratum.hits / stratum.sampled for stratum in sampled)
+    if len(sampled) == 1:
+        (only,) = sampled
+        share = wilson(only.hits, only.sampled)
+        low, high = exact + share.low * only.population, exact + share.high * only.population
+    else:
+        half = Z_95 * math.sqrt(sum(map(_variance, sampled)))
+        low, high = estimate - half, estimate + half
+    count = max(least, min(round(estimate), most))
+    return EstimatedCount(count, min(count, max(least, round(low))), max(count, min(most, round(high) + unknown)))
+
+
+def _variance(stratum: SampledStratum) -> float:
+    """Return the variance of the estimated number of hits of a stratum."""
+    members = stratum.sampled + 4
+    share = (stratum.hits + 2) / members
+    finite = (stratum.population - stratum.sampled) / max(1, stratum.population - 1)
+    return stratum.population**2 * share * (1 - share) / members * finite
 
 
 @dataclass(frozen=True)

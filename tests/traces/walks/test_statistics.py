@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traces.walks.statistics import Saturation, step_by_which, violated_by_step, wilson
+from traces.walks.statistics import (
+    EstimatedCount,
+    SampledStratum,
+    Saturation,
+    estimated_count,
+    step_by_which,
+    violated_by_step,
+    wilson,
+)
 
 
 @pytest.mark.parametrize(
@@ -70,3 +78,29 @@ def test_sample_is_scaled():
     assert (found.distinct, found.unseen) == (1600, 16 * 10 * 9 // 12)
     assert found.distinct_error == round(1.96 * 16 * (100 * 15 / 16) ** 0.5)
     assert Saturation(1, 0, 0, 0, 0).unseen_mass == 1.0
+
+
+def test_a_counted_stratum_has_no_interval():
+    assert estimated_count([SampledStratum(7, 7, 3), SampledStratum(5, 5, 5)]) == EstimatedCount(8, 8, 8)
+
+
+def test_a_stratum_without_a_sample_may_consist_of_hits():
+    assert estimated_count([SampledStratum(7, 7, 3), SampledStratum(5, 0, 0)]) == EstimatedCount(3, 3, 8)
+
+
+@pytest.mark.parametrize("sizes", [(4000,), (4000, 700, 30)])
+def test_intervals_of_estimated_counts_cover_the_truth(sizes):
+    """Of 400 random samples, 95% should cover the truth. Fewer than 92% would have a probability of 0.01."""
+    choose = random.Random(11)
+    members = [[choose.random() < share for _ in range(size)] for size, share in zip(sizes, (0.1, 0.6, 0.5), strict=False)]
+    truth = sum(map(sum, members))
+    covered = 0
+    for _ in range(400):
+        strata = []
+        for population in members:
+            sample = choose.sample(population, min(100, len(population)))
+            strata.append(SampledStratum(len(population), len(sample), sum(sample)))
+        found = estimated_count(strata)
+        assert found.low <= found.count <= found.high
+        covered += found.low <= truth <= found.high
+    assert covered >= 368

@@ -1,0 +1,232 @@
+"""A sample of violating walks, each shrunk by a task of Spark: the input of causes and of their shares.
+
+The walks of a configuration that violate a property are a *stratum*. The sample of a stratum are the walks whose number
+is a multiple of its spacing. The outcome of a walk does not depend on its number, so the sample is random. The first
+walks of frequent patterns are shrunk as well. They find rare causes and short traces, and belong to no sample.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from checker.language.spec import Spec
+from checker.run import registry
+from spark_analysis.report.violation_causes import ViolationCause, breaker, cause_of, failure_of
+from spark_analysis.report.walk_counts import (
+    ViolationPattern,
+    WalkFailure,
+    WalkOutcome,
+    failures_of,
+    spark_errors_as_input_errors,
+)
+from traces.shrink import reduce
+from traces.walks.records import WalkRun
+from traces.walks.row_violations import violation_from_row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+SAMPLED_WALKS = 400
+"""The least size of the sample of a violated property, if so many walks violate it.
+
+The sample has less than twice as many walks, or less than twice `FEWEST` in each configuration.
+"""
+
+FEWEST = 25
+"""The least size of the sample of a configuration, if so many of its walks violate the property."""
+
+MOST_PATTERNS = 200
+"""Number of patterns of which the first walk is shrunk, in addition to the samples."""
+
+_TASKS_PER_CORE = 2
+_OUTCOME = ("configuration", "ending", "verdict", "property", "violated")
+_COLUMNS = ("walk", "initial", *_OUTCOME, "failed_instance", "actions")
+_SHRUNK = """walk long, configuration int, property string, kind string, conjunct int, actions array<string>,
+breaker string, length int"""
+
+
+class Stratum(NamedTuple):
+    """The walks of a configuration with one failure."""
+
+    failure: WalkFailure
+    configuration: int
+
+
+class ShrunkWalk(NamedTuple):
+    """A violating walk whose steps were removed one by one as long as the same property stays violated.
+
+    `length` is the number of states left, `breaker` the action that violates the property in the last step.
+    """
+
+    stratum: Stratum
+    walk: int
+    cause: ViolationCause
+    breaker: str
+    length: int
+    is_sampled: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class ShrunkWalks:
+    """The shrunk walks by number; `population` and `sampled` count the walks of each stratum, all and sampled ones."""
+
+    walks: Sequence[ShrunkWalk] = ()
+    population: Mapping[Stratum, int] = dataclasses.field(default_factory=dict)
+    sampled: Mapping[Stratum, int] = dataclasses.field(default_factory=dict)
+
+
+def population_of(outcomes: Sequence[WalkOutcome], properties: Sequence[str]) -> dict[Stratum, int]:
+    """Return the number of walks of each stratum; a walk whose last state violates two properties counts twice."""
+    counts: Counter[Stratum] = Counter()
+    for found in outcomes:
+        for failure in failures_of(found, properties):
+            counts[Stratum(failure, found.configuration)] += found.walks
+    return dict(sorted(counts.items()))
+
+
+def spacings_of(population: Mapping[Stratum, int]) -> dict[Stratum, int]:
+    """Return the distance between the numbers of sampled walks for each stratum: a power of two, 1 for all walks."""
+    strata = Counter(stratum.failure for stratum in population)
+    spacings = {}
+    for stratum, walks in population.items():
+        wanted = max(FEWEST, SAMPLED_WALKS // strata[stratum.failure])
+        spacings[stratum] = 1 << max(0, (walks // wanted).bit_length() - 1)
+    return spacings
+
+
+def first_walks(patterns: Sequence[ViolationPattern], properties: Sequence[str]) -> set[int]:
+    """Return the first walk of the most frequent patterns of each failure, at most `MOST_PATTERNS` in all.
+
+    Every failure has its turn: a rare one is not displaced by many patterns of a frequent one.
+    """
+    walks: Counter[tuple[WalkFailure, int]] = Counter()
+    first: dict[tuple[WalkFailure, int], tuple[int, int]] = {}
+    for pattern in patterns:
+        for failure in failures_of(pattern, properties):
+            key = failure, pattern.fingerprint
+            walks[key] += pattern.walks
+            first[key] = min(first.get(key, (pattern.violated_at, pattern.walk)), (pattern.violated_at, pattern.walk))
+    ranked: dict[WalkFailure, int] = defaultdict(int)
+    in_turn = []
+    for key, count in sorted(walks.items(), key=lambda item: (-item[1], item[0])):
+        in_turn.append((ranked[key[0]], -count, first[key][1]))
+        ranked[key[0]] += 1
+    return {walk for _, _, walk in sorted(in_turn)[:MOST_PATTERNS]}
+
+
+def shrink_walks(
+    spark: SparkSession,
+    run: WalkRun,
+    outcomes: Sequence[WalkOutcome],
+    patterns: Sequence[ViolationPattern],
+) -> ShrunkWalks:
+    """Shrink a sample of the walks that `count_walks` counted; raise InputError if a task cannot load the spec.
+
+    `outcomes` and `patterns` are those of the configurations whose walks to shrink.
+    """
+    population = population_of(outcomes, run.properties)
+    spacings = spacings_of(population)
+    chosen = first_walks(patterns, run.properties)
+    shipped = dataclasses.replace(run, target=registry.absolute_target(run.target))
+    with spark_errors_as_input_errors("shrink the walks"):
+        rows = _selected(spark, run, outcomes, spacings, chosen)
+        shrunk = rows.mapInArrow(_shrink_rows(shipped, spacings, chosen), _SHRUNK).collect()
+    walks = sorted((_shrunk_walk(row, spacings) for row in shrunk), key=lambda found: (found.walk, found.stratum))
+    sampled = Counter(found.stratum for found in walks if found.is_sampled)
+    return ShrunkWalks(walks, population, {stratum: sampled[stratum] for stratum in population})
+
+
+def _selected(
+    spark: SparkSession,
+    run: WalkRun,
+    outcomes: Sequence[WalkOutcome],
+    spacings: Mapping[Stratum, int],
+    chosen: set[int],
+) -> Any:
+    """Return the rows of all walks to shrink. Walks with the same outcome have the least spacing of their failures."""
+    from pyspark.sql import functions
+
+    spaced = {
+        (found.configuration, found.verdict, found.property, found.violated): min(
+            spacings[Stratum(failure, found.configuration)] for failure in failures_of(found, run.properties)
+        )
+        for found in outcomes
+        if found.verdict != "holds"
+    }
+    schema = "configuration int, verdict string, property string, violated long, spacing long"
+    table = spark.createDataFrame([(*key, spacing) for key, spacing in sorted(spaced.items())], schema)
+    walks = spark.table("walks").where("verdict <> 'holds'").select(*_COLUMNS)
+    joined = walks.join(functions.broadcast(table), ["configuration", "verdict", "property", "violated"])
+    wanted = joined.where((joined.walk % joined.spacing == 0) | joined.walk.isin(sorted(chosen)))
+    return wanted.select(*_COLUMNS).repartition(spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
+
+
+def _shrink_rows(
+    run: WalkRun, spacings: Mapping[Stratum, int], chosen: set[int]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the work of a task: a row for each failure of each walk that is sampled or chosen."""
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        specs: dict[int, Spec] = {}
+        for batch in batches:
+            found: list[dict[str, Any]] = []
+            for row in batch.to_pylist():
+                number = row["configuration"]
+                if number not in specs:
+                    specs[number] = registry.select_spec(run.target).spec(**run.configurations[number].constants)
+                found += _shrunk_rows(specs[number], row, run.properties, spacings, chosen)
+            yield pa.RecordBatch.from_pylist(found, schema=_arrow_schema())
+
+    return work
+
+
+def _shrunk_rows(
+    spec: Spec, row: dict[str, Any], properties: Sequence[str], spacings: Mapping[Stratum, int], chosen: set[int]
+) -> Iterator[dict[str, Any]]:
+    outcome = WalkOutcome(**{name: row[name] for name in _OUTCOME}, length=0, walks=1)
+    for failure in failures_of(outcome, properties):
+        if row["walk"] % spacings[Stratum(failure, row["configuration"])] and row["walk"] not in chosen:
+            continue
+        short = reduce(spec, violation_from_row(spec, row, None if failure.is_error else failure.name))
+        cause = cause_of(spec, short)
+        yield {
+            "walk": row["walk"],
+            "configuration": row["configuration"],
+            "property": cause.property,
+            "kind": cause.kind,
+            "conjunct": cause.conjunct,
+            "actions": list(cause.actions),
+            "breaker": breaker(short),
+            "length": short.length,
+        }
+
+
+def _arrow_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    texts = pa.list_(pa.string())
+    return pa.schema(
+        [
+            ("walk", pa.int64()),
+            ("configuration", pa.int32()),
+            ("property", pa.string()),
+            ("kind", pa.string()),
+            ("conjunct", pa.int32()),
+            ("actions", texts),
+            ("breaker", pa.string()),
+            ("length", pa.int32()),
+        ]
+    )
+
+
+def _shrunk_walk(row: Any, spacings: Mapping[Stratum, int]) -> ShrunkWalk:
+    cause = ViolationCause(row["property"], row["kind"], row["conjunct"], tuple(row["actions"]))
+    stratum = Stratum(failure_of(cause), row["configuration"])
+    is_sampled = row["walk"] % spacings[stratum] == 0
+    return ShrunkWalk(stratum, row["walk"], cause, row["breaker"], row["length"], is_sampled)
