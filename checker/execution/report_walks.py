@@ -23,7 +23,7 @@ from checker.run.result import Violation
 from spark_analysis.report.causes import first_and_frequent
 from spark_analysis.report.chart_geometry import share_text
 from spark_analysis.report.make_report import WalkReport, dot_of, report_on
-from spark_analysis.report.report_page import walk_report_page, walks_text
+from spark_analysis.report.report_page import rate_of, walk_report_page, walks_text
 from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.session import master_url
 from traces import trace_file
@@ -167,8 +167,11 @@ def _summary_lines(data: dict[str, Any], page: Path, seconds: float) -> list[Lin
         length = missed.get(failure["property"])
         if length is not None:
             mark, style = "!", "bold yellow"
-        interval = f"{share_text(failure['low'])} to {share_text(failure['high'])}"
-        rate = f"{share_text(failure['rate']):>8}  of walks ({interval})"
+        share, setting = rate_of(data, failure)
+        interval = f"{share_text(share['low'])} to {share_text(share['high'])}"
+        rate = f"{share_text(share['rate']):>8}  of walks ({interval})"
+        if setting:
+            rate += f" with {setting}; in {failure['violated_in']} of {len(data['configurations'])} configurations"
         more = ", leaves its bounds" if failure["is_error"] else ""
         if length is not None:
             more = f", but exploration finds it violated: {length} states"

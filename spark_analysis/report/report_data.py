@@ -89,7 +89,12 @@ def report_data(
         "is_complete": walks == run.walks * len(run.configurations),
         "notes": notes,
         "failures": [
-            {"property": failure.name, "is_error": failure.is_error, **_share(wilson(count, walks))}
+            {
+                "property": failure.name,
+                "is_error": failure.is_error,
+                **_share(wilson(count, walks)),
+                **_settings(configurations, failure),
+            }
             for failure, count in totals.items()
         ],
         "configurations": configurations,
@@ -98,6 +103,19 @@ def report_data(
         "rarer_causes": {"causes": clusters.rarer, "walks": clusters.rarer_walks},
         "samples": _samples(shrunk),
     }
+
+
+def _settings(configurations: Sequence[Mapping[str, Any]], failure: WalkFailure) -> dict[str, Any]:
+    """Return in how many configurations walks have a failure, and the number of the one with the largest share."""
+    shares = {
+        found["number"]: entry
+        for found in configurations
+        for entry in found["failures"]
+        if (entry["property"], entry["is_error"]) == failure
+    }
+    violated = [number for number, entry in shares.items() if entry["walks"]]
+    most = max(violated, key=lambda number: shares[number]["rate"], default=None)
+    return {"violated_in": len(violated), "most_in": most}
 
 
 def _samples(shrunk: ShrunkWalks) -> list[dict[str, Any]]:

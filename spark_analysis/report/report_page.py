@@ -17,12 +17,16 @@ from spark_analysis.report.chart_geometry import count_text, share_text
 class PropertyRow:
     """A row of the first table: a property with the results of the walks and of the exploration.
 
-    `soonest`, `one_in_a_hundred_by` and `half_by` are numbers of steps: step 1 is the initial state.
+    `share` belongs to the configuration `setting`, or to all walks if there is only one configuration. Walks violate
+    the property in `violated_in` configurations. `soonest`, `one_in_a_hundred_by` and `half_by` are numbers of steps:
+    step 1 is the initial state.
     """
 
     name: str
     is_error: bool
     share: Mapping[str, Any]
+    setting: str
+    violated_in: int
     soonest: int | None
     one_in_a_hundred_by: int | None
     half_by: int | None
@@ -63,7 +67,8 @@ def walk_report_page(
         reached=_reached(data),
         saturation=report_charts.saturation(data),
         constants=constants_text(_common(data)),
-        most=max((found["high"] for found in data["failures"]), default=1.0),
+        most=max((row.share["high"] for row in rows), default=1.0),
+        without_violation=settings_without_violation(data) if len(data["configurations"]) > 1 else [],
         most_any=max((found["any"]["high"] for found in data["configurations"]), default=1.0),
         is_sweep=len(data["configurations"]) > 1,
         command=command,
@@ -106,12 +111,15 @@ def _row(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) ->
         for number, cluster in enumerate(data["clusters"], 1)
         if cluster["property"] == found["property"] and (cluster["kind"] == "bounds_error") == found["is_error"]
     )
+    share, setting = rate_of(data, found)
     explored, is_violated_there = _explored(data, found["property"])
     is_missed = is_violated_there and not found["walks"]
     return PropertyRow(
         name=found["property"],
         is_error=found["is_error"],
-        share=found,
+        share=share,
+        setting=setting,
+        violated_in=found["violated_in"],
         soonest=soonest("soonest"),
         one_in_a_hundred_by=soonest("one_in_a_hundred_by"),
         half_by=soonest("half_by"),
@@ -123,18 +131,62 @@ def _row(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) ->
 
 
 def _explored(data: Mapping[str, Any], name: str) -> tuple[str, bool]:
-    """Return the result of exploration for a property in all configurations as text, and whether it is violated."""
-    known = [found["known"] for found in data["configurations"] if found["known"] is not None]
+    """Return the result of exploration for a property in all configurations as text, and whether it is violated.
+
+    Configurations without a result are named: they count neither as violated nor as holding.
+    """
+    everything = data["configurations"]
+    known = [found["known"] for found in everything if found["known"] is not None]
     lengths = [found["violations"][name] for found in known if name in found["violations"]]
+    complete = [found for found in known if found["states"] is not None and name not in found["violations"]]
+    open_ones = len(everything) - len(lengths) - len(complete)
+    undecided = f"; not decided in {open_ones}" if open_ones and len(everything) > 1 else ""
     if lengths:
-        where = f" in {len(lengths)} of {len(known)} configurations" if len(known) > 1 else ""
-        return f"violated{where}; shortest trace: {min(lengths)} states", True
-    complete = [found for found in known if found["states"] is not None]
-    if complete and len(complete) == len(data["configurations"]):
+        where = f" in {len(lengths)} of {len(everything)} configurations" if len(everything) > 1 else ""
+        return f"violated{where}{undecided}; shortest trace: {min(lengths)} states", True
+    if complete and not open_ones:
         return f"holds in all {sum(found['states'] for found in complete):,} states", False
     if complete:
-        return f"holds in the {len(complete)} configurations explored", False
-    return "not explored", False
+        return f"holds in {len(complete)} of {len(everything)} configurations{undecided}", False
+    return "not decided", False
+
+
+def rate_of(data: Mapping[str, Any], failure: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Return the share of walks with a failure, and the configuration that it belongs to as text.
+
+    With several configurations it is the largest share of a configuration. A share of the walks of all of them would
+    mix settings that nobody uses together.
+    """
+    if len(data["configurations"]) < 2 or failure["most_in"] is None:
+        return failure, ""
+    found = next(found for found in data["configurations"] if found["number"] == failure["most_in"])
+    same = (failure["property"], failure["is_error"])
+    share = next(entry for entry in found["failures"] if (entry["property"], entry["is_error"]) == same)
+    return share, constants_text(found["swept"])
+
+
+def settings_without_violation(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the configurations in which no walk violates anything, with the result of their exploration as text."""
+    return [
+        {
+            "name": constants_text(found["swept"]),
+            "any": found["any"],
+            "walks": found["walks"],
+            **_decided(found["known"]),
+        }
+        for found in data["configurations"]
+        if not found["any"]["walks"]
+    ]
+
+
+def _decided(known: Mapping[str, Any] | None) -> dict[str, Any]:
+    if known is not None and known["violations"]:
+        violated = ", ".join(f"{name} in {length} states" for name, length in known["violations"].items())
+        return {"explored": f"violated: {violated}", "status": "bad"}
+    if known is not None and known["states"] is not None:
+        return {"explored": f"holds in all {known['states']:,} states", "status": "ok"}
+    reason = f": {known['reason']}" if known is not None and known["reason"] else ""
+    return {"explored": f"not decided{reason}", "status": "warn"}
 
 
 def _cluster(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) -> dict[str, Any]:

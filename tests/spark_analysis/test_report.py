@@ -15,9 +15,10 @@ from checker.engines.python.explorer import explore
 from checker.errors import UserError
 from checker.output.page.render import MOST_BYTES
 from checker.run.plan import Plan
+from spark_analysis.report import exhaustive_baseline
 from spark_analysis.report import make_report as reports
 from spark_analysis.report.make_report import dot_of, report_on
-from spark_analysis.report.report_page import walk_report_page
+from spark_analysis.report.report_page import rate_of, walk_report_page
 from tests.page_checks import problems_of
 from tests.traces.walks.walked import SOURCE, request, simulated, spec_file, spec_of_walks, walks_in
 from traces import trace_file
@@ -256,3 +257,21 @@ def test_changed_spec_gives_counts_without_counterexamples(spark, tmp_path):
 def test_wrong_master_is_refused(made):
     with pytest.raises(UserError, match="--master"):
         report_on(made[1], spec=spec_of_walks(made[1]), master="nowhere")
+
+
+def test_page_of_a_sweep_separates_configurations_and_what_is_not_decided(spark, tmp_path, monkeypatch):
+    """Walks with careful=true violate nothing, and only the first configuration is explored."""
+    monkeypatch.setattr(exhaustive_baseline, "MOST_CONFIGURATIONS", 1)
+    sweep = ("careful=false,true", "size=2,3")
+    run = requested_run(request(spec_file(tmp_path), scenario="", walks=400, sweep=sweep))
+    walks = simulated(tmp_path / "walks", run)
+    found = report_on(walks, spec=spec_of_walks(walks), spark=spark)
+    (failure,) = (entry for entry in found.data["failures"] if entry["property"] == "in_order")
+    rates = [configuration["any"]["rate"] for configuration in found.data["configurations"]]
+    share, setting = rate_of(found.data, failure)
+    assert share["rate"] == max(rates) > failure["rate"] and failure["violated_in"] == 2
+    assert setting == "careful=false, size=3"
+    text = walk_report_page(found.data, [None] * len(found.clusters), {}, "report")
+    assert "violated in 1 of 4 configurations; not decided in 3; shortest trace: 3 states" in text
+    assert "2 configurations without a violation in any walk" in text
+    assert text.count("not decided: it was not explored") == 2
