@@ -154,6 +154,9 @@ def cluster(
     settings: Annotated[
         list[str] | None, option("--set", metavar="NAME=VALUE", help="up: a setting of every broker (repeatable).")
     ] = None,
+    trace: Annotated[
+        bool, option("--trace", help="up: let the brokers log the events of replication, for `record --cluster`.")
+    ] = False,
 ) -> int:
     """Run a cluster of real brokers on this machine.
 
@@ -168,7 +171,7 @@ def cluster(
     if verb == "up":
         if numbers:
             raise InputError("up starts all brokers: use start for some of them")
-        return cluster_up(folder, kafka, brokers, settings or [])
+        return cluster_up(folder, kafka, brokers, settings or [], trace)
     return cluster_change(verb, folder, numbers or [])
 
 
@@ -258,11 +261,32 @@ def record(
             "after-append, reject or too-large (repeatable).",
         ),
     ] = None,
+    cluster: Annotated[
+        Path | None, option(metavar="DIR", help="Record a partition of the cluster in this folder instead.")
+    ] = None,
+    partition: Annotated[
+        str | None, option(metavar="TOPIC-N", help="With --cluster: the partition (default: the only one).")
+    ] = None,
+    seconds: Annotated[
+        int, option(min=0, metavar="N", help="With --cluster: wait so long before the logs are read.")
+    ] = 0,
 ) -> None:
-    """Record a librdkafka producer against a mock cluster.
+    """Record a librdkafka producer against a mock cluster, or a partition of a cluster of real brokers.
 
-    The mock cluster belongs to librdkafka and injects the faults. The command needs the extra `record`.
+    The mock cluster belongs to librdkafka and injects the faults. That needs the extra `record`. With --cluster, the
+    command turns on the loggers of the brokers that `cluster up` started, and turns their lines into events.
     """
+    from checker.errors import InputError
+
+    if cluster is not None:
+        from kafka_tools.recording.record_command import record_cluster
+
+        if faults:
+            raise InputError("--fault is for the mock cluster: use `cluster` or `experiment` to break real brokers")
+        record_cluster(log, cluster, partition, seconds)
+        return
+    if partition is not None or seconds:
+        raise InputError("--partition and --seconds belong to --cluster")
     from kafka_tools.librdkafka.record_command import record_run
     from kafka_tools.librdkafka.recorder import InjectedFault, RecordingSetup
 

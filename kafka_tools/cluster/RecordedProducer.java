@@ -56,7 +56,10 @@ public class RecordedProducer {
     private static void send(KafkaProducer<String, String> producer, String topic, String name, int partition) {
         long begun = System.currentTimeMillis();
         try {
-            producer.send(new ProducerRecord<>(topic, partition, null, name), (metadata, failure) -> {
+            ProducerRecord<String, String> record = new ProducerRecord<>(topic, partition, null, name);
+            // Without it a second small record fits into the slack of a batch of batch.size=1.
+            record.headers().add("padding", new byte[16]);
+            producer.send(record, (metadata, failure) -> {
                 long after = System.currentTimeMillis() - begun;
                 if (failure == null) {
                     print("acknowledged " + name + " " + metadata.offset() + " " + after);

@@ -24,6 +24,8 @@ from typing import Any
 from checker.errors import InputError
 from checker.output.output_files import write_whole
 from kafka_tools.cluster.distribution import class_path, libraries, release, require_java
+from kafka_tools.cluster.event_loggers import event_loggers
+from kafka_tools.cluster.harness_notes import HarnessNotes
 from kafka_tools.cluster.process import (
     LOOPBACK,
     ProcessId,
@@ -56,14 +58,19 @@ _LOG4J2 = """Configuration:
       level: INFO
       AppenderRef:
         ref: file
-"""
+{loggers}"""
+
+_LOG4J2_LOGGERS = "    Logger:\n"
+_LOG4J2_LOGGER = '      - {{name: "{name}", level: {level}}}\n'
 
 _LOG4J = """log4j.rootLogger=INFO, file
 log4j.appender.file=org.apache.log4j.FileAppender
 log4j.appender.file.File={file}
 log4j.appender.file.layout=org.apache.log4j.PatternLayout
 log4j.appender.file.layout.ConversionPattern=%d{{yyyy-MM-dd HH:mm:ss.SSS}} %p [%t] %c %m%n
-"""
+{loggers}"""
+
+_LOG4J_LOGGER = "log4j.logger.{name}={level}\n"
 
 
 @dataclass
@@ -98,6 +105,7 @@ class Cluster:
     has_proxies: bool = False
     proxies: ProcessId | None = None
     ends_with_parent: bool = False
+    is_traced: bool = False
 
     @staticmethod
     def create(
@@ -108,10 +116,12 @@ class Cluster:
         *,
         has_proxies: bool = False,
         ends_with_parent: bool = False,
+        is_traced: bool = False,
     ) -> Cluster:
         """Create the folder of a cluster; start nothing. Raises InputError if the folder has other contents.
 
         With `has_proxies`, the nodes advertise ports at which the caller runs a `ProxyNetwork` of `links`.
+        The brokers of a traced cluster log the events of replication (`kafka_tools.recording`).
         """
         if not 1 <= brokers <= MOST_BROKERS:
             raise InputError(f"a cluster has 1 to {MOST_BROKERS} brokers, not {brokers}")
@@ -134,6 +144,7 @@ class Cluster:
             dict(settings or {}),
             has_proxies=has_proxies,
             ends_with_parent=ends_with_parent,
+            is_traced=is_traced,
         )
         cluster._save()
         for node in nodes:
@@ -155,6 +166,7 @@ class Cluster:
                 dict(found["settings"]),
                 bool(found["has_proxies"]),
                 _process(found["proxies"]),
+                is_traced=bool(found.get("is_traced", False)),
             )
         except FileNotFoundError:
             raise InputError(f"{folder} has no cluster: `python -m checker cluster up {folder}` makes one") from None
@@ -210,11 +222,22 @@ class Cluster:
         java, path = require_java(), class_path(self.version)
         for node in nodes:
             if node.state == "stopped":
+                self.notes.write("starting", node.number)
                 node.process = self._launch(node, java, path)
         self._save()
         end = time.monotonic() + START_SECONDS
         for node in nodes:
             self._wait_until_up(node, end)
+
+    def mark_traced(self) -> None:
+        """Let brokers that start from now on log the events of replication."""
+        self.is_traced = True
+        self._save()
+
+    @property
+    def notes(self) -> HarnessNotes:
+        """The notes of what was done to the brokers."""
+        return HarnessNotes(self.folder)
 
     def stop(self, nodes: Sequence[Node]) -> None:
         """Stop nodes cleanly (SIGTERM), all at once: the last one of a quorum would wait for a controller."""
@@ -231,17 +254,20 @@ class Cluster:
                 node.process.send(signal.SIGSTOP)
                 while node.state == "running":
                     time.sleep(_POLL)
+                self.notes.write("paused", node.number)
 
     def resume(self, nodes: Sequence[Node]) -> None:
         """Let paused nodes go on (SIGCONT)."""
         for node in nodes:
-            if node.process is not None:
+            if node.process is not None and node.state == "paused":
+                self.notes.write("resumed", node.number)
                 node.process.send(signal.SIGCONT)
 
     def forget(self, node: Node, partition: str) -> None:
         """Remove a partition from the disk of a stopped node, as a power failure loses what was not written yet."""
         if node.state != "stopped":
             raise InputError(f"broker {node.number} is {node.state}: stop it before its disk loses data")
+        self.notes.write("forgot", node.number)
         shutil.rmtree(self.data(node) / partition, ignore_errors=True)
         # After a power failure there is no mark of a clean shutdown.
         (self.data(node) / ".kafka_cleanshutdown").unlink(missing_ok=True)
@@ -254,11 +280,13 @@ class Cluster:
         self._format(node)
 
     def down(self) -> None:
-        """End all nodes: cleanly, and by SIGKILL if that takes too long."""
+        """End all nodes: cleanly, and by SIGKILL if that takes too long. A recording ends here."""
+        self.notes.write("ending")
         self.resume(self.nodes)
         self._end(self.nodes, signal.SIGTERM, seconds=10)
 
     def _end(self, nodes: Sequence[Node], number: signal.Signals, seconds: float = STOP_SECONDS) -> None:
+        ending = [node for node in nodes if node.state != "stopped"]
         for node in nodes:
             if node.process is not None:
                 node.process.send(number)
@@ -266,8 +294,11 @@ class Cluster:
                 node.process.send(signal.SIGCONT)
         for node in nodes:
             if node.process is not None and not node.process.wait(seconds):
-                node.process.send(signal.SIGKILL)
+                number = signal.SIGKILL
+                node.process.send(number)
                 node.process.wait(seconds)
+            if node in ending:
+                self.notes.write("killed" if number == signal.SIGKILL else "stopped", node.number)
             node.process = None
         for node in nodes:
             # The sockets of a killed JVM outlive its main thread.
@@ -278,13 +309,17 @@ class Cluster:
     def _launch(self, node: Node, java: str, path: str) -> ProcessId:
         home = self.home(node)
         # The arguments after the class path configure logging: log4j 1 until 3.9, log4j 2 from 4.0.
+        loggers = event_loggers(self.version) if self.is_traced else {}
         if release(self.version)[0] < 4:
             logging = home / "log4j.properties"
-            logging.write_text(_LOG4J.format(file=home / "server.log"))
+            lines = "".join(_LOG4J_LOGGER.format(name=name, level=level) for name, level in loggers.items())
+            logging.write_text(_LOG4J.format(file=home / "server.log", loggers=lines))
             option = f"-Dlog4j.configuration=file:{logging}"
         else:
             logging = home / "log4j2.yaml"
-            logging.write_text(_LOG4J2.format(file=home / "server.log"))
+            lines = "".join(_LOG4J2_LOGGER.format(name=name, level=level) for name, level in loggers.items())
+            lines = _LOG4J2_LOGGERS + lines if loggers else ""
+            logging.write_text(_LOG4J2.format(file=home / "server.log", loggers=lines))
             option = f"-Dlog4j2.configurationFile={logging}"
         memory = [f"-Xmx{MEMORY_MB}m", "-Xms128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         command = [java, *memory, option, f"-Dkafka.logs.dir={home}", "-cp", path, "kafka.Kafka"]
@@ -337,6 +372,8 @@ class Cluster:
             "num.network.threads": "2",
             "num.io.threads": "4",
             "auto.create.topics.enable": "false",
+            # In the model an answer to a fetch has one record.
+            **({"replica.fetch.max.bytes": "1"} if self.is_traced else {}),
             **self.settings,
         }
 
@@ -347,6 +384,7 @@ class Cluster:
             "settings": self.settings,
             "has_proxies": self.has_proxies,
             "proxies": asdict(self.proxies) if self.proxies is not None else None,
+            "is_traced": self.is_traced,
             "nodes": [asdict(node) for node in self.nodes],
         }
         write_whole(self.folder / _FILE, json.dumps(content, indent=1) + "\n")

@@ -28,15 +28,17 @@ from kafka_tools.cluster.experiment import (
 from kafka_tools.cluster.steps import MESSAGES, STEPS
 
 
-def cluster_up(folder: Path, version: str, brokers: int, settings: Sequence[str]) -> int:
+def cluster_up(folder: Path, version: str, brokers: int, settings: Sequence[str], is_traced: bool = False) -> int:
     """Create a cluster in a folder and start it, or start the one that is there; return the exit status."""
     given = dict(_setting(text) for text in settings)
     if (folder / "cluster.json").exists():
         if given:
             raise InputError(f"{folder} has a cluster, whose settings do not change: name a new folder")
         cluster = Cluster.open(folder)
+        if is_traced:
+            cluster.mark_traced()
     else:
-        cluster = Cluster.create(folder, version, brokers, given)
+        cluster = Cluster.create(folder, version, brokers, given, is_traced=is_traced)
     begun = time.monotonic()
     try:
         cluster.start(cluster.nodes)

@@ -109,4 +109,14 @@ larger = [
     single_property("4.4.0", MISSED_EPOCH, "missed_epoch", "no_acked_loss", 26, _MISSED),
 ]
 
-scenarios = [*releases, *larger]
+recorded = Scenario(
+    Partition,
+    "kafka_4_1_as_recorded",
+    TWO_REPLICAS
+    | replication_rules("4.1.0")
+    | dict(parks_fetches=True, asks_to_join_later=True, acts_before_registration=True),
+    properties=[*PROMISES, *GUARDS],
+    description="Kafka 4.1 with the order of steps that recordings of real brokers show.",
+)
+
+scenarios = [*releases, *larger, recorded]

@@ -134,11 +134,13 @@ class Partition(Switches):
     epoch_ends = Map(Replica, Option(EpochEnd))
     fetches = Map(Replica, Option(FetchRequest))
     answers = Map(Replica, Option(FetchResponse))
+    parked = SetOf(Replica)  # followers with a fetch that waits at its leader
     forgetful = SetOf(Replica)  # followers that have forgotten the epoch of their last record
 
     # Of the controller, besides `quorum` and `requests` in `state`.
     partition_epoch = PartitionEpoch
     fenced = SetOf(Replica)
+    unregistered = SetOf(Replica)  # restarted brokers that the controller has not registered yet
     broker_epoch = Map(Replica, BrokerEpoch)
     eligible = SetOf(Replica)  # the eligible leader replicas (ELR)
     last_known_leader = Option(Replica)
@@ -361,6 +363,7 @@ class Partition(Switches):
         """Drop a follower's messages in flight; with `late_requests` its fetch may still arrive."""
         if not self.late_requests:
             self.fetches[replica] = None
+            self.parked.discard(replica)
         self.answers[replica] = None
         self.forgetful.discard(replica)
         self.truncating.discard(replica)
@@ -537,6 +540,7 @@ class Partition(Switches):
         )
         require(self.fetches[follower] != request)
         self.fetches[follower] = request
+        self.parked.discard(follower)
 
     def last_fetched_epoch(self, follower):
         """Return the epoch of the follower's last record, UNDEFINED if fetches do not carry it."""
@@ -552,15 +556,46 @@ class Partition(Switches):
         """
         request = self.fetches[follower]
         require(request is not None)
+        require(follower not in self.parked)
         leader = request.leader
         require(self.leads(leader))
         require(not self.fences_fetches or request.leader_epoch == self.leader_epoch[leader])
-        self.fetches[follower] = None
+        high_watermark = self.high_watermark[leader]
         diverging = self.diverging(leader, request)
         if diverging is None or self.counts_diverging_fetch:
             self.note_progress(leader, follower, request)
+        if self.parks_fetches and diverging is None and request.offset >= len(self.log[leader]):
+            self.parked.add(follower)
+        else:
+            self.fetches[follower] = None
+            self.answer_if_awaited(
+                leader,
+                follower,
+                request,
+                diverging,
+                high_watermark if self.parks_fetches else self.high_watermark[leader],
+            )
+
+    @action
+    def leader_answer_parked_fetch(self, follower: Replica):
+        """A leader answers a parked fetch: a record has arrived, the logs diverge by now, or fetch.max.wait.ms is over.
+
+        It reads its log and its high watermark again, and does not count the fetch again. If it leads no longer, or in
+        another epoch, the answer is an error and changes nothing. Source: DelayedFetch.onComplete.
+        """
+        require(follower in self.parked)
+        request = self.fetches[follower]
+        leader = request.leader
+        self.parked.discard(follower)
+        self.fetches[follower] = None
+        if self.leads(leader) and (not self.fences_fetches or request.leader_epoch == self.leader_epoch[leader]):
+            diverging = self.diverging(leader, request)
+            self.answer_if_awaited(leader, follower, request, diverging, self.high_watermark[leader])
+
+    def answer_if_awaited(self, leader, follower, request, diverging, high_watermark):
+        """Answer a fetch, unless its follower has turned to another leader or does not wait for the answer any more."""
         if self.follows(follower) and self.leader[follower] == leader and self.is_waiting(follower, request):
-            self.answer(leader, follower, request, diverging)
+            self.answer(leader, follower, request, diverging, high_watermark)
 
     def diverging(self, leader, request):
         """Return the end of the follower's last epoch in the leader's log, None if the logs do not diverge.
@@ -583,7 +618,8 @@ class Partition(Switches):
         """
         self.remote_end[leader][follower] = min(request.offset, len(self.log[leader]))
         self.remote_broker_epoch[leader][follower] = request.broker_epoch
-        self.ask_to_join(leader, follower)
+        if not self.asks_to_join_later:
+            self.ask_to_join(leader, follower)
         self.advance_high_watermark(leader)
 
     def is_waiting(self, follower, request):
@@ -596,20 +632,16 @@ class Partition(Switches):
             or (not self.drops_answers_of_other_epochs and request.last_epoch != UNDEFINED)
         )
 
-    def answer(self, leader, follower, request, diverging):
-        """Answer a fetch if there is news; otherwise it waits at the leader until the follower sends another.
+    def answer(self, leader, follower, request, diverging, high_watermark):
+        """Answer a fetch if there is news; otherwise the follower sends another one.
 
         Source: ReplicaManager.fetchMessages, DelayedFetch.
         """
         has_record = diverging is None and request.offset < len(self.log[leader])
-        if (
-            has_record
-            or diverging is not None
-            or min(self.high_watermark[leader], request.offset) != self.high_watermark[follower]
-        ):
+        if has_record or diverging is not None or min(high_watermark, request.offset) != self.high_watermark[follower]:
             self.answers[follower] = FetchResponse(
                 record=self.log[leader][request.offset] if has_record else None,
-                high_watermark=self.high_watermark[leader],
+                high_watermark=high_watermark,
                 diverging=diverging,
             )
 
@@ -691,6 +723,18 @@ class Partition(Switches):
             and (not self.joins_at_epoch_start or self.remote_end[leader][follower] >= self.epoch_start[leader])
         ):
             self.ask_for(leader, follower)
+
+    @action
+    def leader_ask_to_expand_isr(self, leader: Replica, follower: Replica):
+        """A leader learns that a follower that has caught up is not fenced, and asks to add it to the ISR.
+
+        Source: Partition.maybeExpandIsr, canAddReplicaToIsr; KIP-841.
+        """
+        require(self.asks_to_join_later)
+        require(self.leads(leader) and follower != leader)
+        require(self.pending[leader] is None)
+        self.ask_to_join(leader, follower)
+        require(self.pending[leader] is not None)
 
     def ask_for(self, leader, follower):
         """Ask to add a follower, with the broker epoch of its fetch."""
@@ -939,9 +983,12 @@ class Partition(Switches):
     def broker_shut_down(self, broker: Replica):
         """A broker that does not lead shuts down cleanly: it leaves the ISR, then marks its log as complete.
 
+        A broker that led, or was fenced, has left the ISR before (`controller_fence`, with `session_timeouts`).
+
         Source: BrokerLifecycleManager (controlled shutdown), CleanShutdownFileHandler.
         """
-        require(broker in self.alive and broker not in self.fenced)
+        require(broker in self.alive)
+        require(broker not in self.fenced or self.session_timeouts)
         require(self.shutdowns_left > 0)
         require(self.quorum.leader != broker)
         self.shutdowns_left -= 1
@@ -953,6 +1000,7 @@ class Partition(Switches):
     def stop(self, broker):
         """Stop a broker: its memory, the requests in flight to it, and their answers are lost."""
         self.alive.discard(broker)
+        self.unregistered.discard(broker)
         self.step_down(broker)
         self.forget_followers(broker)
         self.led_since[broker] = 0
@@ -962,6 +1010,7 @@ class Partition(Switches):
         for other in Replica:
             if self.fetches[other] is not None and self.fetches[other].leader == broker:
                 self.fetches[other] = None
+                self.parked.discard(other)
             if self.questions[other] is not None and self.questions[other].leader == broker:
                 self.questions[other] = None
 
@@ -976,18 +1025,41 @@ class Partition(Switches):
         Source: ClusterControlManager.registerBroker, OffsetCheckpointFile; KAFKA-10432.
         """
         require(broker not in self.alive)
-        require(broker in self.fenced or (self.quick_restarts and self.registers_unfenced_broker()))
+        require(
+            self.acts_before_registration
+            or broker in self.fenced
+            or (self.quick_restarts and self.registers_unfenced_broker())
+        )
         self.alive.add(broker)
+        if self.late_checkpoints:
+            self.high_watermark[broker] = min(self.checkpoint[broker], len(self.log[broker]))
+        if self.forgets_first_epoch:
+            self.epoch_starts[broker] = [found for found in self.epoch_starts[broker] if found.epoch > 0]
+        if self.acts_before_registration:
+            self.unregistered.add(broker)
+        else:
+            self.register(broker)
+
+    @action
+    def broker_register(self, broker: Replica):
+        """The controller registers a restarted broker, after the session of its previous process has expired.
+
+        Until then it answers DUPLICATE_BROKER_REGISTRATION, and the broker tries again.
+        Source: ClusterControlManager.registerBroker, BrokerLifecycleManager.
+        """
+        require(broker in self.unregistered)
+        require(broker in self.fenced)
+        self.unregistered.discard(broker)
+        self.register(broker)
+
+    def register(self, broker):
+        """Register a broker with the controller. Source: ClusterControlManager.registerBroker."""
         if self.controller == "kraft":
             self.fenced.add(broker)
         else:
             self.fenced.discard(broker)
         if self.max_broker_epoch > 0:
             self.broker_epoch[broker] += 1
-        if self.late_checkpoints:
-            self.high_watermark[broker] = min(self.checkpoint[broker], len(self.log[broker]))
-        if self.forgets_first_epoch:
-            self.epoch_starts[broker] = [found for found in self.epoch_starts[broker] if found.epoch > 0]
         if self.eligible_leader_replicas:
             self.detect_unclean_shutdown(broker)
 
@@ -1029,7 +1101,7 @@ class Partition(Switches):
         Source: BrokerHeartbeatManager.calculateNextBrokerState, ReplicationControlManager.handleBrokerUnfenced.
         """
         require(self.session_timeouts or self.controller == "kraft")
-        require(broker in self.alive and broker in self.fenced)
+        require(broker in self.alive and broker in self.fenced and broker not in self.unregistered)
         require(self.controller == "zookeeper" or self.leader_epoch[broker] >= 0)
         self.fenced.discard(broker)
 

@@ -61,6 +61,12 @@ class Switches(PartitionState, abstract=True):
     refuses_newer_records = Constant(True)
     # KAFKA-18723, AbstractFetcherThread.processFetchRequest: the answer to a fetch of another epoch is dropped.
     drops_answers_of_other_epochs = Constant(True)
+    # DelayedFetch, Partition.readRecords: a leader parks a fetch for which it has no record, and answers it later. An
+    # answer has the high watermark from before its fetch was counted. Kafka: True. Without it a leader answers at once.
+    parks_fetches = Constant(False)
+    # Partition.isReplicaIsrEligible, KIP-841: a leader asks to add a follower that has caught up when its own
+    # metadata do not show that one as fenced: with this fetch or a later one. Kafka: True. Otherwise it asks at once.
+    asks_to_join_later = Constant(False)
     # KIP-392, Partition.fetchRecords: a consumer may read from followers.
     reads_from_followers = Constant(False)
 
@@ -90,6 +96,10 @@ class Switches(PartitionState, abstract=True):
     controller = Constant("zookeeper", one_of=("zookeeper", "kraft"))
     # KAFKA-18106 (4.0), ClusterControlManager.registerBroker: KRaft takes a broker that registers again out of the ISR.
     registration_leaves_isr = Constant(True)
+
+    # BrokerServer.startup, BrokerLifecycleManager: a restarted broker follows and fetches as soon as it has read the
+    # metadata, also while the controller refuses its registration. Kafka with KRaft: True.
+    acts_before_registration = Constant(False)
 
     # Events: whether they may happen, or how often.
     starts_in_sync = Constant(True)  # whether the ISR has every replica at first, or the leader alone

@@ -1,0 +1,219 @@
+"""The log of one broker as observations: recognised lines, with those of one step combined.
+
+A leader writes a new high watermark before it writes the fetch that raised it, and after an append or a change of the
+ISR: in either case in the same thread. A follower writes three lines for an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from kafka_tools.recording.line_patterns import RecognisedLine, recognise
+from kafka_tools.recording.log_lines import LogLine, read_lines
+
+_SAME_STEP_MS = 50
+"""The longest time between two lines of one step."""
+
+_TIME = "%Y-%m-%d %H:%M:%S.%f"
+_FETCHER = re.compile(r"\[ReplicaFetcher replicaId=\d+, leaderId=(\d+),")
+
+
+@dataclass
+class Observed:
+    """What a broker logged or the harness noted: milliseconds since the epoch, broker, kind, and fields.
+
+    `partition` is None for an observation about a broker. The order within a broker's log is kept.
+    """
+
+    time: int
+    broker: int
+    kind: str
+    partition: str | None
+    fields: dict[str, Any]
+
+
+@dataclass
+class BrokerLog:
+    """The observations of a broker's log, and the lines that look like an event and do not match its pattern."""
+
+    observed: list[Observed] = field(default_factory=list)
+    unparsed: list[str] = field(default_factory=list)
+    lines: int = 0
+
+
+def milliseconds(text: str) -> int:
+    """Return a local time of a log as milliseconds since the epoch."""
+    return round(datetime.strptime(text, _TIME).timestamp() * 1000)
+
+
+def read_broker_log(path: Path, broker: int) -> BrokerLog:
+    """Return the observations of a log."""
+    found = BrokerLog()
+    found.observed = list(_combined(_recognised(read_lines(path), found, path), broker))
+    return found
+
+
+def _recognised(lines: Iterable[LogLine], log: BrokerLog, path: Path) -> Iterator[RecognisedLine]:
+    for line in lines:
+        log.lines += 1
+        recognised = recognise(line)
+        if recognised is None:
+            continue
+        if recognised.groups is None:
+            log.unparsed.append(f"{path}:{line.number}: {recognised.kind}: {line.text}")
+        else:
+            yield recognised
+
+
+def _combined(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed]:
+    """Iterate over observations; fields that other lines of the same step have are added to the observation."""
+    held: dict[tuple[str, str | None], list[Observed]] = {}
+    latest: dict[tuple[str, str | None], Observed] = {}
+    result: list[Observed] = []
+    for recognised in lines:
+        for observed in _observations(recognised, broker):
+            key = (recognised.line.thread, observed.partition)
+            match observed.kind:
+                case "committed" | "cached" | "receiving" | "granted" | "cause":
+                    if observed.kind in ("granted", "cause"):
+                        key = (recognised.line.thread, None)
+                    held.setdefault(key, []).append(observed)
+                    result.append(observed)
+                    continue
+                case "changed":
+                    for other in held.pop((recognised.line.thread, None), []):
+                        if observed.time - other.time <= _SAME_STEP_MS:
+                            _absorb_cause(observed, other)
+                case "recorded" | "appended" | "received":
+                    for other in held.pop(key, []):
+                        if _precedes(other, observed):
+                            _absorb(observed, other)
+                        elif (before := latest.get(key)) is not None:
+                            _absorb(before, other)
+                case _:
+                    for other in held.pop(key, []):
+                        if (before := latest.get(key)) is not None:
+                            _absorb(before, other)
+            before = latest.get(key)
+            result.append(observed)
+            latest[key] = observed
+            if before is not None and _asks_meanwhile(before, observed):
+                # The leader asks while it counts the fetch; in the model it asks after that.
+                result.remove(before)
+                result.append(Observed(observed.time, broker, before.kind, before.partition, before.fields))
+    for key, others in held.items():
+        for other in others:
+            if (before := latest.get(key)) is not None:
+                _absorb(before, other)
+    absorbed = ("committed", "cached", "receiving", "granted", "cause")
+    return (observed for observed in result if observed.kind not in absorbed or not observed.fields.get("absorbed"))
+
+
+def _asks_meanwhile(before: Observed, observed: Observed) -> bool:
+    """Return whether a leader has asked to add the follower to the ISR while it counted this fetch."""
+    is_recent = observed.time - before.time <= _SAME_STEP_MS
+    return (before.kind, observed.kind) == ("asked_to_expand", "recorded") and is_recent
+
+
+def _precedes(other: Observed, observed: Observed) -> bool:
+    """Return whether a held line belongs to the step of the line after it."""
+    match other.kind, observed.kind:
+        case "committed", "recorded":
+            is_recent = observed.time - other.time <= _SAME_STEP_MS
+            return is_recent and bool(observed.fields["end"] >= other.fields["high_watermark"])
+        case "cached", "appended":
+            return bool(other.fields["start"] < observed.fields["end"])
+        case (("receiving" | "cached"), "received"):
+            return True
+    return False
+
+
+def _absorb(observed: Observed, other: Observed) -> None:
+    """Add the fields of a line of the same step."""
+    other.fields["absorbed"] = True
+    match other.kind:
+        case "committed":
+            observed.fields["high_watermark"] = other.fields["high_watermark"]
+        case "cached":
+            observed.fields["epoch_start"] = {"epoch": other.fields["epoch"], "start": other.fields["start"]}
+        case "receiving":
+            observed.fields.setdefault("offset", other.fields["end"])
+            observed.fields["end"] = other.fields["end"]
+
+
+def _absorb_cause(observed: Observed, other: Observed) -> None:
+    other.fields["absorbed"] = True
+    observed.fields["cause"] = other.fields.get("cause", "alter_partition")
+    if "node" in other.fields:
+        observed.fields["node"] = other.fields["node"]
+
+
+def _observations(recognised: RecognisedLine, broker: int) -> Iterator[Observed]:
+    groups = recognised.groups
+    assert groups is not None
+    time = milliseconds(recognised.line.time)
+    kind = recognised.kind
+    if kind == "fetching":
+        found = _FETCHER.search(recognised.line.text)
+        leader = int(found[1]) if found else 0
+        for partition, fetched in _fetched(groups.get("partitions", "")):
+            yield Observed(time, broker, kind, partition, {"leader": leader, **fetched})
+        return
+    if kind == "appended" and recognised.line.thread.startswith("ReplicaFetcherThread"):
+        return
+    fields: dict[str, Any] = {name: _value(name, text) for name, text in groups.items() if name != "partition"}
+    if kind == "appended":
+        fields = {"end": fields["last"] + 1, "records": fields["last"] - fields["first"] + 1}
+    if kind == "changed":
+        fields = _difference(groups["difference"])
+    yield Observed(time, broker, kind, recognised.partition, fields)
+
+
+_FETCHED = re.compile(
+    r"([\w.\-]+-\d+)=PartitionData\(.*?fetchOffset=(\d+),.*?currentLeaderEpoch=Optional(?:\[(\d+)\]|\.empty), "
+    r"lastFetchedEpoch=Optional(?:\[(\d+)\]|\.empty)\)"
+)
+
+
+def _fetched(text: str) -> Iterator[tuple[str, dict[str, int]]]:
+    for partition, offset, leader_epoch, last_epoch in _FETCHED.findall(text):
+        yield (
+            partition,
+            {"offset": int(offset), "leader_epoch": int(leader_epoch or -1), "last_epoch": int(last_epoch or -1)},
+        )
+
+
+_CHANGE = re.compile(r"(\w+): (\[[^\]]*\]|[\w\-]+) -> (\[[^\]]*\]|[\w\-]+)")
+_CHANGED = {"isr": "isr", "leader": "leader", "leaderEpoch": "leader_epoch", "partitionEpoch": "partition_epoch"}
+
+
+def _difference(text: str) -> dict[str, Any]:
+    """Return the new values that a change of the partition's registration has, and its earlier ISR and leader."""
+    found: dict[str, Any] = {}
+    for name, before, after in _CHANGE.findall(text):
+        if name in ("isr", "elr"):
+            found[name], found[f"{name}_before"] = _numbers(after.strip("[]")), _numbers(before.strip("[]"))
+        elif name in _CHANGED:
+            found[_CHANGED[name]] = int(after)
+            if name == "leader":
+                found["leader_before"] = int(before)
+    return found
+
+
+_LISTS = frozenset(("isr", "replicas", "followers"))
+_TEXTS = frozenset(("cause", "partitions", "error", "after", "difference", "settings"))
+
+
+def _value(name: str, text: str) -> Any:
+    if name in _LISTS:
+        return _numbers(text)
+    return text if name in _TEXTS else int(text)
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in re.findall(r"-?\d+", text)]

@@ -1,0 +1,227 @@
+"""The mapping from the recording of a partition to `replication/partition`.
+
+Almost every step leaves an event. Silent are the answer of a leader to a parked fetch, and its consequences for the
+follower are visible. The recording begins with the creation of the partition, where the model begins, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from specs.replication.versions import replication_rules
+from traces.validate import Found, Mapping, Observation, PossibleStep, event
+from traces.validate.mapping import Expectations
+
+_STARTS_EPOCH = "epoch_starts[{0}][len(epoch_starts[{0}]) - 1]"
+
+
+class RecordedPartition(Mapping):
+    """Events of `kafka_tools.recording.partition_events`."""
+
+    skips = ("created",)
+    silent = ("leader_answer_parked_fetch",)
+    silent_bound = 3
+
+    def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
+        """Return the rules of the Kafka version, with KRaft, and bounds that follow from the recording."""
+        created = next(found for found in events if found["event"] == "created")
+        counts = Counter(found["event"] for found in events)
+        registrations = Counter(found["broker"] for found in events if found["event"] == "registered")
+        return {
+            **replication_rules(created["kafka"]),
+            "controller": "kraft",
+            "parks_fetches": True,
+            "asks_to_join_later": True,
+            "acts_before_registration": True,
+            "sends_lazily": False,
+            "replicas": len(created["replicas"]),
+            "log_size": max([1, *(found.get("end", 0) for found in events)]),
+            "max_records": max(1, counts["appended"]),
+            "max_leader_epoch": max(found.get("leader_epoch", 0) for found in events),
+            "max_partition_epoch": max([0, *(found.get("partition_epoch", 0) for found in events)]) + 1,
+            "max_broker_epoch": max([1, *registrations.values()]),
+            "acks": created.get("acks", "all"),
+            "min_insync_replicas": created.get("min_insync_replicas", 1),
+            "unclean_elections": True,
+            "preferred_elections": True,
+            "session_timeouts": True,
+            "late_metadata": True,
+            "late_checkpoints": True,
+            "crashes": counts["killed"],
+            "shutdowns": counts["stopped"],
+        }
+
+    # Leader and followers.
+
+    @event("appended")
+    def appended(self, found: Found) -> PossibleStep:
+        """A leader has appended a batch."""
+        return PossibleStep("leader_append", leader=found["broker"]).after(_replica_state(found))
+
+    @event("fetch")
+    def fetch(self, found: Found) -> PossibleStep:
+        """A follower has sent a fetch that differs from the one that its leader has parked."""
+        request = {name: found[name] for name in ("leader", "leader_epoch", "offset", "last_epoch")}
+        return PossibleStep("follower_fetch", follower=found["broker"]).after({"fetches[follower]": request})
+
+    @event("handled_fetch")
+    def handled_fetch(self, found: Found) -> PossibleStep:
+        """A leader has counted a fetch."""
+        leader, follower = found["broker"], found["follower"]
+        step = PossibleStep("leader_handle_fetch", follower=follower)
+        high_watermark = {f"high_watermark[{leader}]": found["high_watermark"]}
+        return step.before({f"fetches[{follower}]": {"leader": leader}}).after(
+            {f"remote_end[{leader}][{follower}]": found["end"], **high_watermark}
+        )
+
+    @event("diverged")
+    def diverged(self, found: Found) -> PossibleStep:
+        """A leader has answered a fetch with the offset at which the logs diverge, or that it is out of range."""
+        step = PossibleStep("leader_handle_fetch", follower=found["follower"])
+        return step.before({f"fetches[{found['follower']}]": {"leader": found["broker"]}})
+
+    @event("received")
+    def received(self, found: Found) -> PossibleStep:
+        """A follower has appended what an answer to its fetch brought, and has adopted the high watermark."""
+        step = PossibleStep("follower_receive", follower=found["broker"])
+        return step.after(_replica_state(found))
+
+    @event("truncated")
+    def truncated(self, found: Found) -> PossibleStep:
+        """A follower has truncated its log, because its leader's answer shows that the logs diverge."""
+        step = PossibleStep("follower_receive", follower=found["broker"])
+        answer: Expectations = {f"answers[{found['broker']}]": {"diverging": found["diverging"]}}
+        return step.before(answer).after(_replica_state(found))
+
+    @event("reset")
+    def reset(self, found: Found) -> PossibleStep:
+        """A follower whose fetch was out of range has truncated its log to the end of its leader's."""
+        step = PossibleStep("follower_receive", follower=found["broker"])
+        return step.before({f"answers[{found['broker']}]": {"diverging": {"epoch": -1}}}).after(_replica_state(found))
+
+    @event("leading")
+    def leading(self, found: Found) -> PossibleStep:
+        """A broker has learned that it leads."""
+        broker = found["broker"]
+        seen: Expectations = _replica_state(found) | {
+            f"leader_epoch[{broker}]": found["epoch"],
+            f"isr[{broker}]": found["isr"],
+            f"known_partition_epoch[{broker}]": found["partition_epoch"],
+        }
+        # The model begins when every broker has learned of the first leader epoch.
+        if found["epoch"] == 0 and found["end"] == 0:
+            return Observation(seen)
+        return PossibleStep("become_leader", epoch=found["epoch"]).after({**seen, f"leader[{broker}]": broker})
+
+    @event("following")
+    def following(self, found: Found) -> PossibleStep:
+        """A broker has learned which leader it follows, or that there is none."""
+        broker = found["broker"]
+        seen = _replica_state(found) | {f"leader[{broker}]": found["leader"], f"leader_epoch[{broker}]": found["epoch"]}
+        if found["leader"] is None:
+            return PossibleStep("become_leaderless", replica=broker, epoch=found["epoch"]).after(seen)
+        step = PossibleStep("become_follower", follower=broker, epoch=found["epoch"]).after(seen)
+        return Observation(seen) if found["epoch"] == 0 and found["end"] == 0 else step
+
+    # The ISR.
+
+    @event("asked_to_shrink")
+    def asked_to_shrink(self, found: Found) -> PossibleStep:
+        """A leader asks the controller to remove a follower from the ISR."""
+        (follower,) = found["followers"]
+        return PossibleStep("leader_ask_to_shrink_isr", leader=found["broker"], follower=follower)
+
+    @event("asked_to_expand")
+    def asked_to_expand(self, found: Found) -> PossibleStep:
+        """A leader asks the controller to add a follower to the ISR."""
+        return PossibleStep("leader_ask_to_expand_isr", leader=found["broker"], follower=found["follower"])
+
+    @event("rejected_isr")
+    def rejected_isr(self, found: Found) -> PossibleStep:
+        """The controller refuses to add a follower."""
+        step = PossibleStep("controller_handle_alter_partition", leader=found["broker"])
+        return step.after({f"pending[{found['broker']}]": None})
+
+    @event("learnt_isr")
+    def learnt_isr(self, found: Found) -> PossibleStep:
+        """A leader has learned the ISR of a partition epoch, from the answer to its request or from the metadata."""
+        broker = found["broker"]
+        seen: Expectations = {
+            f"isr[{broker}]": found["isr"],
+            f"known_partition_epoch[{broker}]": found["partition_epoch"],
+        }
+        return PossibleStep("leader_learn_isr", leader=broker).after(_high_watermark(found) | seen)
+
+    # The controller.
+
+    @event("changed")
+    def changed(self, found: Found) -> PossibleStep | list[PossibleStep]:
+        """The controller has changed leader or ISR."""
+        seen = {
+            "quorum.isr": found["isr"],
+            "quorum.leader": found["leader"],
+            "len(requests) - 1": found["leader_epoch"],
+            "partition_epoch": found["partition_epoch"],
+        }
+        match found["cause"]:
+            case "alter_partition":
+                return PossibleStep("controller_handle_alter_partition", leader=found["broker"]).after(seen)
+            case "fenced":
+                return PossibleStep("controller_fence", broker=found["broker"]).after(seen)
+            case "unclean_restart":
+                # The registration of the broker has changed it.
+                return Observation(seen)
+        elections = ("controller_elect", "controller_elect_uncleanly", "controller_elect_last_known")
+        return [PossibleStep(action, replica=found["leader"]).after(seen) for action in elections]
+
+    @event("fenced")
+    def fenced(self, found: Found) -> PossibleStep:
+        """The controller has fenced a broker that was not in the ISR."""
+        return PossibleStep("controller_fence", broker=found["broker"])
+
+    @event("unfenced")
+    def unfenced(self, found: Found) -> PossibleStep:
+        """The controller has unfenced a broker."""
+        return PossibleStep("broker_reconnect", broker=found["broker"])
+
+    # Failures.
+
+    @event("killed")
+    def killed(self, found: Found) -> PossibleStep:
+        """A broker's process has died."""
+        return PossibleStep("broker_crash", broker=found["broker"])
+
+    @event("stopped")
+    def stopped(self, found: Found) -> PossibleStep:
+        """A broker has shut down cleanly."""
+        return PossibleStep("broker_shut_down", broker=found["broker"])
+
+    @event("started")
+    def started(self, found: Found) -> PossibleStep:
+        """A broker's process has started again."""
+        return PossibleStep("broker_restart", broker=found["broker"])
+
+    @event("registered")
+    def registered(self, found: Found) -> PossibleStep:
+        """The controller has registered a broker again."""
+        return PossibleStep("broker_register", broker=found["broker"])
+
+    @event("checkpointed")
+    def checkpointed(self, found: Found) -> PossibleStep:
+        """A broker has written its high watermark to disk; the recording infers it from what a restart has loaded."""
+        step = PossibleStep("broker_checkpoint", broker=found["broker"])
+        return step.after({f"checkpoint[{found['broker']}]": found["high_watermark"]})
+
+
+def _high_watermark(found: Found) -> Expectations:
+    return {f"high_watermark[{found['broker']}]": found["high_watermark"]}
+
+
+def _replica_state(found: Found) -> Expectations:
+    """Return what is known of a replica after its step: log end, high watermark, and an epoch that has started."""
+    broker = found["broker"]
+    seen: Expectations = {f"len(log[{broker}])": found["end"], **_high_watermark(found)}
+    if "epoch_start" in found:
+        seen[_STARTS_EPOCH.format(broker)] = found["epoch_start"]
+    return seen

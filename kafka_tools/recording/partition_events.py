@@ -1,0 +1,449 @@
+"""The observations of all brokers as the events of one partition.
+
+`PartitionEvents` keeps what the events so far say about each broker. From that it knows which observations repeat what
+is known (a fetch that timed out and was sent again), and adds the events that leave no line: a fetch of a session that
+did not change, and the checkpoint of a high watermark that a restarted broker has loaded. Brokers have the names of the
+model: b1 is the first replica of the partition's assignment.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_tools.recording.broker_log import Observed
+
+Event = dict[str, Any]
+
+
+@dataclass
+class _Broker:
+    """What the events so far say about a broker."""
+
+    alive: bool = True
+    registered: bool = True
+    fenced: bool = False
+    end: int = 0
+    high_watermark: int = 0
+    high_watermarks: list[tuple[int, int]] = field(default_factory=list)  # the position of its event, the value
+    checkpoint: int = 0
+    epoch: int = -1
+    leader: int | None = None
+    leads: bool = False
+    partition_epoch: int = -1
+    fetch: tuple[Any, ...] | None = None  # the fetch that its leader has not answered
+    is_handled: bool = False
+    last_fetch: Event | None = None
+
+    def has_asked_from(self, offset: int) -> bool:
+        """Return whether the broker has sent a fetch from an offset; its session may have that fetch already."""
+        return self.last_fetch is None or self.last_fetch["offset"] == offset
+
+
+class PartitionEvents:
+    """Builds the events of a partition from observations in their order."""
+
+    def __init__(self, partition: str):
+        self.partition = partition
+        self.events: list[Event] = []
+        self.repeated: Counter[str] = Counter()
+        self._inserted: list[tuple[int, Event]] = []
+        self._names: dict[int, str] = {}
+        self._brokers: dict[int, _Broker] = {}
+        self._partition_epoch = -1
+        self._leader_epoch = -1
+        self._isr: list[int] = []
+        self._leader: int | None = None
+        self._asked: dict[int, bool] = {}
+        self._time = 0
+        self._is_over = False
+
+    def result(self) -> list[Event]:
+        """Return the events, with those that were inferred later in their place."""
+        found = list(self.events)
+        for position, event in sorted(self._inserted, key=lambda pair: -pair[0]):
+            found.insert(position, {**event, "time": found[position - 1]["time"]})
+        return found
+
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether all replicas are alive and in sync, and every one knows that the whole log is committed."""
+        brokers = self._brokers.values()
+        return (
+            bool(brokers)
+            and len(self._isr) == len(self._brokers)
+            and all(each.alive and not each.fenced for each in brokers)
+            and all(each.epoch == self._leader_epoch for each in brokers)
+            and len({each.end for each in brokers}) == 1
+            and all(each.high_watermark == each.end for each in brokers)
+        )
+
+    # Causality.
+
+    def is_ready(self, observed: Observed) -> bool:
+        """Return whether the events so far have the cause of an observation."""
+        if observed.kind == "noted" or observed.partition not in (self.partition, None):
+            return True
+        if not self._names:
+            return observed.kind == "created"
+        broker, fields = self._brokers.get(observed.broker), observed.fields
+        if broker is None:
+            return True
+        match observed.kind:
+            case "received":
+                leader = self._brokers.get(broker.leader or 0)
+                return leader is None or (
+                    leader.end >= fields.get("end", 0) and (not leader.leads or leader.high_watermark >= fields["sent"])
+                )
+            case "recorded":
+                follower = self._brokers.get(fields["follower"])
+                return follower is None or follower.has_asked_from(fields["end"])
+            case "leading" | "following":
+                return bool(fields["epoch"] <= self._leader_epoch)
+            case "refreshed" | "learnt_isr":
+                return bool(fields["partition_epoch"] <= self._partition_epoch)
+            case "changed":
+                leader_number = fields.get("node")
+                return fields.get("cause") != "alter_partition" or self._asked.get(leader_number or 0, False)
+            case "truncated" if "epoch" in fields:
+                leader = self._brokers.get(broker.leader or 0)
+                return leader is None or leader.epoch >= broker.epoch
+        return True
+
+    # Events.
+
+    def take(self, observed: Observed) -> None:
+        """Add the events of an observation."""
+        if observed.partition not in (self.partition, None) or self._is_over:
+            return
+        self._time = observed.time
+        if not self._names:
+            if observed.kind == "created":
+                self._create(observed.fields)
+            return
+        handler = getattr(self, f"_on_{observed.kind}", None)
+        if handler is not None:
+            handler(observed.broker, observed.fields)
+
+    def _create(self, fields: dict[str, Any]) -> None:
+        self._names = {number: f"b{n}" for n, number in enumerate(fields["replicas"], 1)}
+        self._brokers = {number: _Broker(high_watermarks=[(0, 0)]) for number in fields["replicas"]}
+        self._isr, self._leader = list(fields["isr"]), fields["leader"]
+        self._partition_epoch = self._leader_epoch = 0
+        self._note(
+            "created", replicas=fields["replicas"], isr=self._named(fields["isr"]), leader=self._name(fields["leader"])
+        )
+
+    def _on_configured(self, number: int, fields: dict[str, Any]) -> None:
+        settings = dict(part.split("=", 1) for part in fields["settings"].split(", ") if "=" in part)
+        self.events[0]["min_insync_replicas"] = int(settings.get("min.insync.replicas", 1))
+
+    def _name(self, number: int) -> str | None:
+        return self._names.get(number)
+
+    def _named(self, numbers: list[int]) -> list[str]:
+        return sorted(self._names[number] for number in numbers if number in self._names)
+
+    def _note(self, event: str, **fields: Any) -> None:
+        self.events.append({"event": event, **fields, "time": self._time})
+
+    def _repeat(self, event: str) -> None:
+        self.repeated[event] += 1
+
+    def _commit(self, broker: _Broker, high_watermark: int) -> None:
+        broker.high_watermark = high_watermark
+        broker.high_watermarks.append((len(self.events), high_watermark))
+
+    def _leader_fields(self, number: int, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return the high watermark after a leader's step, and the epoch that the step started."""
+        broker = self._brokers[number]
+        if "high_watermark" in fields and fields["high_watermark"] != broker.high_watermark:
+            broker.high_watermark = fields["high_watermark"]
+        found: dict[str, Any] = {"high_watermark": broker.high_watermark}
+        if "epoch_start" in fields:
+            found["epoch_start"] = fields["epoch_start"]
+        return found
+
+    def _on_appended(self, number: int, fields: dict[str, Any]) -> None:
+        broker = self._brokers[number]
+        if not broker.leads:
+            return
+        broker.end = fields["end"]
+        self._note(
+            "appended",
+            broker=self._name(number),
+            records=fields["records"],
+            end=broker.end,
+            **self._leader_fields(number, fields),
+        )
+        self._commit(broker, broker.high_watermark)
+
+    def _on_fetching(self, number: int, fields: dict[str, Any]) -> None:
+        broker = self._brokers[number]
+        leader = self._brokers.get(fields["leader"])
+        fetch = (fields["leader"], fields["leader_epoch"], fields["offset"], fields["last_epoch"])
+        if leader is None or not leader.alive or not broker.alive or fetch == broker.fetch:
+            self._repeat("fetch")
+            return
+        self._fetch(number, {**fields, "leader": self._name(fields["leader"])}, fetch)
+
+    def _fetch(self, number: int, fields: dict[str, Any], fetch: tuple[Any, ...]) -> None:
+        broker = self._brokers[number]
+        broker.fetch, broker.is_handled, broker.last_fetch = fetch, False, fields
+        self._note("fetch", broker=self._name(number), **fields)
+
+    def _on_recorded(self, number: int, fields: dict[str, Any]) -> None:
+        leader, follower = self._brokers[number], self._brokers.get(fields["follower"])
+        if follower is None or not leader.leads:
+            return
+        is_known = follower.fetch is not None and follower.fetch[:2] == (number, leader.epoch)
+        if follower.fetch is None and follower.last_fetch is not None and follower.leader == number:
+            # The session has this fetch already, so that the follower's line does not name the partition.
+            last = {**follower.last_fetch, "inferred": True}
+            self._fetch(fields["follower"], last, (number, last["leader_epoch"], last["offset"], last["last_epoch"]))
+            is_known = True
+        if is_known and follower.is_handled and "high_watermark" not in fields:
+            self._repeat("handled_fetch")
+            return
+        follower.is_handled = True
+        shown = self._leader_fields(number, fields)
+        self._note(
+            "handled_fetch",
+            broker=self._name(number),
+            follower=self._name(fields["follower"]),
+            end=fields["end"],
+            **shown,
+        )
+        self._commit(leader, leader.high_watermark)
+
+    def _on_received(self, number: int, fields: dict[str, Any]) -> None:
+        broker = self._brokers[number]
+        records = fields["end"] - fields["offset"]
+        if not records and "high_watermark" not in fields:
+            self._repeat("received")
+            return
+        broker.end, broker.fetch, broker.is_handled = fields["end"], None, False
+        if "high_watermark" in fields:
+            broker.high_watermark = fields["high_watermark"]
+        started = {"epoch_start": fields["epoch_start"]} if "epoch_start" in fields else {}
+        self._note(
+            "received",
+            broker=self._name(number),
+            end=broker.end,
+            records=records,
+            high_watermark=broker.high_watermark,
+            **started,
+        )
+        self._commit(broker, broker.high_watermark)
+
+    def _on_truncated(self, number: int, fields: dict[str, Any]) -> None:
+        broker = self._brokers[number]
+        if "epoch" not in fields:
+            return
+        self._diverged(number)
+        broker.end, broker.fetch = min(broker.end, fields["end"]), None
+        high_watermark = min(broker.high_watermark, broker.end)
+        self._note(
+            "truncated",
+            broker=self._name(number),
+            end=broker.end,
+            high_watermark=high_watermark,
+            diverging={"epoch": fields["epoch"], "end": fields["epoch_end"]},
+        )
+        self._commit(broker, high_watermark)
+
+    def _diverged(self, number: int) -> None:
+        """Note that the leader has answered a fetch that it does not count, which leaves no line in its log."""
+        broker = self._brokers[number]
+        if broker.fetch is not None and not broker.is_handled and broker.leader in self._brokers:
+            self._note("diverged", broker=self._name(broker.leader or 0), follower=self._name(number), inferred=True)
+
+    def _on_reset(self, number: int, fields: dict[str, Any]) -> None:
+        broker = self._brokers[number]
+        self._diverged(number)
+        broker.end, broker.fetch = min(broker.end, fields["end"]), None
+        high_watermark = min(broker.high_watermark, broker.end)
+        self._note("reset", broker=self._name(number), end=broker.end, high_watermark=high_watermark)
+        self._commit(broker, high_watermark)
+
+    # Roles.
+
+    def _enter(self, number: int, fields: dict[str, Any]) -> _Broker:
+        broker = self._brokers[number]
+        broker.epoch, broker.end = fields["epoch"], fields["end"]
+        broker.fetch, broker.is_handled, broker.last_fetch = None, False, None
+        return broker
+
+    def _on_leading(self, number: int, fields: dict[str, Any]) -> None:
+        broker = self._enter(number, fields)
+        broker.leads, broker.leader, broker.partition_epoch = True, number, fields["partition_epoch"]
+        shown = self._leader_fields(number, fields)
+        self._note(
+            "leading",
+            broker=self._name(number),
+            epoch=broker.epoch,
+            end=broker.end,
+            isr=self._named(fields["isr"]),
+            partition_epoch=fields["partition_epoch"],
+            **shown,
+        )
+        self._commit(broker, broker.high_watermark)
+
+    def _on_following(self, number: int, fields: dict[str, Any]) -> None:
+        broker = self._enter(number, fields)
+        broker.leads, broker.leader = False, fields["leader"]
+        self._asked.pop(number, None)
+        self._note(
+            "following",
+            broker=self._name(number),
+            epoch=broker.epoch,
+            end=broker.end,
+            high_watermark=fields["high_watermark"],
+            leader=self._name(fields["leader"]),
+        )
+        self._commit(broker, fields["high_watermark"])
+
+    # The ISR and the controller.
+
+    def _on_asked_to_shrink(self, number: int, fields: dict[str, Any]) -> None:
+        self._asked[number] = True
+        self._note("asked_to_shrink", broker=self._name(number), followers=self._named(fields["followers"]))
+
+    def _on_asked_to_expand(self, number: int, fields: dict[str, Any]) -> None:
+        self._asked[number] = True
+        self._note("asked_to_expand", broker=self._name(number), follower=self._name(fields["follower"]))
+
+    def _on_learnt_isr(self, number: int, fields: dict[str, Any]) -> None:
+        broker = self._brokers[number]
+        if not broker.leads or fields["partition_epoch"] <= broker.partition_epoch:
+            self._repeat("learnt_isr")
+            return
+        broker.partition_epoch = fields["partition_epoch"]
+        self._asked.pop(number, None)
+        shown = self._leader_fields(number, fields)
+        self._note(
+            "learnt_isr",
+            broker=self._name(number),
+            isr=self._named(fields["isr"]),
+            partition_epoch=fields["partition_epoch"],
+            **shown,
+        )
+        self._commit(broker, broker.high_watermark)
+
+    _on_refreshed = _on_learnt_isr
+
+    def _on_rejected_isr(self, number: int, fields: dict[str, Any]) -> None:
+        self._asked.pop(number, None)
+        self._note("rejected_isr", broker=self._name(number), error=fields["error"])
+
+    def _on_changed(self, number: int, fields: dict[str, Any]) -> None:
+        if fields["partition_epoch"] <= self._partition_epoch:
+            self._repeat("changed")
+            return
+        self._partition_epoch = fields["partition_epoch"]
+        before = set(self._isr), self._leader
+        self._isr = fields.get("isr", self._isr)
+        self._leader = fields.get("leader", self._leader)
+        self._leader_epoch = fields.get("leader_epoch", self._leader_epoch)
+        cause = _CAUSES.get(fields.get("cause", ""), "election")
+        broker = self._subject(cause, fields, before)
+        if cause == "unfenced" and broker is not None and self._brokers[broker].fenced:
+            self._unfence(broker)
+        if cause == "unclean_restart" and broker is not None:
+            self._on_registered(0, {"node": broker})
+        if cause == "fenced" and broker is not None:
+            self._brokers[broker].fenced = True
+        self._note(
+            "changed",
+            cause=cause,
+            **({"broker": self._name(broker)} if broker is not None else {}),
+            isr=self._named(self._isr),
+            leader=self._name(self._leader) if self._leader is not None and self._leader >= 0 else None,
+            leader_epoch=self._leader_epoch,
+            partition_epoch=self._partition_epoch,
+        )
+
+    def _subject(self, cause: str, fields: dict[str, Any], before: tuple[set[int], int | None]) -> int | None:
+        """Return the broker that a change is about: the one that asked, was fenced, or is elected."""
+        if "node" in fields:
+            return int(fields["node"])
+        removed = sorted(before[0] - set(self._isr))
+        match cause:
+            case "fenced" | "unclean_restart":
+                return removed[0] if removed else before[1]
+            case "unfenced" | "election":
+                return self._leader
+        return None
+
+    def _on_fencing(self, number: int, fields: dict[str, Any]) -> None:
+        broker = self._brokers.get(fields["node"])
+        if broker is not None and not broker.fenced and fields["node"] not in self._isr:
+            broker.fenced = True
+            self._note("fenced", broker=self._name(fields["node"]))
+
+    def _on_unfencing(self, number: int, fields: dict[str, Any]) -> None:
+        broker = self._brokers.get(fields["node"])
+        if broker is not None and broker.fenced:
+            self._unfence(fields["node"])
+
+    def _unfence(self, number: int) -> None:
+        self._brokers[number].fenced = False
+        self._note("unfenced", broker=self._name(number))
+
+    # Failures.
+
+    def _on_registered(self, number: int, fields: dict[str, Any]) -> None:
+        broker = self._brokers.get(fields["node"])
+        if broker is None or broker.registered:
+            return
+        broker.registered = broker.fenced = True
+        # The fetches from now on carry another broker epoch, although their lines do not show it.
+        broker.fetch, broker.is_handled = None, False
+        self._note("registered", broker=self._name(fields["node"]))
+
+    def _on_loaded(self, number: int, fields: dict[str, Any]) -> None:
+        """Infer when a restarted broker wrote the checkpoint that it has loaded: when it last had this value."""
+        broker = self._brokers[number]
+        if broker.epoch < 0 and not broker.high_watermarks:
+            return
+        loaded = fields["high_watermark"]
+        if loaded != broker.checkpoint:
+            position = max((at for at, value in broker.high_watermarks if value == loaded), default=None)
+            if position is not None:
+                event = {
+                    "event": "checkpointed",
+                    "broker": self._name(number),
+                    "high_watermark": loaded,
+                    "inferred": True,
+                }
+                self._inserted.append((position, event))
+                broker.checkpoint = loaded
+        self._commit(broker, loaded)
+
+    def _on_noted(self, number: int, fields: dict[str, Any]) -> None:
+        self._is_over = fields["event"] == "ending"
+        broker = self._brokers.get(number)
+        if broker is None:
+            return
+        if fields["event"] in ("killed", "stopped"):
+            broker.alive, broker.leads, broker.leader, broker.epoch = False, False, None, -1
+            broker.fetch = broker.last_fetch = None
+            for other in self._brokers.values():
+                if other.fetch is not None and other.fetch[0] == number:
+                    other.fetch, other.is_handled = None, False
+            self._note(fields["event"], broker=self._name(number))
+        elif fields["event"] == "starting":
+            broker.alive, broker.registered = True, False
+            self._note("started", broker=self._name(number))
+
+
+_CAUSES = {
+    "alter_partition": "alter_partition",
+    "handleBrokerFenced": "fenced",
+    "handleBrokerUnregistered": "fenced",
+    "enterControlledShutdown": "fenced",
+    "handleBrokerShutdown": "fenced",
+    "handleBrokerUnfenced": "unfenced",
+    "handleBrokerUncleanShutdown": "unclean_restart",
+}

@@ -1,0 +1,191 @@
+"""Recordings of real brokers: the parsers of each release, the order of events, and validation against the spec."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from checker.cli.app import main
+from checker.errors import InputError
+from kafka_tools.cluster.cluster import Cluster
+from kafka_tools.recording.batch_offsets import in_batches
+from kafka_tools.recording.broker_log import Observed, read_broker_log
+from kafka_tools.recording.event_order import SLACK_MS, merged
+from kafka_tools.recording.line_patterns import PATTERNS, recognise
+from kafka_tools.recording.log_lines import parse_line
+from kafka_tools.recording.partition import RecordedPartition
+from kafka_tools.recording.recorder import as_json, record_partition
+from specs.replication.partition import Partition
+from tests.kafka_tools.recording.kept_cluster import extract, logs_of
+from traces.validate.controls import try_controls
+from traces.validate.events import RecordedEvent, RecordedTrace
+from traces.validate.moves import InterpretedMoves, NativeMoves
+from traces.validate.validator import Validator
+
+FAILOVERS = ("failover-3.9.2", "failover-4.3.1")
+
+
+@cache
+def events_of(name, folder):
+    return as_json(record_partition(logs_of(name, folder), "experiment-0").events)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kept")
+    return {name: events_of(name, folder) for name in FAILOVERS}
+
+
+def trace_of(events):
+    return RecordedTrace("kept", "kept", tuple(RecordedEvent(n, found) for n, found in enumerate(events, 1)))
+
+
+def validator_of(events):
+    mapping = RecordedPartition()
+    return Validator(NativeMoves(Partition(**mapping.constants(events)), ()), mapping)
+
+
+@pytest.mark.parametrize("name", FAILOVERS)
+def test_every_line_of_both_releases_is_parsed(name, tmp_path):
+    logs = logs_of(name, tmp_path)
+    assert logs.unparsed == ()
+    kinds = {observed.kind for log in logs.observed for observed in log}
+    expected = {pattern.kind for pattern in PATTERNS} - {"rejected_isr", "reset", "committed", "receiving", "granted"}
+    assert expected - {"cause", "configured"} <= kinds | {"cached"}
+
+
+def test_a_line_that_looks_like_an_event_is_shown(tmp_path):
+    folder = extract("failover-4.3.1", tmp_path / "cluster")
+    log = folder / "broker2" / "server.log"
+    log.write_text(
+        log.read_text().replace("Recorded replica 3 log end offset (LEO)", "Recorded replica three (LEO)", 1)
+    )
+    found = read_broker_log(log, 2)
+    assert len(found.unparsed) == 1
+    assert "server.log:" in found.unparsed[0] and "recorded: [Partition experiment-0" in found.unparsed[0]
+
+
+@pytest.mark.parametrize("name", FAILOVERS)
+def test_a_failover_has_its_events(name, kept):
+    counts = Counter(found["event"] for found in kept[name])
+    assert counts["appended"] == 10 and counts["truncated"] == counts["diverged"] == counts["killed"] == 1
+    assert counts["asked_to_shrink"] == 1 and counts["asked_to_expand"] >= 2
+    truncated = next(found for found in kept[name] if found["event"] == "truncated")
+    assert truncated["broker"] == "b1" and truncated["end"] == 2 and truncated["diverging"] == {"epoch": 0, "end": 2}
+    causes = [found["cause"] for found in kept[name] if found["event"] == "changed"]
+    assert causes[0] == "fenced" and "alter_partition" in causes
+
+
+def test_the_beginning_conforms(kept):
+    events = kept["failover-4.3.1"][:20]
+    mapping = RecordedPartition()
+    validator = Validator(InterpretedMoves(Partition(**mapping.constants(events)), ()), mapping)
+    assert validator.validate(trace_of(events)).verdict == "conforms"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAILOVERS)
+def test_a_failover_with_a_truncated_suffix_conforms(name, kept):
+    validator = validator_of(kept[name])
+    outcome = validator.validate(trace_of(kept[name]))
+    assert outcome.verdict == "conforms" and not outcome.limits and outcome.widest < 50
+    results = try_controls(validator, trace_of(kept[name]), 60, seed=1)
+    assert sum(results.rejected.values()) >= 0.8 * sum(results.tried.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("event", "change"),
+    [
+        ("truncated", {"end": 3, "high_watermark": 3}),
+        ("handled_fetch", {"high_watermark": 9}),
+        ("following", {"end": 3}),
+        ("learnt_isr", {"isr": ["b2"]}),
+        ("changed", {"leader": "b3"}),
+    ],
+)
+def test_a_damaged_copy_is_rejected_at_the_damaged_line(event, change, kept):
+    events = list(kept["failover-4.3.1"])
+    position = max(n for n, found in enumerate(events) if found["event"] == event)
+    events[position] = {**events[position], **change}
+    bounds = kept["failover-4.3.1"]
+    mapping = RecordedPartition()
+    validator = Validator(NativeMoves(Partition(**mapping.constants(bounds)), ()), mapping)
+    outcome = validator.validate(trace_of(events))
+    assert outcome.verdict == "rejected" and outcome.rejection.line == position + 1
+
+
+def test_the_command(tmp_path, capsys):
+    folder = extract("failover-3.9.2", tmp_path / "cluster")
+    log = tmp_path / "log.jsonl"
+    assert main(["record", str(log), "--cluster", str(folder)]) == 0
+    assert json.loads(log.read_text().splitlines()[0])["kafka"] == "3.9.2"
+    assert "could not be parsed: 0" in capsys.readouterr().out
+    assert main(["record", str(log), "--cluster", str(folder), "--partition", "other-0"]) == 2
+    assert "do not have the creation of other-0; partitions in the logs: experiment-0" in capsys.readouterr().err
+    assert main(["record", str(log), "--partition", "other-0"]) == 2
+    assert main(["record", str(log), "--cluster", str(folder), "--fault", "refuse@2"]) == 2
+
+
+def test_a_cluster_without_loggers_is_refused_or_traced(tmp_path, capsys):
+    folder = extract("failover-3.9.2", tmp_path / "cluster")
+    cluster = Cluster.open(folder)
+    cluster.is_traced = False
+    cluster._save()
+    assert main(["record", str(tmp_path / "log.jsonl"), "--cluster", str(folder)]) == 0
+    assert "log their events from now on" in capsys.readouterr().err
+    assert Cluster.open(folder).is_traced
+
+
+def observed(time, broker, kind="x", **fields):
+    return Observed(time, broker, kind, None, fields)
+
+
+def test_an_effect_waits_for_its_cause_but_not_for_long():
+    cause, effect = observed(10, 1, "cause"), observed(9, 2, "effect")
+    taken = []
+
+    def is_ready(found):
+        return found.kind != "effect" or cause in taken
+
+    merged([[effect], [cause]], is_ready, taken.append)
+    assert taken == [cause, effect]
+    late, taken = observed(10 + SLACK_MS, 1, "cause"), []
+    merged([[effect], [late]], is_ready, taken.append)
+    assert taken == [effect, late]
+
+
+def appended(end, records):
+    return {"event": "appended", "broker": "b1", "end": end, "records": records, "high_watermark": 0}
+
+
+def received(end, records):
+    return {"event": "received", "broker": "b2", "end": end, "records": records, "high_watermark": end}
+
+
+def test_a_batch_counts_as_one_record():
+    found = in_batches([appended(3, 3), received(3, 3), appended(4, 1), received(4, 1)], "t-0")
+    assert [event["end"] for event in found] == [1, 1, 2, 2]
+    assert [event["records"] for event in found if event["event"] == "received"] == [1, 1]
+
+
+def test_what_the_model_cannot_count_is_refused():
+    with pytest.raises(InputError, match="an answer to a fetch has 2 batches up to offset 4"):
+        in_batches([appended(3, 3), appended(4, 1), received(4, 4)], "t-0")
+    with pytest.raises(InputError, match="overlaps others after a truncation"):
+        in_batches([appended(1, 1), appended(2, 1), appended(2, 2)], "t-0")
+
+
+def test_lines_without_an_event():
+    assert parse_line("\tat kafka.Kafka.main", 2) is None
+    line = parse_line("2026-11-22 18:15:03.846 INFO [main] kafka.cluster.Partition [Partition a-0 broker=1] Other", 1)
+    assert line is not None and recognise(line) is None
+
+
+def test_a_missing_log(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_broker_log(Path(tmp_path / "none.log"), 1)
