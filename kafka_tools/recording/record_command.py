@@ -10,9 +10,9 @@ from pathlib import Path
 
 from checker.errors import InputError
 from checker.output.output_files import write_whole
-from kafka_tools.cluster.cluster import Cluster
+from kafka_tools.cluster.cluster import BROKER, Cluster
+from kafka_tools.cluster.event_loggers import event_loggers
 from kafka_tools.recording.dynamic_loggers import set_levels
-from kafka_tools.recording.loggers import event_loggers
 from kafka_tools.recording.recorder import ClusterLogs, PartitionRecording, as_json, read_cluster_logs, record_partition
 
 SHOWN = 5
@@ -43,7 +43,7 @@ def trace(cluster: Cluster) -> None:
     """Let the brokers of a cluster log their events: those that run from now on, others from their next start."""
     for node in cluster.nodes:
         if node.state == "running":
-            set_levels(node.broker, node.number, event_loggers(cluster.version))
+            set_levels(node.ports[BROKER], node.number, event_loggers(cluster.version))
     cluster.mark_traced()
 
 

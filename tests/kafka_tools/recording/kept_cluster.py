@@ -19,11 +19,10 @@ def extract(name: str, folder: Path) -> Path:
         home = folder / f"broker{number}"
         home.mkdir(parents=True)
         (home / "server.log").write_text(text)
-        nodes.append(
-            {"number": int(number), "broker": 0, "controller": 0, "client": 0, "advertised": 0, "process": None}
-        )
+        nodes.append({"number": int(number), "ports": {}, "advertised": {}, "process": None})
     (folder / "harness.jsonl").write_text(found["notes"])
     content = {"version": found["version"], "identifier": "", "settings": {}, "is_traced": True, "nodes": nodes}
+    content |= {"has_proxies": False, "proxies": None}
     (folder / "cluster.json").write_text(json.dumps(content))
     return folder
 
