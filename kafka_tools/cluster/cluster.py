@@ -276,6 +276,7 @@ class Cluster:
         """Replace the disk of a stopped node by an empty, formatted one. The controller's log is on another disk."""
         if node.state != "stopped":
             raise InputError(f"broker {node.number} is {node.state}: stop it before its disk is replaced")
+        self.notes.write("forgot", node.number)
         shutil.rmtree(self.data(node), ignore_errors=True)
         self._format(node)
 
@@ -293,12 +294,13 @@ class Cluster:
                 # A paused process gets other signals when it goes on.
                 node.process.send(signal.SIGCONT)
         for node in nodes:
+            is_killed = number == signal.SIGKILL
             if node.process is not None and not node.process.wait(seconds):
-                number = signal.SIGKILL
-                node.process.send(number)
+                is_killed = True
+                node.process.send(signal.SIGKILL)
                 node.process.wait(seconds)
             if node in ending:
-                self.notes.write("killed" if number == signal.SIGKILL else "stopped", node.number)
+                self.notes.write("killed" if is_killed else "stopped", node.number)
             node.process = None
         for node in nodes:
             # The sockets of a killed JVM outlive its main thread.

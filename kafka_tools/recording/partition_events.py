@@ -433,6 +433,9 @@ class PartitionEvents:
                 if other.fetch is not None and other.fetch[0] == number:
                     other.fetch, other.is_handled = None, False
             self._note(fields["event"], broker=self._name(number))
+        elif fields["event"] == "forgot":
+            # The mapping has no step for it: the validation of such a recording is refused.
+            self._note("forgot", broker=self._name(number))
         elif fields["event"] == "starting":
             broker.alive, broker.registered = True, False
             self._note("started", broker=self._name(number))
