@@ -95,7 +95,7 @@ class CoordinatorRules(Spec, abstract=True):
 
     # InitProducerId.
 
-    def init_producer_id(self, expected):
+    def answer_init(self, expected):
         """Answer InitProducerId; a client that continues after an error sends its identity as `expected`."""
         current = self.metadata
         if self.is_pending():
@@ -178,7 +178,7 @@ class CoordinatorRules(Spec, abstract=True):
 
     # Partitions.
 
-    def add_partition(self, producer_id, epoch, partition):
+    def answer_add(self, producer_id, epoch, partition):
         """Answer AddPartitionsToTxn for one partition."""
         current = self.metadata
         if self.is_pending():
@@ -195,7 +195,7 @@ class CoordinatorRules(Spec, abstract=True):
             )
         return Error.NONE
 
-    def verify_partition(self, producer_id, epoch, partition):
+    def answer_verify(self, producer_id, epoch, partition):
         """Answer a leader that asks whether a partition is part of the transaction (KIP-890, part 1)."""
         current = self.metadata
         if current.producer_id != producer_id or current.epoch is None:
@@ -208,13 +208,13 @@ class CoordinatorRules(Spec, abstract=True):
 
     # EndTxn.
 
-    def end_transaction(self, producer_id, epoch, decision):
+    def answer_end(self, producer_id, epoch, decision):
         """Answer EndTxn of a client."""
         if self.bumps_per_transaction():
-            return self.end_transaction_2(producer_id, epoch, decision)
-        return self.end_transaction_1(producer_id, epoch, decision)
+            return self.answer_end_2(producer_id, epoch, decision)
+        return self.answer_end_1(producer_id, epoch, decision)
 
-    def end_transaction_1(self, producer_id, epoch, decision):
+    def answer_end_1(self, producer_id, epoch, decision):
         """Answer EndTxn of transaction version 1. Source: `endTransactionWithTV1`."""
         current = self.metadata
         if current.producer_id != producer_id or current.epoch is None:
@@ -238,7 +238,7 @@ class CoordinatorRules(Spec, abstract=True):
             return Error.NONE
         return Error.INVALID_TXN_STATE
 
-    def end_transaction_2(self, producer_id, epoch, decision):
+    def answer_end_2(self, producer_id, epoch, decision):
         """Answer EndTxn of transaction version 2, in which the epoch tells a retry from the next transaction."""
         current = self.metadata
         if self.is_pending():
@@ -387,7 +387,7 @@ class Coordinator(CoordinatorRules):
         require(expected is None or self.may_use(expected.producer_id, expected.epoch))
         require(self.has_unused_id())
         fences = self.metadata.state == TransactionState.ONGOING
-        answer = self.init_producer_id(expected)
+        answer = self.answer_init(expected)
         require(answer == Error.NONE or self.is_pending())
         if fences and self.pending is not None:
             self.pending.answers = False
@@ -400,14 +400,14 @@ class Coordinator(CoordinatorRules):
     def add(self, producer_id: ProducerId, epoch: ProducerEpoch, partition: Partition):
         """A client adds a partition to its transaction."""
         require(self.may_use(producer_id, epoch) and partition not in self.metadata.partitions)
-        answer = self.add_partition(producer_id, epoch, partition)
+        answer = self.answer_add(producer_id, epoch, partition)
         require(answer == Error.NONE)
 
     @action
     def end(self, producer_id: ProducerId, epoch: ProducerEpoch, decision: Decision):
         """A client sends EndTxn; a retry gets the answer again."""
         require(self.may_use(producer_id, epoch) and self.has_unused_id())
-        answer = self.end_transaction(producer_id, epoch, decision)
+        answer = self.answer_end(producer_id, epoch, decision)
         require(answer == Error.NONE)
         if self.pending is not None:
             self.pending.end_epoch = epoch

@@ -40,6 +40,12 @@ class TransactionNumber(Range):
     low, high = 0, "transactions - 1"
 
 
+class Sequence(Range):
+    """The sequence of a batch. A batch has one record, and a transaction one batch in each partition."""
+
+    low, high = 0, "transactions - 1"
+
+
 class TransactionState(Enum):
     """The states of a transactional id at its coordinator. Source: `TransactionState`."""
 
@@ -89,8 +95,9 @@ class Batch(Struct):
 
     producer_id: ProducerId
     epoch: ProducerEpoch
+    sequence: Sequence
     transaction: TransactionNumber
-    shows = "t{transaction}(id{producer_id} e{epoch})"
+    shows = "t{transaction}(id{producer_id} e{epoch} s{sequence})"
 
 
 class Marker(Struct):
