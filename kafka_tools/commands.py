@@ -144,8 +144,8 @@ def audit(
 
 def cluster(
     verb: Annotated[
-        Literal["up", "status", "start", "stop", "kill", "pause", "resume", "down"],
-        argument("up|status|start|stop|kill|pause|resume|down", help="What to do with the brokers."),
+        Literal["up", "status", "start", "stop", "kill", "pause", "resume", "cut", "heal", "down"],
+        argument("up|status|start|stop|kill|pause|resume|cut|heal|down", help="What to do with the brokers."),
     ],
     folder: Annotated[Path, argument("DIR", help="The folder of the cluster.")],
     numbers: Annotated[list[int] | None, argument("BROKER", help="Numbers of brokers (default: all).")] = None,
@@ -157,11 +157,15 @@ def cluster(
     trace: Annotated[
         bool, option("--trace", help="up: let the brokers log the events of replication, for `record --cluster`.")
     ] = False,
+    proxies: Annotated[
+        bool, option("--proxies", help="up: put a proxy in front of every listener, so that `cut` works.")
+    ] = False,
 ) -> int:
     """Run a cluster of real brokers on this machine.
 
     `up` fetches the jars by Maven once, makes the cluster and starts it. The brokers listen on the loopback address
     only, and go on after the command until `down`. Each has 512 MB of heap. The command needs Java 17 and Maven.
+    `cut DIR 1 2` separates two brokers until `heal DIR`.
 
     Exit status: 0 done, 2 wrong input, or a broker does not start.
     """
@@ -171,7 +175,9 @@ def cluster(
     if verb == "up":
         if numbers:
             raise InputError("up starts all brokers: use start for some of them")
-        return cluster_up(folder, kafka, brokers, settings or [], trace)
+        return cluster_up(folder, kafka, brokers, settings or [], is_traced=trace, has_proxies=proxies)
+    if proxies:
+        raise InputError("--proxies belongs to up, and a cluster keeps its proxies")
     return cluster_change(verb, folder, numbers or [])
 
 

@@ -176,7 +176,7 @@ def _require_java() -> None:
         home = os.environ.get("JAVA_HOME")
         where = f"JAVA_HOME is {home}, which has no bin/java" if home else "no java is on the PATH"
         raise InputError(f"Spark needs Java {OLDEST_JAVA} or newer, and {where}: {needed}")
-    version = _java_version(java)
+    version = java_version(java)
     if version is None:
         raise InputError(f"{java} does not report its version, so Spark cannot use it: {needed}")
     if version < OLDEST_JAVA:
@@ -189,7 +189,7 @@ def java_command() -> str | None:
     return shutil.which(Path(home, "bin", "java")) if home else shutil.which("java")
 
 
-def _java_version(java: str) -> int | None:
+def java_version(java: str) -> int | None:
     """Return the feature release of a Java (8, 17, ...), or None if it does not report one."""
     try:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)

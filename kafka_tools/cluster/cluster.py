@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -184,24 +184,27 @@ class Cluster:
         running = [node for node in self.nodes if node.state == "running"] or self.nodes
         return ",".join(f"{LOOPBACK}:{node.ports[BROKER]}" for node in running)
 
-    def links(self) -> list[Link]:
-        """Return the proxies that the advertised ports need."""
+    def links(self, nodes: Callable[[], Sequence[Node]] | None = None) -> list[Link]:
+        """Return the proxies that the advertised ports need.
+
+        `nodes` returns the nodes with their present processes, for proxies that run in another process.
+        """
+        current = nodes or (lambda: self.nodes)
         return [
             Link(
                 node.advertised[name],
                 node.number,
                 (LOOPBACK, port),
-                None if name == CLIENT else functools.partial(self._opener, node.advertised[name]),
+                None if name == CLIENT else functools.partial(_opener, current, node.advertised[name]),
             )
             for node in self.nodes
             for name, port in node.ports.items()
         ]
 
-    def _opener(self, to_port: int, port: int) -> int:
-        """Return the broker that opened a connection, by its two ports."""
-        pids = {node.process.pid: node.number for node in self.nodes if node.process is not None}
-        owner = owner_of_connection(port, to_port, pids)
-        return OTHER if owner is None else pids[owner]
+    def set_proxies(self, process: ProcessId) -> None:
+        """Remember the process of the proxies."""
+        self.proxies = process
+        self._save()
 
     def node(self, number: int) -> Node:
         """Return a node by its number; raise InputError if there is none."""
@@ -224,7 +227,7 @@ class Cluster:
             if node.state == "stopped":
                 self.notes.write("starting", node.number)
                 node.process = self._launch(node, java, path)
-        self._save()
+                self._save()
         end = time.monotonic() + START_SECONDS
         for node in nodes:
             self._wait_until_up(node, end)
@@ -285,6 +288,11 @@ class Cluster:
         self.notes.write("ending")
         self.resume(self.nodes)
         self._end(self.nodes, signal.SIGTERM, seconds=10)
+        if self.proxies is not None:
+            self.proxies.send(signal.SIGTERM)
+            self.proxies.wait(STOP_SECONDS)
+            self.proxies = None
+            self._save()
 
     def _end(self, nodes: Sequence[Node], number: signal.Signals, seconds: float = STOP_SECONDS) -> None:
         ending = [node for node in nodes if node.state != "stopped"]
@@ -390,6 +398,13 @@ class Cluster:
             "nodes": [asdict(node) for node in self.nodes],
         }
         write_whole(self.folder / _FILE, json.dumps(content, indent=1) + "\n")
+
+
+def _opener(nodes: Callable[[], Sequence[Node]], to_port: int, port: int) -> int:
+    """Return the broker that opened a connection, by its two ports."""
+    pids = {node.process.pid: node.number for node in nodes() if node.process is not None}
+    owner = owner_of_connection(port, to_port, pids)
+    return OTHER if owner is None else pids[owner]
 
 
 def _addresses(ports: Mapping[str, int]) -> str:

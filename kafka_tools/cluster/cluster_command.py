@@ -25,22 +25,33 @@ from kafka_tools.cluster.experiment import (
     known_experiments,
     read_experiment,
 )
+from kafka_tools.cluster.producer_process import RecordFuture
+from kafka_tools.cluster.proxy_process import send_command, start_proxies
 from kafka_tools.cluster.steps import MESSAGES, STEPS
 
 
-def cluster_up(folder: Path, version: str, brokers: int, settings: Sequence[str], is_traced: bool = False) -> int:
+def cluster_up(
+    folder: Path,
+    version: str,
+    brokers: int,
+    settings: Sequence[str],
+    *,
+    is_traced: bool = False,
+    has_proxies: bool = False,
+) -> int:
     """Create a cluster in a folder and start it, or start the one that is there; return the exit status."""
     given = dict(_setting(text) for text in settings)
     if (folder / "cluster.json").exists():
-        if given:
+        if given or has_proxies:
             raise InputError(f"{folder} has a cluster, whose settings do not change: name a new folder")
         cluster = Cluster.open(folder)
         if is_traced:
             cluster.mark_traced()
     else:
-        cluster = Cluster.create(folder, version, brokers, given, is_traced=is_traced)
+        cluster = Cluster.create(folder, version, brokers, given, is_traced=is_traced, has_proxies=has_proxies)
     begun = time.monotonic()
     try:
+        start_proxies(cluster)
         cluster.start(cluster.nodes)
     except BaseException:
         cluster.down()
@@ -54,6 +65,8 @@ def cluster_change(verb: str, folder: Path, numbers: Sequence[int]) -> int:
     """Do something with the brokers of a cluster, all of them if none is named; return the exit status."""
     cluster = Cluster.open(folder)
     nodes = [cluster.node(number) for number in numbers] or cluster.nodes
+    if verb in ("cut", "heal"):
+        return _change_network(cluster, verb, numbers)
     if verb == "down":
         if numbers:
             raise InputError("down stops all brokers: use stop or kill for some of them")
@@ -62,7 +75,25 @@ def cluster_change(verb: str, folder: Path, numbers: Sequence[int]) -> int:
         getattr(cluster, verb)(nodes)
     for node in nodes:
         print(_status(cluster, node))
+    if cluster.proxies is not None:
+        _print_cuts(send_command(cluster, "status"))
     return EXIT_OK
+
+
+def _change_network(cluster: Cluster, verb: str, numbers: Sequence[int]) -> int:
+    if verb == "cut" and (len(numbers) != 2 or len(set(numbers)) != 2):
+        raise InputError("cut separates two brokers: write cut DIR 1 2")
+    if verb == "heal" and numbers:
+        raise InputError("heal ends every cut: write heal DIR")
+    _print_cuts(send_command(cluster, verb, numbers))
+    return EXIT_OK
+
+
+def _print_cuts(cuts: Sequence[Sequence[int]]) -> None:
+    for one, other in cuts:
+        print(f"brokers {one} and {other} are cut off from each other")
+    if not cuts:
+        print("all brokers reach each other")
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -118,9 +149,10 @@ def outcome_lines(outcome: Outcome, out: Path | None) -> list[Line]:
     """Return the futures, the log of the last leader, the counts, and the verdict."""
     experiment = outcome.experiment
     shown = [line((experiment.title, "bold"), f"  (Kafka {experiment.kafka}, {_brokers(experiment)})"), BLANK]
-    for future in outcome.futures:
-        said = f"failed with {future.failure}" if future.failure else f"acknowledged at offset {future.offset}"
-        shown.append(line(f"  {future.record}: {said} after {future.milliseconds / 1000:.1f} s"))
+    shown += [
+        line(f"  {future.record}: {_said(future)} after {future.milliseconds / 1000:.1f} s")
+        for future in outcome.futures
+    ]
     shown += [line(f"  {call.text}") for call in outcome.calls if call.method in ("commit", "abort") or call.failure]
     for number, log in enumerate([outcome.log, *outcome.other_logs]):
         partition = f", partition {number}" if outcome.other_logs else ""
@@ -138,8 +170,15 @@ def outcome_lines(outcome: Outcome, out: Path | None) -> list[Line]:
         shown += [line((sentence, "red")) for sentence in outcome.differences]
         shown.append(line(("not as expected", "bold red")))
     else:
-        shown.append(line(("as expected", "bold green"), f": entry {experiment.entry} on Kafka {experiment.kafka}"))
+        entry = f"entry {experiment.entry} on " if experiment.entry else ""
+        shown.append(line(("as expected", "bold green"), f": {entry}Kafka {experiment.kafka}"))
     return shown
+
+
+def _said(future: RecordFuture) -> str:
+    if future.failure:
+        return f"failed with {future.failure}"
+    return "acknowledged without an offset" if future.offset is None else f"acknowledged at offset {future.offset}"
 
 
 def _brokers(experiment: Experiment) -> str:

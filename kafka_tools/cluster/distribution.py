@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -15,10 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from checker.errors import InputError
-from spark_analysis.session import java_command
+from spark_analysis.session import java_command, java_version
 
 OLDEST = (3, 9)
 """The oldest release that is run: before it, no broker of this format starts with KRaft on Java 17 as it is here."""
+
+LEAST_JAVA = 17
+"""The release of Java that brokers of 4.x and the source of the producer need."""
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.\d+")
 _MANIFEST = "manifest.json"
@@ -72,11 +76,19 @@ def release(version: str) -> tuple[int, int]:
     return numbers
 
 
+@functools.cache
 def require_java() -> str:
-    """Return the Java that starts brokers; raise InputError if there is none."""
+    """Return the Java that starts brokers and producers; raise InputError if there is none, or if it is too old."""
     java = java_command()
     if java is None:
-        raise InputError("a broker needs Java 17, and no java is on the PATH or in JAVA_HOME")
+        raise InputError(f"a broker needs Java {LEAST_JAVA}, and no java is on the PATH or in JAVA_HOME")
+    version = java_version(java)
+    if version is None:
+        raise InputError(f"a broker needs Java {LEAST_JAVA}, and {java} does not report its version")
+    if version < LEAST_JAVA:
+        raise InputError(
+            f"a broker needs Java {LEAST_JAVA} or newer, and {java} is Java {version}: set JAVA_HOME to a newer one"
+        )
     return java
 
 

@@ -6,6 +6,7 @@ An experiment is a TOML file:
     title = "..."
     replicas = [1, 2]                      # default: all brokers
     kafka = "4.3.1"
+    client = "java"                        # or "librdkafka"
     brokers = 3
     steps = ["send 1", "await acknowledged 1", "lose Produce responses", "send 3", ...]
 
@@ -16,7 +17,7 @@ An experiment is a TOML file:
     [topic]                                # settings of the topic; the first replica leads its partitions at first
     "min.insync.replicas" = "2"
 
-    [producer]                             # settings of the Java producer
+    [producer]                             # settings of the producer
     acks = "all"
 
     [expect]
@@ -47,7 +48,13 @@ from kafka_tools.cluster.cluster import BROKER, Cluster, Node, running
 from kafka_tools.cluster.distribution import release
 from kafka_tools.cluster.log_records import values_of
 from kafka_tools.cluster.process import LOOPBACK
-from kafka_tools.cluster.producer_process import ProducerCall, ProducerProcess, RecordFuture
+from kafka_tools.cluster.producer_process import (
+    ProducerCall,
+    ProducerProcess,
+    RecordFuture,
+    java_driver,
+    librdkafka_driver,
+)
 from kafka_tools.cluster.proxy import ProxyNetwork
 from kafka_tools.cluster.reassignment import reassign
 from kafka_tools.cluster.steps import FAULTS, check_step, fault_rule
@@ -74,11 +81,11 @@ _STEP_SECONDS = 120
 _TOPIC = "experiment"
 _POLL = 0.05
 
-_PRODUCER = {
-    "acks": "all",
-    "batch.size": "1",
-    "linger.ms": "0",
+_CLIENTS = {
+    "java": {"acks": "all", "batch.size": "1", "linger.ms": "0"},
+    "librdkafka": {"acks": "all", "batch.num.messages": "1", "linger.ms": "0"},
 }
+"""The settings of a client unless an experiment has others: each record is a batch of its own."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,7 @@ class Experiment:
     title: str
     entry: str
     kafka: str
+    client: str
     brokers: int
     partitions: int
     replicas: tuple[int, ...]
@@ -215,6 +223,9 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
             raise InputError(f"[expect] {key}: it has whole numbers for {', '.join(EXPECTATIONS)}")
         if key in TRANSACTION_COUNTS and "transactional.id" not in producer:
             raise InputError(f"[expect] {key}: the producer has no transactional.id")
+    client = content.get("client", "java")
+    if client not in _CLIENTS:
+        raise InputError(f"client is one of {', '.join(_CLIENTS)}, not {client}")
     version = str(content.get("kafka", "4.3.1"))
     release(version)
     return Experiment(
@@ -222,6 +233,7 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
         title=str(content.get("title", name)),
         entry=str(content.get("entry", "")),
         kafka=version,
+        client=client,
         brokers=brokers,
         partitions=partitions,
         replicas=tuple(replicas),
@@ -273,9 +285,10 @@ class ExperimentRun:
 
     def _start_producer(self) -> None:
         wanted = self.experiment
-        settings = {**_PRODUCER, "bootstrap.servers": self._cluster.bootstrap, **wanted.producer}
+        settings = {**_CLIENTS[wanted.client], "bootstrap.servers": self._cluster.bootstrap, **wanted.producer}
         log = self._folder / f"producer{len(self._producers) + 1}.log"
-        self._producer = ProducerProcess(wanted.kafka, _TOPIC, settings, log)
+        driver = librdkafka_driver() if wanted.client == "librdkafka" else java_driver(wanted.kafka, log)
+        self._producer = ProducerProcess(driver, _TOPIC, settings, log.with_suffix(".out"))
         self._producers.append(self._producer)
 
     def _end_producers(self) -> None:
@@ -443,7 +456,13 @@ class ExperimentRun:
 
 
 def _has_sent(producer: ProducerProcess, count: int) -> bool:
-    return len(producer.sent) >= count
+    """Return whether a producer has sent so many records; raise InputError if it has ended before."""
+    is_alive = producer.is_alive
+    if len(producer.sent) >= count:
+        return True
+    if not is_alive:
+        raise InputError(f"the producer has ended: {producer.last_words}")
+    return False
 
 
 def admin_client() -> Any:

@@ -7,8 +7,9 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,9 @@ def _state(pid: int) -> tuple[str, int] | None:
     return fields[0], int(fields[19])
 
 
-def started(command: Sequence[str], output: Path, *, ends_with_parent: bool) -> ProcessId:
+def started(
+    command: Sequence[str], output: Path, *, ends_with_parent: bool, environment: Mapping[str, str] | None = None
+) -> ProcessId:
     """Start a process in a session of its own, with its output appended to a file.
 
     With `ends_with_parent`, the kernel kills it when this process ends, however that happens.
@@ -77,6 +80,7 @@ def started(command: Sequence[str], output: Path, *, ends_with_parent: bool) -> 
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
+            env=environment,
             start_new_session=True,
             preexec_fn=die_with_parent if ends_with_parent else None,
         )
@@ -84,6 +88,16 @@ def started(command: Sequence[str], output: Path, *, ends_with_parent: bool) -> 
     process.returncode = 0
     found = _state(process.pid)
     return ProcessId(process.pid, found[1] if found else -1)
+
+
+def python_command(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module as this process would import it, with `python_environment`."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def python_environment() -> dict[str, str]:
+    """Return the environment in which a Python process finds the modules that this one finds."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(folder) for folder in sys.path)}
 
 
 def die_with_parent() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_tools.cluster.distribution import class_path, require_java
-from kafka_tools.cluster.process import die_with_parent
+from kafka_tools.cluster.process import die_with_parent, python_command, python_environment
 
 _DRIVER = Path(__file__).with_name("RecordedProducer.java")
 
@@ -43,24 +43,36 @@ class ProducerCall:
         return f"{self.method} of {', '.join(self.records) or 'no record'}: {said}"
 
 
-class ProducerProcess:
-    """Runs the driver `RecordedProducer.java` with the client of a Kafka version."""
+def java_driver(version: str, log: Path) -> list[str]:
+    """Return the command of `RecordedProducer.java` with the client of a Kafka version, which writes a log."""
+    logging = log.with_suffix(".log4j2.yaml")
+    logging.write_text(_LOGGING.format(file=log))
+    options = ["-Xmx128m", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={logging}", "-cp", class_path(version)]
+    return [require_java(), *options, str(_DRIVER)]
 
-    def __init__(self, version: str, topic: str, settings: Mapping[str, str], log: Path):
-        logging = log.with_suffix(".log4j2.yaml")
-        logging.write_text(_LOGGING.format(file=log))
-        options = ["-Xmx128m", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={logging}", "-cp", class_path(version)]
+
+def librdkafka_driver() -> list[str]:
+    """Return the command of the driver for librdkafka, in the version that is installed."""
+    return python_command("kafka_tools.cluster.librdkafka_producer")
+
+
+class ProducerProcess:
+    """Runs a driver: it sends records and reads what each future said."""
+
+    def __init__(self, driver: Sequence[str], topic: str, settings: Mapping[str, str], output: Path):
         words = [f"{name}={value}" for name, value in settings.items()]
-        self._output = log.with_suffix(".out").open("w")
-        self._process = subprocess.Popen(
-            [require_java(), *options, str(_DRIVER), topic, *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._output,
-            text=True,
-            start_new_session=True,
-            preexec_fn=die_with_parent,
-        )
+        self._output = output
+        with output.open("w") as errors:
+            self._process = subprocess.Popen(
+                [*driver, topic, *words],
+                env=python_environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+            )
         self.futures: list[RecordFuture] = []
         self.sent: list[str] = []
         self.calls: list[ProducerCall] = []
@@ -90,12 +102,18 @@ class ProducerProcess:
         """Kill the process."""
         self._process.kill()
         self._process.wait()
-        self._output.close()
 
     @property
     def is_alive(self) -> bool:
         """Whether the process runs."""
         return self._process.poll() is None
+
+    @property
+    def last_words(self) -> str:
+        """The last error that the process wrote."""
+        found = [line.strip() for line in self._output.read_text(errors="replace").splitlines() if line.strip()]
+        causes = [line for line in found if "Exception" in line or "rror" in line]
+        return (causes or found or ["it wrote nothing"])[-1][:300]
 
     @property
     def acknowledged(self) -> list[RecordFuture]:
@@ -127,7 +145,7 @@ class ProducerProcess:
                 case ["refused", method, failure]:
                     self._add_call(method, failure)
                 case ["acknowledged", name, offset, milliseconds]:
-                    self.futures.append(RecordFuture(name, int(offset), "", int(milliseconds)))
+                    self.futures.append(RecordFuture(name, _offset(offset), "", int(milliseconds)))
                 case ["failed", name, failure, milliseconds]:
                     self.futures.append(RecordFuture(name, None, failure, int(milliseconds)))
 
@@ -135,6 +153,10 @@ class ProducerProcess:
         if method == "begin":
             self._transaction.clear()
         self.calls.append(ProducerCall(method, tuple(self._transaction), failure))
+
+
+def _offset(text: str) -> int | None:
+    return None if text == "-1" else int(text)
 
 
 _LOGGING = """Configuration:

@@ -188,6 +188,10 @@ class ProxyNetwork:
         """Accept all connections between brokers again."""
         self._call(self._cuts.clear)
 
+    def cuts(self) -> list[list[int]]:
+        """Return the pairs of brokers that are cut off from each other."""
+        return self._call(lambda: sorted(sorted(pair) for pair in self._cuts))
+
     def _call(self, function: Callable[[], T]) -> T:
         async def call() -> T:
             return function()

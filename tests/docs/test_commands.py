@@ -83,6 +83,8 @@ NOT_RUN = {
     "python -m checker cluster up DIR --brokers 3": KAFKA,
     "python -m checker cluster status DIR": KAFKA,
     "python -m checker cluster kill DIR 2": KAFKA,
+    "python -m checker cluster up NEW_DIR --proxies": KAFKA,
+    "python -m checker cluster cut NEW_DIR 1 2": KAFKA,
     "python -m checker cluster down DIR": KAFKA,
     "python -m checker cluster up DIR --brokers 3 --trace": KAFKA,
     "python -m checker record LOG --cluster DIR": KAFKA,

@@ -61,6 +61,7 @@ def test_at_least_twelve_entries():
         ('steps = ["begin", "finish"]', "begin: the producer has no transactional.id"),
         ('steps = ["send 1 to 1"]', "send 1 to 1: the partitions are 0 to 0"),
         ('steps = ["finish"]\n[expect]\ntorn = 1', "[expect] torn: the producer has no transactional.id"),
+        ('steps = ["finish"]\nclient = "go"', "client is one of java, librdkafka, not go"),
         ('steps = ["finish"]\ncolour = 1', "unknown key colour"),
         ('steps = ["finish"]\n[expect]\nlost = "1"', "[expect] lost"),
         ('steps = ["finish"]\ntopic = 1', "[topic] is a table of settings"),
@@ -192,6 +193,8 @@ def test_a_process_ends_with_its_parent(tmp_path):
         (["up", "{}", "1"], "up starts all brokers"),
         (["up", "{}", "--kafka", "2.0.0"], "Kafka 2.0.0 is not run here"),
         (["up", "{}", "--set", "x"], "write NAME=VALUE"),
+        (["cut", "{}", "1", "2"], "has no cluster"),
+        (["status", "{}", "--proxies"], "--proxies belongs to up"),
     ],
 )
 def test_wrong_cluster_commands(tmp_path, capsys, arguments, message):

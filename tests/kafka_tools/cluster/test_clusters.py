@@ -1,0 +1,148 @@
+"""The files and processes of a cluster without Kafka: Java, Maven, proxies in a process, producers that end."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from checker.cli.app import main
+from checker.errors import InputError
+from kafka_tools.cluster.cluster import BROKER, CLIENT, CONTROLLER, Cluster, Node
+from kafka_tools.cluster.distribution import libraries, require_java
+from kafka_tools.cluster.producer_process import ProducerProcess, librdkafka_driver
+from kafka_tools.cluster.proxy_process import send_command, start_proxies
+from kafka_tools.cluster.reassignment import _error, _request
+
+
+@pytest.fixture(autouse=True)
+def java_is_looked_up_again():
+    require_java.cache_clear()
+    yield
+    require_java.cache_clear()
+
+
+def fake_java(folder: Path, version: str) -> Path:
+    java = folder / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    java.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        ("11.0.2", "a broker needs Java 17 or newer, and {java} is Java 11: set JAVA_HOME to a newer one"),
+        ("1.8.0_292", "{java} is Java 8"),
+        ("none", "{java} does not report its version"),
+    ],
+)
+def test_a_java_that_is_too_old(tmp_path, monkeypatch, version, message):
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path, version)))
+    with pytest.raises(InputError) as caught:
+        libraries("4.3.1")
+    assert message.format(java=tmp_path / "bin" / "java") in caught.value.message
+
+
+def test_no_java(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(InputError, match="a broker needs Java 17, and no java is on the PATH or in JAVA_HOME"):
+        libraries("4.3.1")
+
+
+def test_no_maven(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "jdk", "17.0.1")))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("TIDEMARK_KAFKA_CACHE", str(tmp_path / "cache"))
+    assert main(["cluster", "up", str(tmp_path / "new")]) == 2
+    assert "the jars of Kafka 4.3.1 are fetched by Maven, and no mvn is on the PATH" in capsys.readouterr().err
+
+
+def cluster_without_brokers(folder: Path, *, has_proxies: bool) -> Cluster:
+    """Return a cluster whose nodes were neither formatted nor started."""
+    folder.mkdir()
+    ports = {BROKER: 1, CONTROLLER: 2, CLIENT: 3}
+    nodes = [Node(number, ports, dict.fromkeys(ports, 0)) for number in (1, 2)]
+    cluster = Cluster(folder, "4.3.1", nodes, "identifier", has_proxies=has_proxies)
+    cluster._save()
+    return cluster
+
+
+def test_proxies_in_a_process(tmp_path, capsys):
+    folder = tmp_path / ("a long name " * 12)
+    cluster = cluster_without_brokers(folder, has_proxies=True)
+    start_proxies(cluster)
+    process = cluster.proxies
+    assert process is not None and process.is_alive
+    try:
+        assert send_command(cluster, "status") == []
+        assert main(["cluster", "cut", str(folder), "2", "1"]) == 0
+        assert capsys.readouterr().out == "brokers 1 and 2 are cut off from each other\n"
+        assert send_command(Cluster.open(folder), "status") == [[1, 2]]
+        assert main(["cluster", "heal", str(folder)]) == 0
+        assert capsys.readouterr().out == "all brokers reach each other\n"
+    finally:
+        cluster.down()
+    assert not process.is_alive
+    with pytest.raises(InputError, match=r"the proxies of .* do not run: `cluster up .*` starts them"):
+        send_command(cluster, "heal")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["cut", "1"], "cut separates two brokers: write cut DIR 1 2"),
+        (["cut", "1", "1"], "cut separates two brokers"),
+        (["cut", "1", "3"], "the cluster has the brokers 1 to 2, not 3"),
+        (["heal", "1"], "heal ends every cut: write heal DIR"),
+        (["cut", "1", "2"], "has no proxies: make one with `cluster up DIR --proxies`"),
+    ],
+)
+def test_wrong_cuts(tmp_path, capsys, words, message):
+    cluster_without_brokers(tmp_path / "it", has_proxies=False)
+    assert main(["cluster", words[0], str(tmp_path / "it"), *words[1:]]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_only_a_stopped_disk_is_wiped(tmp_path, monkeypatch):
+    cluster = cluster_without_brokers(tmp_path / "it", has_proxies=False)
+    monkeypatch.setattr(Node, "state", "running")
+    with pytest.raises(InputError, match="broker 1 is running: stop it before its disk is replaced"):
+        cluster.wipe(cluster.nodes[0])
+
+
+def test_the_request_for_replicas():
+    message = _request("tide", 3, [2, 1])
+    assert message == bytes.fromhex("002d000000000001ffff00000075300205746964650200000003030000000200000001000000")
+    front = bytes.fromhex("000000010000000000")
+    fine = bytes.fromhex("0000000205746964650200000003000000000000")
+    assert _error(front + fine) == 0
+    assert _error(front + fine.replace(bytes.fromhex("000000030000"), bytes.fromhex("000000030027"))) == 39
+    assert _error(front + bytes.fromhex("0029000100")) == 41
+
+
+@pytest.mark.skipif(importlib.util.find_spec("confluent_kafka") is None, reason="confluent-kafka is not installed")
+def test_a_producer_that_ends_says_why(tmp_path):
+    settings = {"bootstrap.servers": "127.0.0.1:1", "no.such.setting": "1"}
+    producer = ProducerProcess(librdkafka_driver(), "topic", settings, tmp_path / "out")
+    end = time.monotonic() + 20
+    while producer.is_alive and time.monotonic() < end:
+        time.sleep(0.02)
+    assert "No such configuration property" in producer.last_words
+    producer.end()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("confluent_kafka") is None, reason="confluent-kafka is not installed")
+def test_librdkafka_reports_each_record(tmp_path):
+    settings = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": "100"}
+    producer = ProducerProcess(librdkafka_driver(), "topic", settings, tmp_path / "out")
+    producer.send(["r1", "r2"])
+    assert producer.finish(20)
+    assert producer.sent == ["r1", "r2"] and {future.failure for future in producer.futures} == {"_MSG_TIMED_OUT"}
+    assert min(future.milliseconds for future in producer.futures) >= 100 and os.path.exists(tmp_path / "out")
+    producer.end()
