@@ -30,16 +30,11 @@ class HighWatermarkWalk(Partition):
         diverging = self.diverging(leader, request)
         finds_record = diverging is None and request.offset < len(self.log[leader])
         if finds_record:
-            self.answer_if_waiting(leader, follower, request, diverging)
+            self.answer_if_awaited(leader, follower, request, diverging, self.high_watermark[leader])
         if diverging is None or self.counts_diverging_fetch:
             self.note_progress(leader, follower, request)
         if not finds_record:
-            self.answer_if_waiting(leader, follower, request, diverging)
-
-    def answer_if_waiting(self, leader, follower, request, diverging):
-        """Answer a fetch if its sender still waits for the answer."""
-        if self.follows(follower) and self.leader[follower] == leader and self.is_waiting(follower, request):
-            self.answer(leader, follower, request, diverging)
+            self.answer_if_awaited(leader, follower, request, diverging, self.high_watermark[leader])
 
     @invariant(says="{follower} knows that its {self.log_size} records are committed")
     def some_record_is_not_known_to_be_committed(self):
