@@ -14,6 +14,7 @@ from checker.language import (
     Lane,
     Log,
     Map,
+    OneOf,
     Option,
     Range,
     Scenario,
@@ -31,11 +32,10 @@ from checker.language import (
     step_invariant,
 )
 from specs.transactions.state import (
-    Batch,
     Decision,
-    LogEntry,
     Marker,
     Partition,
+    ProducerEpoch,
     ProducerId,
     TransactionNumber,
     TransactionState,
@@ -52,6 +52,18 @@ class Count(Range):
     """The number of batches of a transaction in a partition."""
 
     low, high = 0, "batches"
+
+
+class Batch(Struct):
+    """A transactional batch; its sequence does not matter to readers."""
+
+    producer_id: ProducerId
+    epoch: ProducerEpoch
+    transaction: TransactionNumber
+    shows = "t{transaction}(id{producer_id} e{epoch})"
+
+
+LogEntry = OneOf(Batch, Marker)
 
 
 class AbortedTransaction(Struct):
