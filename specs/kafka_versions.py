@@ -413,7 +413,7 @@ TWO_PHASE_COMMIT_SETTING = Change(
 )
 MARKER_NEEDS_HIGHER_EPOCH = Change(
     "with transaction version 2, a marker needs a higher epoch than the records of its transaction",
-    "KIP-1228",
+    "KAFKA-19446",
     "4.2.0",
     concerns="broker",
     opens=("T7",),

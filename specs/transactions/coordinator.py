@@ -574,7 +574,7 @@ scenarios = [
         promises=PROMISES,
         description="T4 (KAFKA-9777): the last marker is answered while another thread holds the lock, and nothing "
         "tests again whether the transaction is complete.",
-        remedy="T4 with a test that waits for the lock, from 2.5.1 on.",
+        remedy="T4 with a test that waits for the lock, from 2.6 on.",
     ),
     Bug(
         "t4_stale_answer",
@@ -632,6 +632,6 @@ scenarios = [
         faulty=dict(end_epoch="not_lower"),
         promises=["ends_only_its_own_epoch", "decision_is_final"],
         description="T8 (KAFKA-9600): EndTxn with a higher epoch than the coordinator's ends the transaction.",
-        remedy="T8 from 2.5.1 on: EndTxn of a client needs the epoch of the transaction.",
+        remedy="T8 from 2.6 on: EndTxn of a client needs the epoch of the transaction.",
     ),
 ]

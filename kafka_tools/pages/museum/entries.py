@@ -37,11 +37,14 @@ SYMPTOMS: Mapping[str, str] = {
 }
 
 PROPERTY_SYMPTOMS: Mapping[str, tuple[str, ...]] = {
+    "aborted_is_never_read": ("lost",),
     "ack_true": ("lost",),
+    "all_or_nothing": ("lost",),
     "batch_is_completed": ("stuck",),
     "bumps_have_causes": ("stuck",),
     "commit_is_whole": ("lost",),
     "commits_move_forward": ("duplicated",),
+    "committed_is_never_lost": ("lost",),
     "completes": ("stuck",),
     "counted_followers_agree": ("diverged",),
     "deadlock": ("stuck",),
@@ -66,6 +69,7 @@ PROPERTY_SYMPTOMS: Mapping[str, tuple[str, ...]] = {
     "no_late_copy": ("duplicated", "reordered"),
     "no_missing_earlier": ("lost",),
     "no_reorder": ("reordered",),
+    "no_spurious_error": ("stuck",),
     "no_starvation": ("stuck",),
     "no_zombie_effect": ("duplicated",),
     "largest_epoch_is_reserved": ("stuck",),
@@ -73,6 +77,7 @@ PROPERTY_SYMPTOMS: Mapping[str, tuple[str, ...]] = {
     "one_owner": ("duplicated",),
     "one_owner_a_generation": ("duplicated",),
     "ongoing_can_end": ("stuck",),
+    "open_is_known": ("stuck",),
     "owned_partitions_are_held": ("duplicated",),
     "owners_may_commit": ("stuck",),
     "partition_epochs_are_current": ("duplicated",),
