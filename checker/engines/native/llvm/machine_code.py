@@ -16,7 +16,7 @@ from checker.engines.native.llvm import code_cache
 if TYPE_CHECKING:
     from checker.engines.native.llvm import ir
 
-_PASSES = 3
+_PASSES = 4
 """The version of `_optimise`, which is part of the digest of cached code: change it with the passes."""
 
 _SECONDS_WORTH_KEEPING = 0.01
@@ -113,3 +113,8 @@ def _optimise(module: Any, machine: Any) -> None:
     passes.add_sroa_pass()
     passes.add_simplify_cfg_pass()
     passes.run(module, builder)
+    for function in module.functions:
+        if any(b"cold" in attributes.split() for attributes in function.attributes):
+            # Functions that rarely run are compiled quickly. Not before the passes, which would skip them.
+            function.add_function_attribute("noinline")
+            function.add_function_attribute("optnone")

@@ -48,13 +48,14 @@ class LaneFunctions:
       actions are always candidates. None if no action has a guard that can be evaluated on lanes.
     - `i64 suspects(i64* states, i64* bits)` writes a word for each state: the property bits that need `check_state`.
       It returns the bits that are set in some state. None if no property can be evaluated on lanes, or if the spec has
-      constraints, for which `check_state` is called in any case.
+      constraints, for which `check_state` is called in any case. `suspects_all`: it evaluates every property of states.
     """
 
     candidates: ir.Function | None
     words: int
     guarded: dict[nodes.Action, Guarded]
     suspects: ir.Function | None
+    suspects_all: bool = False
 
 
 def define_lane_functions(module: SpecModule) -> LaneFunctions:
@@ -78,7 +79,8 @@ def define_lane_functions(module: SpecModule) -> LaneFunctions:
         evaluated.finish(found, None)
     else:
         evaluated.discard()
-    return LaneFunctions(evaluated.function if guarded else None, len(found), guarded, _define_suspects(module))
+    candidates = evaluated.function if guarded else None
+    return LaneFunctions(candidates, len(found), guarded, *_define_suspects(module))
 
 
 class _Function:
@@ -152,22 +154,22 @@ def _candidate(evaluator: LaneEvaluator, action: nodes.Action, values: tuple[obj
     return evaluator.emit.either(enabled, evaluator.failed)
 
 
-def _define_suspects(module: SpecModule) -> ir.Function | None:
+def _define_suspects(module: SpecModule) -> tuple[ir.Function | None, bool]:
+    """Define `suspects`, if it excludes anything; return it, and whether it evaluates every property of states."""
     if module.program.constraints:
-        return None
+        return None, False
     evaluated = _Function(module, "suspects", I64)
     found: Number = 0
-    always = True
+    truths: list[Truth] = []
     for bit, predicate in enumerate(module.program.properties):
         if predicate.role not in STEP_ROLES:
-            truth = _suspect(evaluated.evaluator, predicate)
-            found = evaluated.with_bit(found, truth, bit)
-            always = always and truth is True
-    if always:
+            truths.append(_suspect(evaluated.evaluator, predicate))
+            found = evaluated.with_bit(found, truths[-1], bit)
+    if all(truth is True for truth in truths):
         evaluated.discard()
-        return None
+        return None, False
     evaluated.finish([found], found)
-    return evaluated.function
+    return evaluated.function, not any(truth is True for truth in truths)
 
 
 def _suspect(evaluator: LaneEvaluator, predicate: nodes.Predicate) -> Truth:

@@ -84,6 +84,11 @@ def lower(
     lanes = define_lane_functions(module) if with_lanes else None
     of_steps = [predicate for predicate in program.properties if predicate.role in STEP_ROLES]
     of_states = [predicate for predicate in program.properties if predicate.role not in STEP_ROLES]
+    expand_state = define_expand_state(module, lanes)
+    check_state = predicates.define_check("check_state", of_states)
+    if lanes is not None and lanes.suspects_all and not (view is not None and view.may_fail):
+        # It is called only for states that may violate a property.
+        check_state.attributes.add("cold")
     return NativeSpec(
         module.module,
         module.layout,
@@ -91,8 +96,8 @@ def lower(
         program.instances,
         module.emit,
         module.fail,
-        define_expand_state(module, lanes),
-        predicates.define_check("check_state", of_states),
+        expand_state,
+        check_state,
         predicates.define_check("check_step", of_steps) if of_steps else None,
         predicates.define_within_constraint() if program.constraints else None,
         module.sites,
