@@ -19,7 +19,7 @@ from checker.frontend.liveness_typing import type_liveness
 from checker.language import Fairness, Spec
 from checker.language.liveness import liveness_names
 from checker.run.liveness import LivenessDecision
-from checker.run.plan import Plan
+from checker.run.plan import Plan, StoreChoice
 
 HEADER = '''"""A random spec with liveness properties."""
 
@@ -182,7 +182,8 @@ def compare_liveness(spec: Spec, seed: int, rounds: int, *, max_depth: int | Non
     """
     chooser = random.Random(seed)
     names = liveness_names(spec, spec.properties)
-    plan = Plan((), "all", max_depth=max_depth, quick=True)
+    store: StoreChoice = "compact" if seed % 2 else "usual"
+    plan = Plan((), "all", max_depth=max_depth, quick=True, store=store)
     explored = explore_states(spec, plan)
     compiled = engine.compile_native(spec, [], quick=True)
     _, found = engine.explore_compiled(compiled, plan, initial_states(spec), 0.0)

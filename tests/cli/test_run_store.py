@@ -47,7 +47,6 @@ def test_a_checkpoint_is_resumed_with_its_store(checker, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["examples/echo/triangle", "--store", "compact"], "which the liveness property everyone_is_done needs"),
         (
             ["examples/die_hard", "--store", "compact", "--engine", "python"],
             "--store is an option of the native engine",

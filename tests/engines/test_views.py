@@ -4,6 +4,7 @@ import pytest
 
 from checker.engines import both
 from checker.engines.native import engine as native
+from checker.engines.native.explore import search
 from checker.engines.python import explorer
 from checker.frontend import compile_view
 from checker.language import (
@@ -322,6 +323,20 @@ def test_a_computed_view_of_all_variables_changes_nothing():
     assert compile_view(WholeComputed()).kept == ()
     for workers in (1, 3):
         assert outline(explored(native, WholeComputed(), workers=workers)) == outline(explored(native, Token()))
+
+
+@pytest.mark.parametrize("spec", [Viewed, Computed, Fails, FailsBefore, WholeComputed, Unchecked])
+def test_the_compact_store_finds_the_same(spec):
+    usual, compact = (explored(native, spec(), store=store, workers=2) for store in ("usual", "compact"))
+    assert outline(compact) == outline(usual)
+    traces = [[str(violation.trace) for violation in result.violations] for result in (usual, compact)]
+    assert traces[0] == traces[1] != []
+
+
+def test_the_compact_store_calls_the_view_of_optimised_code(monkeypatch):
+    monkeypatch.setattr(search, "IMPROVE_SECONDS", -1.0)
+    found = explored(native, Computed(), store="compact", quick=True)
+    assert outline(found) == outline(explored(native, Computed(), store="usual"))
 
 
 class Nothing(Token):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from checker.engines.native.explore.expansion import define_emit, define_expand_shard, define_fail
 from checker.engines.native.explore.hash_table import HashTable, define_grow_table
 from checker.engines.native.explore.insertion import define_check_new, define_insert_shard
-from checker.engines.native.explore.kernels import CHECK_NEW, EXPAND, FIND, INSERT, REBUILD
+from checker.engines.native.explore.kernels import CHECK_NEW, EXPAND, FIND, INSERT, REBUILD, VIEW
 from checker.engines.native.explore.memory_layout import NO_STATE, SHARD_BITS
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash, state_id
 from checker.engines.native.explore.shards_taken import shards_taken
@@ -37,6 +37,8 @@ def add_kernels(functions: SpecFunctions) -> None:
     - `i64 explore_find(i64* records, i64* state)` returns the id of a stored state, or NO_STATE.
     - `void explore_rebuild(i64* records, i64* next_shard)` doubles the tables of the shards from `next_shard` on and
       adds all their states again.
+    - `void explore_view(i64* state, i64* value)`, only if the view of the spec computes a value: writes the words of
+      the value, and a word that is 1 if the evaluation left a type's bounds. The compact store calls it.
 
     Raises ValueError if the spec has more action instances than the store can number.
     """
@@ -49,6 +51,8 @@ def add_kernels(functions: SpecFunctions) -> None:
     _define_insert(functions, insert_shard)
     _define_find(functions)
     _define_rebuild(functions, grow_table)
+    if functions.view is not None and functions.view.compute is not None:
+        _define_view(functions, functions.view.compute, functions.view.words)
 
 
 def _define_expand(spec: SpecFunctions, expand_shard: ir.Function) -> None:
@@ -72,6 +76,12 @@ def _define_rebuild(spec: SpecFunctions, grow_table: ir.Function) -> None:
     builder, (records, next_shard) = _define(spec, REBUILD, ir.VoidType(), [WORD_POINTER, WORD_POINTER])
     with shards_taken(builder, next_shard) as shard:
         builder.call(grow_table, [ShardRecord.of_shard(builder, records, shard, spec.layout).address])
+    builder.ret_void()
+
+
+def _define_view(spec: SpecFunctions, compute: ir.Function, words: int) -> None:
+    builder, (state, value) = _define(spec, VIEW, ir.VoidType(), [WORD_POINTER, WORD_POINTER])
+    builder.store(builder.call(compute, [state, value]), builder.gep(value, [word(words)], inbounds=True))
     builder.ret_void()
 
 

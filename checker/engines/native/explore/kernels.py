@@ -18,6 +18,9 @@ EXPAND, INSERT, CHECK_NEW, FIND, REBUILD = KERNEL_NAMES = (
     "explore_rebuild",
 )
 
+VIEW = "explore_view"
+"""The name of the kernel that computes a view."""
+
 REPRESENTATIVE = "representative"
 """The name of the function that replaces a state by its representative."""
 
@@ -55,6 +58,11 @@ class Kernels:
         self.rebuild: Callable[[int, int], None] = _REBUILD(address_of(REBUILD))
         self.better = better
         self._address_of, self._owner = address_of, owner
+
+    @property
+    def view_address(self) -> int:
+        """The address of `explore_view`, in code that computes a view."""
+        return self._address_of(VIEW)
 
     def represent(self, state: int) -> None:
         """Replace the state at an address by its representative, in code that stores representatives."""

@@ -135,6 +135,44 @@ class SearchStore(ABC):
         `on_level` is called before a level is expanded again.
         """
 
+    @abstractmethod
+    def index_states(self, run: Run) -> None:
+        """Prepare the table that maps a state to its local index, when the search is over.
+
+        `run` calls a function in all workers at the same time. Raises TooLargeError if it does not fit into memory.
+        """
+
+    def depths_of(self, state_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the level (n,) of each of some states (n,), from 0 on: its distance from the initial states."""
+        # A shard stores its states in the order of levels, so the number of levels that end at or before a local index
+        # is the level of its state.
+        depths = np.empty(len(state_ids), np.int64)
+        ends = np.array(self._level_ends)
+        for shard, chosen in self._by_shard(state_ids):
+            local = (state_ids[chosen] >> SHARD_BITS).astype(np.uint64)
+            depths[chosen] = np.searchsorted(ends[:, shard], local, side="right")
+        return depths
+
+    def words_of_all(self, state_ids: NDArray[np.int64]) -> Words:
+        """Return a copy of the words (n, words) of some states (n,)."""
+        words = np.empty((len(state_ids), self.layout.words), np.uint64)
+        for shard, chosen in self._by_shard(state_ids):
+            words[chosen] = self.states[shard][state_ids[chosen] >> SHARD_BITS]
+        return words
+
+    @staticmethod
+    def _by_shard(state_ids: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield each shard with the positions of its states among some states (n,)."""
+        shards = (state_ids % SHARDS).astype(np.uint8)
+        by_shard = np.argsort(shards, kind="stable")
+        bounds = np.searchsorted(shards[by_shard], np.arange(SHARDS + 1))
+        for shard in range(SHARDS):
+            yield shard, by_shard[bounds[shard] : bounds[shard + 1]]
+
+    def states_address(self, shard: int, local: int) -> int:
+        """Return the address of a state; the states of a shard follow one another."""
+        return int(self.states[shard][local:].ctypes.data)
+
     def level_of(self, state_id: int) -> int:
         """Return the level of a state, from 0 on: its distance from the initial states."""
         shard, local = state_id % SHARDS, state_id >> SHARD_BITS

@@ -85,24 +85,8 @@ class Store(SearchStore):
         """Run the second half of a round for the shards that no other worker has taken."""
         self._kernels.insert(self._records_address, self._next_shard_address, mask)
 
-    def depths_of(self, state_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the level (n,) of each of some states (n,), from 0 on: its distance from the initial states."""
-        # A shard stores its states in the order of levels, so the number of levels that end at or before a local index
-        # is the level of its state.
-        depths = np.empty(len(state_ids), np.int64)
-        ends = np.array(self._level_ends)
-        shards = (state_ids % SHARDS).astype(np.uint8)
-        by_shard = np.argsort(shards, kind="stable")
-        bounds = np.searchsorted(shards[by_shard], np.arange(SHARDS + 1))
-        for shard in range(SHARDS):
-            chosen = by_shard[bounds[shard] : bounds[shard + 1]]
-            local = (state_ids[chosen] >> SHARD_BITS).astype(np.uint64)
-            depths[chosen] = np.searchsorted(ends[:, shard], local, side="right")
-        return depths
-
-    def states_address(self, shard: int, local: int) -> int:
-        """Return the address of a state; the states of a shard follow one another."""
-        return int(self._states[shard, local:].ctypes.data)
+    def index_states(self, run: Run) -> None:
+        """Do nothing: the table has the local indices."""
 
     @property
     def round_bytes(self) -> int:
@@ -168,7 +152,7 @@ class Store(SearchStore):
     def rebuild(self, run: Run) -> None:
         """Build the tables of a restored store; `run` calls a function in all workers at the same time."""
         # Half as large as needed: the kernel doubles each table before it adds the states.
-        slots = [_slots_for(count) for count in self._counts()]
+        slots = [slots_for(count) for count in self._counts()]
         self.field("table_mask")[:] = np.array(slots, np.uint64) // 2 - 1
         self.offer_shards()
         run(lambda: self._kernels.rebuild(self._records_address, self._next_shard_address))
@@ -196,10 +180,10 @@ def _reserved_bytes(layout: MemoryLayout, capacity: int) -> int:
 
 def _largest_table(capacity: int) -> int:
     """Return the number of slots, a power of two, of the table of a shard with `capacity` states."""
-    return _slots_for(capacity + MAXIMUM_OUTBOX_ENTRIES)
+    return slots_for(capacity + MAXIMUM_OUTBOX_ENTRIES)
 
 
-def _slots_for(count: int) -> int:
+def slots_for(count: int) -> int:
     """Return the number of slots, a power of two, of a table with `count` states."""
     slots = INITIAL_TABLE_SLOTS
     while slots * LOAD_NUMERATOR < count * LOAD_DENOMINATOR:

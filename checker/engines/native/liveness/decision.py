@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.exploration import Exploration
-from checker.engines.native.explore.search_store import Words
-from checker.engines.native.explore.store import Store
+from checker.engines.native.explore.search_store import SearchStore, Words
+from checker.engines.native.explore.workers import Workers
 from checker.engines.native.liveness.classes import StepClasses
 from checker.engines.native.liveness.components import FairGraph, Flags, fair_components
 from checker.engines.native.liveness.edges import Edges, EdgeStore, StateNumbers, States
@@ -118,7 +118,7 @@ class NativeLiveness:
         cancelled: threading.Event | None = None,
         budget: MemoryBudget | None = None,
     ):
-        assert isinstance(exploration.store, Store)
+        assert isinstance(exploration.store, SearchStore)
         self._typed, self._layout = typed, layout
         self._exploration, self._store, self._trace_of = exploration, exploration.store, trace_of
         self._cancelled = cancelled or threading.Event()
@@ -134,6 +134,8 @@ class NativeLiveness:
     def _edges(self) -> EdgeStore:
         """The steps of the states that were expanded so far, for all decisions."""
         self._budget.require_rows(self._numbers.count)
+        with Workers(self._workers) as team:
+            self._store.index_states(lambda work: team.run(work, in_parallel=True))
         return EdgeStore(
             self._kernel,
             self._store,

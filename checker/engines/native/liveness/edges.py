@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.memory_layout import SHARD_BITS
-from checker.engines.native.explore.search_store import Words
-from checker.engines.native.explore.store import Store
+from checker.engines.native.explore.search_store import SearchStore, Words
 from checker.engines.native.liveness.kernels import ExpandKernel
 from checker.run.liveness import LivenessInterrupted
 
@@ -33,7 +32,7 @@ _BATCH = 1 << 15
 class StateNumbers:
     """The numbers of the states of a store: shard by shard, in the order of the shard."""
 
-    def __init__(self, store: Store):
+    def __init__(self, store: SearchStore):
         counts = store.counts()
         self.count = int(counts.sum())
         self.offsets: Words = (np.cumsum(counts) - counts).astype(np.uint64)
@@ -51,7 +50,7 @@ class EdgeStore:
     def __init__(
         self,
         kernel: ExpandKernel,
-        store: Store,
+        store: SearchStore,
         numbers: StateNumbers,
         *,
         expected: int,

@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 
 from checker.engines.native.explore.hash_table import HashTable
 from checker.engines.native.explore.memory_layout import SHARD_BITS, SHARDS, MemoryLayout
-from checker.engines.native.explore.search_store import Words
+from checker.engines.native.explore.search_store import SearchStore, Words
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash
-from checker.engines.native.explore.store import Store
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
     I8,
@@ -73,7 +72,7 @@ class LabelKernel:
         self._code = MachineCode(found.code, quick=found.is_quick)
         self._label = _callable(self._code, LABEL, 4)
 
-    def label(self, store: Store, mask: int) -> Words:
+    def label(self, store: SearchStore, mask: int) -> Words:
         """Return the bits in `mask` of the predicates that are true (n,), for all states, shard by shard."""
         counts = store.counts()
         bits = np.empty(int(counts.sum()), np.uint64)
@@ -94,7 +93,7 @@ class ExpandKernel:
         self._expand = _callable(self._code, _EXPAND, 10)
 
     def expand(
-        self, store: Store, offsets: Words, ids: NDArray[np.uint32], room: int
+        self, store: SearchStore, offsets: Words, ids: NDArray[np.uint32], room: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint16]]:
         """Return the steps of the first of some states (n,) that change them, as many states as fit into `room` steps.
 

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.memory_layout import OUT_OF_BOUNDS_BIT
-from checker.engines.native.explore.search_store import Words
-from checker.engines.native.explore.store import Store
+from checker.engines.native.explore.search_store import SearchStore, Words
 from checker.engines.native.liveness.kernels import LABEL, MOST_LABELS, LabelKernel
 from checker.engines.native.liveness.memory_budget import MemoryBudget
 from checker.engines.native.source_index import SourceIndex
@@ -36,7 +35,7 @@ class StateLabels:
         self,
         spec: Spec,
         typed: TypedLiveness,
-        store: Store,
+        store: SearchStore,
         budget: MemoryBudget,
         *,
         quick: bool = False,

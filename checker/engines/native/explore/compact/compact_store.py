@@ -34,7 +34,7 @@ from checker.engines.native.explore.compact.table_record import (
     record_words,
 )
 from checker.engines.native.explore.kernels import Kernels
-from checker.engines.native.explore.memory_layout import SHARD_BITS, SHARDS, MemoryLayout
+from checker.engines.native.explore.memory_layout import MAXIMUM_LOCAL, NO_STATE, SHARDS, MemoryLayout
 from checker.engines.native.explore.search_store import (
     Run,
     SearchStore,
@@ -43,8 +43,10 @@ from checker.engines.native.explore.search_store import (
     physical_memory,
     reserve,
 )
-from checker.engines.native.explore.store import Store
+from checker.engines.native.explore.store import Store, slots_for
 from checker.run.endings import StoppedError
+from checker.run.liveness import TooLargeError
+from checker.run.memory import available_memory
 
 _ROWS_AT_ONCE = 1 << 18
 """States of a shard that are copied or inserted before their part of the file is released."""
@@ -62,6 +64,7 @@ class CompactStore(SearchStore):
     def __init__(self, kernels: Kernels, tables: CompactKernels, folder: Path | None = None) -> None:
         super().__init__(kernels)
         self._tables = tables
+        self._use_view()
         layout, smallest = self.layout, tables.smallest
         place = str(folder or state_folder())
         self._row_bytes = 8 * layout.words
@@ -72,7 +75,8 @@ class CompactStore(SearchStore):
         self.field("capacity")[:] = capacity
         # Counters of action instances, and one of initial states.
         self._distinct: Words = reserve(np.uint64, SHARDS, -(-(layout.instances + 1) // 16) * 16)
-        self._table: NDArray[np.uint8] = reserve(np.uint8, SHARDS, self._table_bytes)
+        self._table: NDArray[np.uint8] | None = reserve(np.uint8, SHARDS, self._table_bytes)
+        self._index: NDArray[np.uint32] | None = None
         room = MOVED_SLOTS * smallest.slot_bytes + 8 * (smallest.slot_words + 1)
         self._moved: NDArray[np.uint8] = reserve(np.uint8, SHARDS, -(-room // 128) * 128)
         self._overflow: Words = reserve(np.uint64, SHARDS, OVERFLOW_ENTRIES, tables.code.words)
@@ -118,7 +122,7 @@ class CompactStore(SearchStore):
     @property
     def memory_bytes(self) -> int:
         """The size in bytes of the tables."""
-        return sum(shape.bytes for shape in self._shapes)
+        return sum(shape.bytes for shape in self._shapes) if self._index is None else self._index.nbytes
 
     @property
     def round_bytes(self) -> int:
@@ -138,6 +142,16 @@ class CompactStore(SearchStore):
     def is_full(self) -> bool:
         """Whether a code was in no slot and did not fit into the list."""
         return bool(self._table_field("overflow_full").any())
+
+    def improve_kernels(self) -> None:
+        """Continue with optimised kernels, unless these are already optimised."""
+        super().improve_kernels()
+        self._use_view()
+
+    def _use_view(self) -> None:
+        """Let the tables distinguish states by the view of the spec, which is part of the kernels of the spec."""
+        if self._tables.calls_view:
+            self._tables.use_view(self._kernels.view_address)
 
     # The second half of a round.
 
@@ -201,15 +215,40 @@ class CompactStore(SearchStore):
     # States and their origins.
 
     def find(self, words: Words) -> int | None:
-        """Return the id of the state with these words (words,), or None. Ids are not stored: this reads a file."""
+        """Return the id of the state with these words (words,), or None. The first call builds the index of all states.
+
+        Raises TooLargeError if the index does not fit into memory.
+        """
+        self.index_states(lambda work: work())
         state = np.ascontiguousarray(words, np.uint64)
-        tables = self._table_records.ctypes.data
-        for shard, count in enumerate(self._counts()):
-            if self._tables.find(tables, shard, state.ctypes.data):
-                found = np.flatnonzero((self._states[shard][:count] == state).all(axis=1))
-                if len(found):
-                    return int(found[0]) << SHARD_BITS | shard
-        return None
+        number = self._kernels.find(self._records_address, state.ctypes.data)
+        return None if number == NO_STATE else number
+
+    def index_states(self, run: Run) -> None:
+        """Replace the tables of quotients by tables of local indices, as the usual store has them.
+
+        Raises TooLargeError if they do not fit into memory, or if a shard has too many states for them.
+        """
+        if self._index is not None:
+            return
+        counts = self._counts()
+        slots = [slots_for(count) for count in counts]
+        needed = SHARDS * max(slots) * np.dtype(np.uint32).itemsize
+        available = available_memory()
+        if max(counts) > MAXIMUM_LOCAL:
+            raise TooLargeError(f"liveness is decided for at most {SHARDS * MAXIMUM_LOCAL:,} states")
+        if available is not None and needed > available + self.memory_bytes:
+            raise TooLargeError(
+                f"a table of {self.distinct:,} states takes {needed:,} bytes; {available:,} are available"
+            )
+        self._table = None
+        self._index = reserve(np.uint32, SHARDS, max(slots))
+        self._place(table=self._index)
+        # The kernel doubles each table before it adds the states.
+        self.field("table_mask")[:] = np.array(slots, np.uint64) // 2 - 1
+        self.offer_shards()
+        run(lambda: self._kernels.rebuild(self._records_address, self._next_shard_address))
+        self._release_all()
 
     def keep_origins(self, state_ids: Sequence[int], run: Run, on_level: Callable[[int], None]) -> None:
         """Find the origins of some states, and of all states on the paths to them, in one pass through the levels."""

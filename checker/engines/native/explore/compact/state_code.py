@@ -26,7 +26,9 @@ from checker.engines.native.lowering.state_layout import (
     ValueLayout,
     ValuePart,
     item_place,
+    layout_of,
 )
+from checker.ir import nodes
 from checker.language.types import MapType, NeverType, OptionType, SetType, UnionType
 
 TABLE_BITS = 12
@@ -66,7 +68,24 @@ class StateCode:
     @classmethod
     def of_layout(cls, layout: StateLayout) -> StateCode:
         """Return the code of the states of a layout."""
-        return cls(_grouped(_merged([digit for place in layout.places.values() for digit in _digits(place)])))
+        return cls._of_places(layout.places.values())
+
+    @classmethod
+    def of_view(cls, layout: StateLayout, view: nodes.View) -> tuple[StateCode, int]:
+        """Return the code of what a view distinguishes, and the number of words that `explore_view` writes.
+
+        Those words, if there are any, follow those of the state.
+        """
+        places = [layout.places[name] for name in view.kept]
+        if view.computed is None:
+            return cls._of_places(places), 0
+        value = layout_of(view.computed.type)
+        has_failed = Digit(layout.words + value.storage, 0, 1, 2)
+        return cls._of_places([*places, ValuePart(value, layout.words, 0)], has_failed), value.storage + 1
+
+    @classmethod
+    def _of_places(cls, places: Iterable[ValuePart], *more: Digit) -> StateCode:
+        return cls(_grouped(_merged([*(digit for place in places for digit in _digits(place)), *more])))
 
     @classmethod
     def of_words(cls, words: int) -> StateCode:

@@ -1,4 +1,4 @@
-"""The kernels of the compact store: insert with quotients, grow in place, rebuild, find.
+"""The kernels of the compact store: insert with quotients, grow in place, rebuild.
 
 They depend on the layout of a state only, not on the spec, and are compiled apart from it.
 
@@ -54,7 +54,7 @@ from checker.engines.native.llvm.control_flow import (
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item, prefetch, read_words, write_words
 
-INSERT, GROW, REBUILD, FIND = ("compact_insert", "compact_grow", "compact_rebuild", "compact_find")
+INSERT, GROW, REBUILD = ("compact_insert", "compact_grow", "compact_rebuild")
 
 BLOCK = 64
 """Entries of a block: enough for many overlapping cache misses, few enough for the first-level cache."""
@@ -62,6 +62,11 @@ BLOCK = 64
 _WORD = 64
 _CHECK = ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, I64])
 """`check_new` of the spec's kernels."""
+
+_VIEW = ir.FunctionType(ir.VoidType(), [WORD_POINTER, WORD_POINTER])
+"""`explore_view` of the spec's kernels."""
+
+_VIEW_ADDRESS = "compact.view"
 
 
 @dataclass(frozen=True)
@@ -204,8 +209,13 @@ class _Table:
 class _Definitions:
     """Defines the kernels of one code of states in a module."""
 
-    def __init__(self, module: ir.Module, code: StateCode, layout: MemoryLayout, smallest: TableShape):
+    def __init__(self, module: ir.Module, code: StateCode, layout: MemoryLayout, smallest: TableShape, view_words: int):
         self.module, self.code, self.layout, self.sizes = module, code, layout, smallest
+        self._view_words = view_words
+        if view_words:
+            # Of external linkage: the loader writes the address of the view, see `CompactKernels.use_view`.
+            self._view = ir.GlobalVariable(module, I64, _VIEW_ADDRESS)
+            self._view.initializer = ir.Constant(I64, 0)
         self.slot_words = smallest.slot_words
         self.rest_words = code.words - 1
         self._list = self._define_list()
@@ -219,7 +229,6 @@ class _Definitions:
         self._define_insert()
         self._define_grow()
         self._define_rebuild()
-        self._define_find()
 
     def _function(
         self, name: str, result: ir.Type, arguments: list[ir.Type], *, is_internal: bool = True
@@ -235,8 +244,19 @@ class _Definitions:
 
     def hash_of(self, builder: ir.IRBuilder, state: list[ir.Value]) -> list[ir.Value]:
         """Return the hash and the words of the rest of a state's code."""
-        code = self.code.emit(builder, state)
+        code = self.code.emit(builder, [*state, *self._viewed(builder, state)])
         return [emit_mixed_key(builder, code, self.code.bits), *code[1:]]
+
+    def _viewed(self, builder: ir.IRBuilder, state: list[ir.Value]) -> list[ir.Value]:
+        """Return the words that the view of a state computes."""
+        if not self._view_words:
+            return []
+        with builder.goto_entry_block():
+            memory, value = builder.alloca(I64, self.layout.words), builder.alloca(I64, self._view_words)
+        write_words(builder, memory, state)
+        view = builder.inttoptr(builder.load(self._view), _VIEW.as_pointer())
+        builder.call(view, [memory, value])
+        return read_words(builder, value, self._view_words)
 
     # The list of codes that are in no slot.
 
@@ -541,24 +561,10 @@ class _Definitions:
             _, position, slot = table.find(code[0], code[1:])
             self._emit_insert(builder, table, position, slot, code)
 
-    def _define_find(self) -> None:
-        builder, (tables, shard, state) = self._function(
-            FIND, I64, [WORD_POINTER, I64, WORD_POINTER], is_internal=False
-        )
-        record = TableRecord.of_shard(builder, tables, shard, self.slot_words)
-        table = _Table(self, builder, record)
-        code = self.hash_of(builder, read_words(builder, state, self.layout.words))
-        at = builder.alloca(I64, self.code.words)
-        write_words(builder, at, code)
-        is_absent, _, _ = table.find(code[0], code[1:])
-        listed = self._listed(builder, record, at)
-        builder.ret(builder.select(is_absent, listed, word(1)))
-
 
 _INSERT = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_uint64)
 _GROW = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)
 _REBUILD = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_uint64, ctypes.c_uint64)
-_FIND = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)
 
 
 class CompactKernels:
@@ -569,19 +575,25 @@ class CompactKernels:
     - `grow(tables, next_shard)` gives the tables that have a next shape this shape.
     - `rebuild(records, tables, next_shard, first, last)` inserts the distinct states of each shard with these local
       indices into its table.
-    - `find(tables, shard, state)` returns 1 if a state is stored, else 0.
 
-    `smallest`: the shape with which tables begin.
+    `smallest`: the shape with which tables begin. `view_words`: the words that `explore_view` of the spec's kernels
+    writes, which follow those of a state in its code; 0: the spec has no such kernel.
     """
 
-    def __init__(self, code: StateCode, layout: MemoryLayout, smallest: TableShape | None = None) -> None:
+    def __init__(
+        self, code: StateCode, layout: MemoryLayout, smallest: TableShape | None = None, view_words: int = 0
+    ) -> None:
         self.code, self.layout = code, layout
+        self.calls_view = view_words > 0
         self.smallest = TableShape(code.bits) if smallest is None else smallest
         module = ir.Module()
-        _Definitions(module, code, layout, self.smallest).define()
+        _Definitions(module, code, layout, self.smallest, view_words).define()
         self._owner = MachineCode(module)
         address_of = self._owner.address_of
         self.insert: Callable[[int, int, int, int, int], None] = _INSERT(address_of(INSERT))
         self.grow: Callable[[int, int], None] = _GROW(address_of(GROW))
         self.rebuild: Callable[[int, int, int, int, int], None] = _REBUILD(address_of(REBUILD))
-        self.find: Callable[[int, int, int], int] = _FIND(address_of(FIND))
+
+    def use_view(self, address: int) -> None:
+        """Let the kernels call the view at an address."""
+        self._owner.write_words(_VIEW_ADDRESS, [address])
