@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import importlib
 import logging
 import os
 import re
@@ -157,15 +158,24 @@ def master_url(master: str | None) -> str:
 
 def require_pyspark() -> None:
     """Raise MissingExtraError unless the packages of the extra `spark` are installed."""
-    try:
-        import pyarrow  # noqa: F401
-        import pyspark  # noqa: F401
-    except ModuleNotFoundError as error:
-        missing = (error.name or "pyspark").split(".")[0]
-        raise MissingExtraError(
-            f"Spark needs {missing}, which is not installed: pip install 'tidemark[spark]', "
-            "or pip install -e '.[spark]' in a checkout"
-        ) from None
+    _require("Spark needs", "pyarrow", "pyspark")
+
+
+def require_arrow() -> None:
+    """Raise MissingExtraError unless the package is installed that reads and writes Parquet."""
+    _require("walks need", "pyarrow")
+
+
+def _require(who: str, *packages: str) -> None:
+    for name in packages:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            missing = (error.name or name).split(".")[0]
+            raise MissingExtraError(
+                f"{who} {missing}, which is not installed: pip install 'tidemark[spark]', "
+                "or pip install -e '.[spark]' in a checkout"
+            ) from None
 
 
 def _require_java() -> None:

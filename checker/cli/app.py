@@ -47,7 +47,7 @@ app = PluginGroup(
         CommandEntry("explore", "Step through a spec in the browser.", "checker.cli.explore:explore"),
         CommandEntry("prove", "Prove invariants with Z3, or search for short violations.", "checker.cli.prove:prove"),
         CommandEntry("mutate", "Make small changes to a spec; report which are detected.", "checker.cli.mutate:mutate"),
-        CommandEntry("simulate", "Run millions of random walks of a spec on Spark.", "checker.cli.simulate:simulate"),
+        CommandEntry("simulate", "Run millions of random walks of a spec.", "checker.cli.simulate:simulate"),
         CommandEntry(
             "report", "Analyse random walks: violation rates, causes, counterexamples.", "checker.cli.report:report"
         ),

@@ -53,17 +53,17 @@ def simulate(
     partitions: Partitions = None,
     json: JsonFile = "",
 ) -> int:
-    """Run millions of random walks of a spec on Spark.
+    """Run millions of random walks of a spec.
 
-    The properties are checked at every step. Without a scenario, the constants are those of the spec's first
-    scenario.
+    Processes of this machine make up to 10 million walks; more walks, --master and --partitions start Spark. The
+    properties are checked at every step. Without a scenario, the constants are those of the spec's first scenario.
 
     Exit status: 0 only expected violations, 1 an unexpected violation, 2 wrong input, 3 interrupted. The same command
     resumes an interrupted simulation.
     """
-    from spark_analysis.session import require_pyspark
+    from spark_analysis.session import require_arrow
 
-    require_pyspark()
+    require_arrow()
     from checker.execution.simulate_walks import WalkDestination, execute_simulation
     from traces.walks.walk_request import WalkRequest
 

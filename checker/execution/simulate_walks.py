@@ -1,4 +1,4 @@
-"""Simulation: random walks of a spec on Spark, with progress and a summary."""
+"""Simulation: random walks of a spec, on this machine or on Spark, with progress and a summary."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from checker.printable import printable
 from checker.run.interrupts import interruptible
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
-from spark_analysis.session import master_url
+from spark_analysis.session import master_url, require_pyspark
 from spark_analysis.walks.simulation import simulate
+from traces.walks import local_simulation
 from traces.walks.records import WALKS, WalkConfiguration, WalkRun, missing_parts, part_path, part_paths
 from traces.walks.walk_request import WalkRequest, requested_run
 from traces.walks.walk_totals import WalkTotals, add_totals, read_totals
@@ -28,7 +29,10 @@ from traces.walks.writing import check_walk_outputs
 
 @dataclass(frozen=True, kw_only=True)
 class WalkDestination:
-    """The Spark master that makes walks, and the folder and the JSON file for them."""
+    """The Spark master that makes walks, and the folder and the JSON file for them.
+
+    Without a master and partitions, processes of this machine make at most `local_simulation.MOST_WALKS` walks.
+    """
 
     out: Path
     master: str | None
@@ -43,9 +47,12 @@ def execute_simulation(request: WalkRequest, where: WalkDestination) -> int:
     check_outputs({"--json": where.json}, target_files([request.target]))
     check_walk_outputs({"--json": Path(where.json) if where.json not in ("", STANDARD_OUTPUT) else None}, where.out)
     run = requested_run(request)
-    watch = _PartWatcher(run, where.out)
+    on_spark = where.master is not None or where.partitions is not None or run.total > local_simulation.MOST_WALKS
+    if on_spark:
+        require_pyspark()
+    watch = _PartWatcher(run, where.out, "to start Spark" if on_spark else "to start")
     with JsonLines(where.json) as json_lines, interruptible() as cancelled:
-        is_whole = _simulate(run, where, watch, cancelled)
+        is_whole = _simulate(run, where, watch, cancelled, on_spark=on_spark)
         if not is_whole:
             print(printable(_stopped(run, where.out)), file=sys.stderr)
             return EXIT_STOPPED
@@ -58,18 +65,23 @@ def execute_simulation(request: WalkRequest, where: WalkDestination) -> int:
     return EXIT_VIOLATED if any(unexpected_violations_of(run, summary) for summary in summaries) else EXIT_OK
 
 
-def _simulate(run: WalkRun, where: WalkDestination, watch: _PartWatcher, cancelled: threading.Event) -> bool:
+def _simulate(
+    run: WalkRun, where: WalkDestination, watch: _PartWatcher, cancelled: threading.Event, *, on_spark: bool
+) -> bool:
     watch.begin()
     name = run.spec if run.scenario is None else f"{run.spec}/{run.scenario}"
-    with WalkProgress(name, run.walks * len(run.configurations), watch.walks, sys.stderr) as display:
+    with WalkProgress(name, run.total, watch.walks, sys.stderr) as display:
 
         def poll() -> None:
             watch.look_while_walking()
             display.update(watch.walks, watch.failures)
 
-        is_whole = simulate(
-            run, where.out, master=where.master, partitions=where.partitions, cancelled=cancelled, on_poll=poll
-        )
+        if on_spark:
+            is_whole = simulate(
+                run, where.out, master=where.master, partitions=where.partitions, cancelled=cancelled, on_poll=poll
+            )
+        else:
+            is_whole = local_simulation.write_walks(run, where.out, cancelled=cancelled, on_poll=poll)
     watch.look()
     return is_whole
 
@@ -77,8 +89,8 @@ def _simulate(run: WalkRun, where: WalkDestination, watch: _PartWatcher, cancell
 class _PartWatcher:
     """Reads the summaries of parts as they appear."""
 
-    def __init__(self, run: WalkRun, folder: Path):
-        self._run, self._folder = run, folder
+    def __init__(self, run: WalkRun, folder: Path, start: str):
+        self._run, self._folder, self._start = run, folder, start
         self._summaries: dict[int, WalkTotals] = {}
         self._before = 0
         self._created_at = time.monotonic()
@@ -99,7 +111,7 @@ class _PartWatcher:
             return "all walks were made before"
         seconds = time.monotonic() - self._walking_since
         start = self._walking_since - self._created_at
-        return f"{new:,} walks made in {seconds:.1f} s ({new / seconds:,.0f} per second), {start:.1f} s to start Spark"
+        return f"{new:,} walks made in {seconds:.1f} s ({new / seconds:,.0f} per second), {start:.1f} s {self._start}"
 
     def look_while_walking(self) -> None:
         """Read the new parts; the first call marks the start of walking."""
@@ -124,7 +136,4 @@ class _PartWatcher:
 
 def _stopped(run: WalkRun, folder: Path) -> str:
     there = sum(run.span(number)[2] for number in set(range(run.parts)) - set(missing_parts(folder, run)))
-    return (
-        f"interrupted: {there:,} of {run.walks * len(run.configurations):,} walks are in {folder}; "
-        "the same command makes the others"
-    )
+    return f"interrupted: {there:,} of {run.total:,} walks are in {folder}; the same command makes the others"

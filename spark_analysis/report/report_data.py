@@ -86,7 +86,7 @@ def report_data(
         "expected": run.expected,
         "walks": walks,
         "steps": sum(taken.takes for by in counts.taken.values() for taken in by.values()),
-        "is_complete": walks == run.walks * len(run.configurations),
+        "is_complete": walks == run.total,
         "notes": notes,
         "failures": [
             {

@@ -211,7 +211,7 @@ def test_no_permission_to_write(checker, tmp_path):
 @pytest.mark.parametrize(
     "command",
     [
-        ["simulate", f"{TOY}/counter", "--out", "walks"],
+        ["simulate", f"{TOY}/counter", "--out", "walks", "--partitions", "2"],
         ["report", "walks"],
         ["traces", "replay", "walks", "--walk", "0"],
         ["run", f"{TOY}/counter", "--engine", "spark"],

@@ -190,6 +190,11 @@ class WalkRun:
         """The number of parts of the run."""
         return self.parts_per_configuration * len(self.configurations)
 
+    @property
+    def total(self) -> int:
+        """The number of walks of all configurations."""
+        return self.walks * len(self.configurations)
+
     def span(self, part: int) -> tuple[WalkConfiguration, int, int]:
         """Return a part's configuration, the number of its first walk, and its number of walks."""
         # A part never crosses configurations, so each one has the columns of one compiled spec.
@@ -341,7 +346,7 @@ def read_parts(paths: Iterable[Path], columns: list[str] | None = None) -> Itera
 
 def read_walk(folder: Path, run: WalkRun, walk: int) -> dict[str, Any]:
     """Return the row of one walk by column; raise InputError if it does not exist."""
-    total = run.walks * len(run.configurations)
+    total = run.total
     if not 0 <= walk < total:
         raise InputError(f"{folder} has no walk {walk}: its walks are numbered from 0 to {total - 1}")
     configuration, within = divmod(walk, run.walks)

@@ -1,0 +1,60 @@
+"""Generation of a run of walks by processes of this machine: the same parts as those of a cluster."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from checker.errors import InputError, UserError
+from checker.run.process_pool import results_in_order
+from checker.run.request import default_workers
+from traces.walks.parts import walker_of, write_walks_of_part
+from traces.walks.records import WalkRun
+from traces.walks.writing import close_run_folder, open_run_folder
+
+MOST_WALKS = 10_000_000
+"""Number of walks up to which processes of this machine make them, unless a Spark master is given."""
+
+
+def write_walks(
+    run: WalkRun,
+    folder: Path,
+    *,
+    processes: int | None = None,
+    cancelled: threading.Event | None = None,
+    on_poll: Callable[[], None] = lambda: None,
+) -> bool:
+    """Generate the missing walks of a run; return whether the run is complete.
+
+    `processes` is their number (default: one for each core). `on_poll` is called after each part. `cancelled` stops the
+    run between two parts. A part whose process died is made once more. Raises UserError if the folder holds something
+    else or a part cannot be written.
+    """
+    missing = open_run_folder(folder, run)
+    stop = cancelled or threading.Event()
+    if missing and not stop.is_set():
+        # The processes inherit the machine code of the first configuration. Threads could not share it: the code of a
+        # spec records its branches in one place.
+        walker_of(run, run.span(missing[0])[0])
+        on_poll()
+
+        def write(position: int, _: threading.Event) -> str | None:
+            return _write_part(run, folder, missing[position])
+
+        for error in results_in_order(len(missing), min(len(missing), processes or default_workers()), write, stop):
+            if error is not None:
+                raise InputError(error)
+            on_poll()
+    return close_run_folder(folder, run)
+
+
+def _write_part(run: WalkRun, folder: Path, number: int) -> str | None:
+    """Write a part; return why that is impossible, or None."""
+    try:
+        write_walks_of_part(run, folder, number)
+    except UserError as error:
+        return error.message
+    except OSError as error:
+        return f"{folder} cannot be written: {error.strerror or error}"
+    return None
