@@ -277,7 +277,7 @@ def record(
         int, option(min=0, metavar="N", help="With --cluster: wait so long before the logs are read.")
     ] = 0,
 ) -> None:
-    """Record a librdkafka producer against a mock cluster, or a partition of a cluster of real brokers.
+    """Record a librdkafka producer, or a partition of real brokers.
 
     The mock cluster belongs to librdkafka and injects the faults. That needs the extra `record`. With --cluster, the
     command turns on the loggers of the brokers that `cluster up` started, and turns their lines into events.
