@@ -1,10 +1,12 @@
 """Compares the native engine with the interpreter on as many random specs as are asked for, without Hypothesis.
 
-    python tests/agreement/compare_many.py --sets 1000000 --runs 10000 --seed 1 --keep DIR
+    python tests/agreement/compare_many.py --sets 1000000 --runs 10000 --keep DIR
+    python tests/agreement/compare_many.py --stores 5000 --keep DIR
 
 A set holds the successors of one state, with the truth of all properties there. A run is a whole exploration with one
-and with two workers. Each spec has its number as the seed, so a difference is repeated with `--first N --specs 1`.
-The source of every spec with a difference stays in DIR. Exit status: 0 without a difference, 1 with one.
+and with two workers. `--stores` compares whole explorations of the native engine with its two stores. Each spec has its
+number as the seed, so a difference is repeated with `--first N --specs 1`. The source of every spec with a difference
+stays in DIR. Exit status: 0 without a difference, 1 with one.
 """
 
 from __future__ import annotations
@@ -25,12 +27,13 @@ from pathlib import Path
 
 from engines import compact, compare_runs, compare_state, load, random_state
 from spec_source import spec_source
+from store_comparison import compare_stores
 
 from checker.engines.native.llvm import code_cache
 from checker.engines.native.single_state import SingleStateEngine
 from checker.errors import BoundsError
 from checker.language import Spec, State
-from checker.run.plan import Plan
+from checker.run.plan import Plan, Stop
 from checker.run.process_pool import end_with_parent
 
 SETS_A_SPEC = 300
@@ -51,6 +54,7 @@ class Compared:
     specs: int = 0
     sets: int = 0
     runs: int = 0
+    stores: int = 0
     differences: tuple[str, ...] = ()
 
     def __add__(self, other: Compared) -> Compared:
@@ -58,6 +62,7 @@ class Compared:
             self.specs + other.specs,
             self.sets + other.sets,
             self.runs + other.runs,
+            self.stores + other.stores,
             self.differences + other.differences,
         )
 
@@ -78,7 +83,16 @@ class EncodingOnce(SingleStateEngine):
         self.encoded: dict[int, tuple[State, list[int]]] = {}
 
 
-def compare_spec(number: int, folder: Path, *, sets: bool, runs: bool) -> Compared:
+@dataclass(frozen=True)
+class Wanted:
+    """What is compared on a spec."""
+
+    sets: bool
+    runs: bool
+    stores: bool
+
+
+def compare_spec(number: int, folder: Path, wanted: Wanted) -> Compared:
     """Compare the engines on random spec `number`; its source stays in the folder if they differ."""
     choose = random.Random(number)
     source = spec_source(lambda count: choose.randrange(count))
@@ -86,14 +100,21 @@ def compare_spec(number: int, folder: Path, *, sets: bool, runs: bool) -> Compar
     done = Compared(specs=1)
     try:
         spec = load(source, folder).Random()
-        if sets:
+        if wanted.sets:
             done.sets = compare_sets(spec, choose)
-        if runs:
-            names = tuple(spec.properties)
+        names = tuple(spec.properties)
+        if wanted.runs:
             depth = choose.randint(1, DEEPEST)
             plans = [Plan(names, "all", workers, MOST_STATES, depth, deadlock=True) for workers in (1, 2)]
             compare_runs(spec, plans)
             done.runs = 1
+        if wanted.stores:
+            # A generator for this alone: a difference is repeated whatever else is compared.
+            choose = random.Random(f"stores {number}")
+            stop: Stop = choose.choice(("first", "all"))
+            depth, workers = choose.randint(1, DEEPEST), choose.randint(1, 2)
+            plan = Plan(names, stop, workers, MOST_STATES, depth, deadlock=True, quick=True)
+            done.stores = int(compare_stores(spec, plan))
     # Any exception is a difference: the specs are within the language.
     except Exception:
         path.write_text(source)
@@ -127,13 +148,13 @@ def compare_sets(spec: Spec, choose: random.Random) -> int:
     return compared
 
 
-def compare_task(numbers: range, folder: Path, sets: bool, runs: bool) -> Compared:
+def compare_task(numbers: range, folder: Path, wanted: Wanted) -> Compared:
     """Compare a task of specs; modules and machine code of finished ones are freed."""
     os.environ[code_cache.VARIABLE] = code_cache.OFF
     done = Compared()
     with tempfile.TemporaryDirectory() as own:
         for number in numbers:
-            done += compare_spec(number, Path(own), sets=sets, runs=runs)
+            done += compare_spec(number, Path(own), wanted)
             for kept in Path(own).glob("spec_*.py"):
                 kept.rename(folder / kept.name)
     for name in [name for name in sys.modules if name.startswith("random_spec_")]:
@@ -142,7 +163,7 @@ def compare_task(numbers: range, folder: Path, sets: bool, runs: bool) -> Compar
     return done
 
 
-def _compare_asked(asked: tuple[range, Path, bool, bool]) -> Compared:
+def _compare_asked(asked: tuple[range, Path, Wanted]) -> Compared:
     return compare_task(*asked)
 
 
@@ -156,7 +177,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=0, help="successor sets to compare")
     parser.add_argument("--runs", type=int, default=0, help="whole runs to compare")
-    parser.add_argument("--specs", type=int, help="specs to compare, each in both ways, in place of --sets and --runs")
+    parser.add_argument("--stores", type=int, default=0, help="specs on which the two stores are compared")
+    parser.add_argument("--specs", type=int, help="specs to compare in all ways, in place of the other numbers")
     parser.add_argument("--first", type=int, default=0, help="the number of the first spec")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep", type=Path, default=Path("differences"), help="the folder for specs with a difference")
@@ -164,13 +186,14 @@ def main() -> int:
     given.keep.mkdir(parents=True, exist_ok=True)
     total, started = Compared(), time.monotonic()
     by_sets = -(-given.sets // SETS_A_SPEC)
-    specs = given.specs or max(by_sets, given.runs)
+    specs = given.specs or max(by_sets, given.runs, given.stores)
     asked = [
         (
             numbers,
             given.keep,
-            bool(given.specs) or numbers.start - given.first < by_sets,
-            bool(given.specs) or numbers.start - given.first < given.runs,
+            Wanted(*(numbers.start - given.first < most for most in (by_sets, given.runs, given.stores)))
+            if not given.specs
+            else Wanted(sets=True, runs=True, stores=True),
         )
         for numbers in tasks(given.first, specs)
     ]
@@ -190,6 +213,7 @@ def main() -> int:
 def _line(total: Compared, started: float) -> str:
     return (
         f"{total.specs:,} specs: {total.sets:,} successor sets, {total.runs:,} whole runs, "
+        f"{total.stores:,} specs with both stores, "
         f"{len(total.differences)} differences, {time.monotonic() - started:.0f} s"
     )
 

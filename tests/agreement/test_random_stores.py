@@ -1,35 +1,28 @@
 """The compact store agrees with the usual one on random specs over the whole language, and on the specs of the project.
 
-`TIDEMARK_PROFILE=thorough` tries 5,000 specs, and other ones each time.
+`python tests/agreement/compare_many.py --stores 5000` compares more of them.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import os
-import re
 from pathlib import Path
 
 import pytest
 from engines import load
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from store_comparison import compare_stores
 from test_random_specs import sources
 
-from checker.engines.native.engine import compile_native, declared_properties, explore_compiled
-from checker.errors import BoundsError
-from checker.language import Scenario, Spec
+from checker.language import Scenario
 from checker.run.plan import Plan
 from checker.run.registry import SpecEntry, select
-from checker.run.result import Result
-
-_THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 
 
 def settings_for(examples: int) -> settings:
     return settings(
-        max_examples=5000 if _THOROUGH else examples,
-        derandomize=not _THOROUGH,
+        max_examples=examples,
+        derandomize=True,
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
@@ -42,35 +35,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 MOST_STATES = 30_000
-
-
-def compare_stores(spec: Spec, plan: Plan) -> None:
-    """Assert that a spec has the same result with both stores: counts, levels, verdicts, traces and coverage."""
-    try:
-        initial = spec.initial_states()
-    except BoundsError:
-        return
-    if not initial:
-        return
-    compiled = compile_native(spec, declared_properties(spec, plan), quick=plan.quick)
-    usual, compact = (
-        comparable(explore_compiled(compiled, dataclasses.replace(plan, store=store), initial, 0.0)[0])
-        for store in ("usual", "compact")
-    )
-    assert compact == usual
-
-
-def comparable(result: Result) -> Result:
-    """Return a result without times, sizes and the addresses of Python objects."""
-    violations = [
-        dataclasses.replace(violation, explanation=re.sub(r"0x[0-9a-f]+", "", violation.explanation))
-        for violation in result.violations
-    ]
-    liveness = tuple(dataclasses.replace(decided, seconds=0.0) for decided in result.liveness)
-    # The time of compiling includes that of the kernels that decide liveness.
-    return dataclasses.replace(
-        result, seconds=0.0, compile_seconds=0.0, memory_bytes=0, violations=violations, liveness=liveness
-    )
 
 
 def compare_random(folder: Path, source: str, depth: int, workers: int, *, stops: bool) -> None:

@@ -33,13 +33,15 @@ def _constructor(compiled: CompiledSpec) -> Callable[[Kernels], CompactStore]:
         from checker.engines.native.explore.compact.state_code import StateCode
         from checker.engines.native.explore.compact.table_kernels import CompactKernels
 
-        if not compiled.spec.names_of(Role.VIEW):
-            return CompactStore(kernels, CompactKernels(StateCode.of_layout(compiled.layout), kernels.layout))
-        from checker.frontend import compile_view
+        code, view_words = StateCode.of_layout(compiled.layout), 0
+        if compiled.spec.names_of(Role.VIEW):
+            from checker.frontend import compile_view
 
-        view = compile_view(compiled.spec)
-        assert view is not None
-        code, words = StateCode.of_view(compiled.layout, view)
-        return CompactStore(kernels, CompactKernels(code, kernels.layout, view_words=words))
+            view = compile_view(compiled.spec)
+            assert view is not None
+            code, view_words = StateCode.of_view(compiled.layout, view)
+        # Optimised once those of the spec are.
+        quick = kernels.better is not None
+        return CompactStore(kernels, CompactKernels(code, kernels.layout, view_words=view_words, quick=quick))
 
     return compact_store

@@ -141,10 +141,11 @@ def _constant_text(kind: Type, content: object) -> str:
     if content is Undefined:
         return "undef"
     assert isinstance(kind, (ArrayType, VectorType)) and isinstance(content, (list, tuple))
-    items = ((item if isinstance(item, Value) else Constant(kind.element, item)).ref for item in content)
-    of_vector = isinstance(kind, VectorType)
-    text = ", ".join(f"{kind.element.text} {item}" for item in items)
-    return f"<{text}>" if of_vector else f"[{text}]"
+    element = kind.element.text
+    items = [f"{element} {item.ref if isinstance(item, Value) else int(item)}" for item in content]
+    if isinstance(kind, ArrayType):
+        return f"[{', '.join(items)}]"
+    return f"splat ({items[0]})" if len(set(items)) == 1 else f"<{', '.join(items)}>"
 
 
 class GlobalVariable(Value):

@@ -146,6 +146,8 @@ class CompactStore(SearchStore):
     def improve_kernels(self) -> None:
         """Continue with optimised kernels, unless these are already optimised."""
         super().improve_kernels()
+        if self._tables.is_quick:
+            self._tables = self._tables.better()
         self._use_view()
 
     def _use_view(self) -> None:

@@ -577,22 +577,38 @@ class CompactKernels:
       indices into its table.
 
     `smallest`: the shape with which tables begin. `view_words`: the words that `explore_view` of the spec's kernels
-    writes, which follow those of a state in its code; 0: the spec has no such kernel.
+    writes, which follow those of a state in its code; 0: the spec has no such kernel. `quick`: compile quickly;
+    `better` compiles the same kernels with optimisation.
     """
 
     def __init__(
-        self, code: StateCode, layout: MemoryLayout, smallest: TableShape | None = None, view_words: int = 0
+        self,
+        code: StateCode,
+        layout: MemoryLayout,
+        smallest: TableShape | None = None,
+        view_words: int = 0,
+        *,
+        quick: bool = False,
     ) -> None:
         self.code, self.layout = code, layout
-        self.calls_view = view_words > 0
+        self._view_words, self.is_quick = view_words, quick
         self.smallest = TableShape(code.bits) if smallest is None else smallest
         module = ir.Module()
         _Definitions(module, code, layout, self.smallest, view_words).define()
-        self._owner = MachineCode(module)
+        self._owner = MachineCode(module, quick=quick)
         address_of = self._owner.address_of
         self.insert: Callable[[int, int, int, int, int], None] = _INSERT(address_of(INSERT))
         self.grow: Callable[[int, int], None] = _GROW(address_of(GROW))
         self.rebuild: Callable[[int, int, int, int, int], None] = _REBUILD(address_of(REBUILD))
+
+    @property
+    def calls_view(self) -> bool:
+        """Whether the kernels call `explore_view` of the spec's kernels."""
+        return self._view_words > 0
+
+    def better(self) -> CompactKernels:
+        """Return the same kernels, compiled with optimisation."""
+        return CompactKernels(self.code, self.layout, self.smallest, self._view_words)
 
     def use_view(self, address: int) -> None:
         """Let the kernels call the view at an address."""
