@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from checker.errors import InputError, MissingExtraError, UserError
+from spark_analysis.user_settings import user_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,6 +47,16 @@ EXPLORATION = {
 FORWARDING = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"}
 """Settings for a JVM that only forwards packed rows: fast JIT compilation halves the time of such jobs."""
 
+REQUIRED = {
+    "spark.master",
+    "spark.python.worker.reuse",
+    "spark.sql.execution.arrow.pyspark.enabled",
+    "spark.sql.session.timeZone",
+    "spark.executorEnv.PYTHONPATH",
+    "spark.executorEnv.PYTHONSAFEPATH",
+}
+"""Settings that the user cannot change: the results, or the code that the workers load, depend on them."""
+
 _MASTER = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://.+:\d+.*|yarn|k8s://.+")
 _LOOPBACK = "127.0.0.1"
 _RECORDS_IN_BATCH = 1 << 16
@@ -61,9 +72,10 @@ def session(
     """Return a new Spark session; end it with `stop`.
 
     `master` is a Spark master URL; None stands for `local[cores]`. `memory` is the heap of the driver's JVM, which also
-    does the shuffling in a local session. `settings` are Spark settings; they override those made here and those of
-    spark-defaults.conf. Raises MissingExtraError if PySpark is not installed, and InputError if no suitable Java is
-    found, a port is in use, or the master is not a URL or does not answer.
+    does the shuffling in a local session. `settings` are further Spark settings. What the user has set in
+    spark-defaults.conf or PYSPARK_SUBMIT_ARGS overrides all of them, except for REQUIRED. Raises MissingExtraError if
+    PySpark is not installed, and InputError if no suitable Java is found, a port is in use, or the master is not a URL
+    or does not answer.
     """
     url = master_url(master)
     require_pyspark()
@@ -76,7 +88,7 @@ def session(
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     logging.getLogger().addFilter(_is_not_interrupt)
     with _kept_interrupt_handler():
-        return _started(_configuration(url, name, memory) | dict(settings or {}))
+        return _started(_without_user_settings(_configuration(url, name, memory) | dict(settings or {})))
 
 
 def _is_not_interrupt(record: logging.LogRecord) -> bool:
@@ -230,6 +242,11 @@ def _configuration(url: str, name: str, memory: str) -> dict[str, str]:
             "spark.executorEnv.PYTHONSAFEPATH": "1",
         }
     return configuration
+
+
+def _without_user_settings(configuration: dict[str, str]) -> dict[str, str]:
+    given = user_settings()
+    return {name: value for name, value in configuration.items() if name in REQUIRED or name not in given}
 
 
 def _worker_path() -> list[str]:
