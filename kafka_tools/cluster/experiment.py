@@ -74,6 +74,12 @@ EXPECTATIONS = (
 )
 """The counts that an experiment may expect."""
 
+HARM = (
+    *("duplicated", "lost", "failed_in_log", "reordered"),
+    *("aborted_read", "committed_unread", "torn", "open_transactions"),
+)
+"""The counts of records and transactions that do not have the outcome that the application learned."""
+
 _KEPT = re.compile(r"cluster|producer\d+\.(log|out|log4j2\.yaml)|outcome\.json")
 """The names in the folder of an experiment."""
 
@@ -110,6 +116,11 @@ class Experiment:
     def has_transactions(self) -> bool:
         """Whether the producer is transactional."""
         return "transactional.id" in self.producer
+
+    @property
+    def expects_harm(self) -> bool:
+        """Whether a record is expected to be lost, duplicated, reordered or decided wrongly, so that a bug is shown."""
+        return any(self.expect.get(name, 0) > 0 for name in HARM)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from importlib import resources
 from typing import Any
 
 from kafka_tools.pages.catalogue_scenarios import EntryScenario, all_scenarios, scenarios_by_entry
+from kafka_tools.pages.museum.real_brokers import BrokerEvidence, evidence_by_entry
 from specs.kafka_releases import RELEASES, describe_releases
 from specs.kafka_versions import CatalogueEntry, catalogue_entry
 
@@ -164,6 +165,11 @@ class Exhibit:
         if self.story.elsewhere or not self.releases:
             return ""
         return ", ".join(self.history.fixed_in) or "no release so far"
+
+    @property
+    def evidence(self) -> tuple[BrokerEvidence, ...]:
+        """The experiments that show the entry on real brokers."""
+        return evidence_by_entry().get(self.name, ())
 
     @property
     def page(self) -> str:

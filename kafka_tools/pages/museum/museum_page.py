@@ -23,6 +23,11 @@ The releases follow from [versions.md](versions.md), which has the evidence. An 
 in every release. The stories are in `kafka_tools/pages/museum/stories.toml`.
 """
 
+REAL_BROKERS = """
+The column "real brokers" has the experiments that show an entry on brokers of a release:
+`python -m checker experiment NAME` repeats one ([experiments.md](experiments.md)).
+"""
+
 NOT_MODELLED = """
 No scenario shows these entries. Their stories are in the catalogue, and nothing in this repository checks them.
 """
@@ -37,6 +42,7 @@ def render() -> str:
         paragraph(INTRODUCTION),
         paragraph(SITE),
         paragraph(RELEASES),
+        paragraph(REAL_BROKERS),
         f"{len(modelled)} entries are modelled, {len(missing)} are not.",
         table(("symptom", "meaning"), SYMPTOMS.items()),
         *(block for area in AREAS for block in _area(area, modelled)),
@@ -62,7 +68,15 @@ def _area(area: str, modelled: list[Exhibit]) -> list[str]:
         f"## {title}",
         f"[{more}]({more}) has the details.",
         table(
-            ("entry", "bug", "symptom", "releases that have it", "first releases without it", "scenario"),
+            (
+                "entry",
+                "bug",
+                "symptom",
+                "releases that have it",
+                "first releases without it",
+                "real brokers",
+                "scenario",
+            ),
             map(_row, found),
         ),
     ]
@@ -76,5 +90,6 @@ def _row(exhibit: Exhibit) -> tuple[str, ...]:
         ", ".join(exhibit.symptoms) or "none found",
         exhibit.affected,
         exhibit.fixed,
+        "; ".join(f"{each.kafka}: {', '.join(f'`{name}`' for name in each.experiments)}" for each in exhibit.evidence),
         f"`{exhibit.shown_by.target}`",
     )

@@ -10,6 +10,7 @@ from checker.run.expectation import checked_properties
 from kafka_tools.pages.catalogue_scenarios import all_scenarios, scenarios_by_entry
 from kafka_tools.pages.museum import museum_page
 from kafka_tools.pages.museum.entries import AREAS, PROPERTY_SYMPTOMS, SYMPTOMS, Exhibit, exhibits, read_stories
+from kafka_tools.pages.museum.real_brokers import BrokerEvidence
 from kafka_tools.pages.museum.tickets import ticket_url
 from specs.kafka_releases import RELEASES
 from specs.kafka_versions import CHANGES
@@ -58,6 +59,15 @@ def test_an_entry_has_each_part(exhibit):
     assert exhibit.affected
     assert all(ticket_url(ticket).startswith("https://") for ticket in story.tickets)
     assert not exhibit.page or (DOCS / exhibit.page).exists()
+
+
+def test_experiments_on_real_brokers_are_linked():
+    found = {exhibit.name: exhibit.evidence for exhibit in EXHIBITS if exhibit.evidence}
+    assert len(found) >= 12
+    assert found["I7"] == (BrokerEvidence("4.3.1", ("i7-leader-moved", "i7-restart", "i7-rolling-restart")),)
+    assert found["R11"][0].sentence == "Shown on Apache Kafka 3.9.2 by experiment r11-last-replica"
+    controls = {"p3-idempotent", "i7-librdkafka"}
+    assert controls.isdisjoint(name for each in found.values() for given in each for name in given.experiments)
 
 
 @pytest.mark.parametrize("exhibit", MODELLED, ids=named)

@@ -1,0 +1,43 @@
+"""The experiments that show entries of the catalogue on real brokers, by their files."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kafka_tools.cluster.experiment import known_experiments, read_experiment
+
+
+@dataclass(frozen=True)
+class BrokerEvidence:
+    """Experiments that show an entry on brokers of a release."""
+
+    kafka: str
+    experiments: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The sentence for the page of the entry."""
+        names = " and ".join(self.experiments)
+        return f"Shown on Apache Kafka {self.kafka} by experiment{'s' * (len(self.experiments) > 1)} {names}"
+
+
+@functools.cache
+def evidence_by_entry() -> Mapping[str, tuple[BrokerEvidence, ...]]:
+    """Return for each entry the experiments that show it, by release.
+
+    An experiment of an entry that expects no harm is a control: it does not show the entry.
+    """
+    shown = [each for each in map(read_experiment, _names()) if each.expects_harm]
+    shown.sort(key=lambda each: (each.entry, each.kafka, each.name))
+    found: dict[str, tuple[BrokerEvidence, ...]] = {}
+    for (entry, kafka), group in itertools.groupby(shown, key=lambda each: (each.entry, each.kafka)):
+        evidence = BrokerEvidence(kafka, tuple(each.name for each in group))
+        found[entry] = (*found.get(entry, ()), evidence)
+    return found
+
+
+def _names() -> list[str]:
+    return [path.stem for path in known_experiments()]
