@@ -3,7 +3,7 @@
 Scenarios: entry T8 of docs/exactly-once.md, and the mistakes that break the loop.
 Sources: KIP-98, KIP-447; KafkaProducer.sendOffsetsToTransaction and TransactionManager (3.9.1, 4.3.1);
 TransactionCoordinator (3.9.1, 4.3.1); OffsetMetadataManager and ClassicGroup.validateOffsetCommit (4.3.1),
-GroupMetadata (3.9.1); ConsumerCoordinator.fetchCommittedOffsets (4.3.1).
+GroupMetadata (3.9.1); ConsumerCoordinator.sendOffsetFetchRequest (4.3.1).
 """
 
 from checker.language import (
@@ -381,7 +381,7 @@ class ExactlyOnceLoop(Spec):
     def fetch_offset(self, instance: Instance):
         """A new owner fetches the committed offset, from which it starts.
 
-        Source: OffsetMetadataManager.fetchOffsets, ConsumerCoordinator.fetchCommittedOffsets.
+        Source: OffsetMetadataManager.fetchOffsets, ConsumerCoordinator.sendOffsetFetchRequest.
         """
         require(self.phase[instance] == Phase.ASSIGNED and self.identity[instance] is not None)
         require(not self.requires_stable or not self.has_pending_offsets())

@@ -82,6 +82,21 @@ scenarios = [
         remedy="T8: INVALID_PRODUCER_ID_MAPPING is fatal (KAFKA-18019, 4.0). The instance starts again, at the "
         "committed offset.",
     ),
+    Scenario(
+        ExactlyOnceLoop,
+        "recovered_at_the_committed_offset",
+        dict(ONE_REBALANCE, **ID_PER_PARTITION, expirations=1, lost_mapping="recover"),
+        properties=PROMISES,
+        description="The recovery of KAFKA-18019 repeats no record if the application seeks to the committed offset "
+        "after every abort.",
+    ),
+    Scenario(
+        ExactlyOnceLoop,
+        "recovered_with_generations",
+        dict(ONE_REBALANCE, records=1, expirations=1, lost_mapping="recover", after_abort="transaction_start"),
+        properties=PROMISES,
+        description="The recovery of KAFKA-18019 repeats no record if TxnOffsetCommit carries the generation.",
+    ),
     Bug(
         "offsets_outside_the_transaction",
         ExactlyOnceLoop,
