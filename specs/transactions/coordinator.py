@@ -48,7 +48,8 @@ class CoordinatorRules(Spec, abstract=True):
     The coordinator writes each change to its log before it answers. Here both are one step; `Coordinator` separates
     them. A request that carries transaction version 1 or 2 is answered by a coordinator of the same version: the
     upgrade in the middle of a transaction is not modelled. Timeouts are actions of the specs that use these rules. Two
-    phase commit (KIP-939) is not modelled: Kafka 4.3.1 refuses keepPreparedTxn with UNSUPPORTED_VERSION.
+    phase commit (KIP-939) is not modelled beyond the refusal of keepPreparedTxn: without it, a prepared transaction is
+    one that has no timeout.
     """
 
     partitions = Constant(1, at_least=1)
@@ -95,8 +96,13 @@ class CoordinatorRules(Spec, abstract=True):
 
     # InitProducerId.
 
-    def answer_init(self, expected):
-        """Answer InitProducerId; a client that continues after an error sends its identity as `expected`."""
+    def answer_init(self, expected, keeps_prepared=False):
+        """Answer InitProducerId; a client that continues after an error sends its identity as `expected`.
+
+        `keeps_prepared` is keepPreparedTxn (KIP-939), which Kafka up to 4.4 refuses.
+        """
+        if keeps_prepared:
+            return Error.UNSUPPORTED_VERSION
         current = self.metadata
         if self.is_pending():
             return Error.CONCURRENT_TRANSACTIONS
@@ -385,7 +391,7 @@ class Coordinator(CoordinatorRules):
     def initialize(self, expected: Option(Identity)):
         """An instance sends InitProducerId, with the identity that it has (KIP-360) or without."""
         require(expected is None or self.may_use(expected.producer_id, expected.epoch))
-        require(self.has_unused_id())
+        require(self.has_unused_id() and not self.is_pending())
         fences = self.metadata.state == TransactionState.ONGOING
         answer = self.answer_init(expected)
         require(answer == Error.NONE or self.is_pending())

@@ -13,22 +13,27 @@ class CoordinatorRequests(CoordinatorRules):
     @action
     def initialize(self, expected: Option(Identity)):
         """A client sends InitProducerId."""
-        self.answer = self.init_producer_id(expected)
+        self.answer = self.answer_init(expected)
+
+    @action
+    def keep_prepared(self, expected: Option(Identity)):
+        """A client sends InitProducerId with keepPreparedTxn."""
+        self.answer = self.answer_init(expected, True)
 
     @action
     def add(self, producer_id: ProducerId, epoch: ProducerEpoch, partition: Partition):
         """A client sends AddPartitionsToTxn."""
-        self.answer = self.add_partition(producer_id, epoch, partition)
+        self.answer = self.answer_add(producer_id, epoch, partition)
 
     @action
     def verify(self, producer_id: ProducerId, epoch: ProducerEpoch, partition: Partition):
         """A leader asks whether a partition is part of a transaction."""
-        self.answer = self.verify_partition(producer_id, epoch, partition)
+        self.answer = self.answer_verify(producer_id, epoch, partition)
 
     @action
     def end(self, producer_id: ProducerId, epoch: ProducerEpoch, decision: Decision):
         """A client sends EndTxn."""
-        self.answer = self.end_transaction(producer_id, epoch, decision)
+        self.answer = self.answer_end(producer_id, epoch, decision)
 
     @action
     def time_out(self):
