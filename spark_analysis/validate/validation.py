@@ -6,7 +6,6 @@ import dataclasses
 import gc
 import json
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from checker.errors import InputError, UserError
 from checker.run import registry
 from spark_analysis.session import opened
-from traces.validate.events import UnparsedTrace, read_log, read_many
+from spark_analysis.validate.grouped_logs import grouped_traces
+from traces.validate.events import UnparsedTrace, read_log
 from traces.validate.task import RunningValidation, ValidationTask, unreadable
 from traces.validate.totals import Row, ValidationTotals, verdict_row
 
@@ -58,11 +58,9 @@ def validate_on_spark(
         with opened(master, name="tidemark validate") as own:
             return validate_on_spark(task, logs, by, out=out, write=write, spark=own)
     task = dataclasses.replace(task, target=registry.absolute_target(task.target), mapping=_absolute(task.mapping))
-    with tempfile.TemporaryDirectory(prefix="tidemark-validate-") as scratch, _spark_errors_as_input_errors():
-        traces = _traces(spark, logs, by, Path(scratch))
-        kept = str((out or Path(scratch)).resolve() / VERDICTS)
-        traces.mapInArrow(lambda batches: _validated(task, batches), _VERDICT).write.mode("overwrite").parquet(kept)
-        rows = spark.read.parquet(kept)
+    with _spark_errors_as_input_errors():
+        verdicts = _traces(spark, logs, by).mapInArrow(lambda batches: _validated(task, batches), _VERDICT)
+        rows = _kept(spark, verdicts, out)
         summary = ValidationTotals()
         for partial in rows.mapInArrow(_partial_totals, "summary string").collect():
             summary.merge(ValidationTotals.from_json(json.loads(partial.summary)))
@@ -70,6 +68,17 @@ def validate_on_spark(
             for row in rows.orderBy("trace", "file").toLocalIterator():
                 write(row.asDict())
         return summary
+
+
+def _kept(spark: SparkSession, verdicts: DataFrame, out: Path | None) -> DataFrame:
+    """Return the rows of verdicts, which are computed once: from `out`, or else from the disks of the executors."""
+    from pyspark import StorageLevel
+
+    if out is None:
+        return verdicts.persist(StorageLevel.DISK_ONLY)
+    kept = str(out.resolve() / VERDICTS)
+    verdicts.write.mode("overwrite").parquet(kept)
+    return spark.read.parquet(kept)
 
 
 def _absolute(name: str) -> str:
@@ -98,15 +107,14 @@ def _spark_errors_as_input_errors() -> Iterator[None]:
 # Input.
 
 
-def _traces(spark: SparkSession, logs: tuple[Path, ...], by: str, scratch: Path) -> DataFrame:
+def _traces(spark: SparkSession, logs: tuple[Path, ...], by: str) -> DataFrame:
     """Return all traces, distributed over the tasks."""
     datasets = [path for path in logs if path.is_dir() or path.suffix == ".parquet"]
     files = [path for path in logs if path not in datasets]
-    if by and files:
-        datasets.append(_regrouped(files, by, scratch / "traces.parquet"))
-        files = []
     frames = [_dataset(spark, path) for path in datasets]
-    if files:
+    if files and by:
+        frames.append(grouped_traces(spark, files, by))
+    elif files:
         rows = [(str(path), str(path.resolve()), None, None) for path in files]
         frames.append(spark.createDataFrame(rows, TRACES))
     traces = frames[0]
@@ -133,26 +141,6 @@ def _dataset(spark: SparkSession, path: Path) -> DataFrame:
     if "file" not in types:
         found = found.withColumn("file", functions.lit(str(path)))
     return found.select("trace", "file", "events", functions.col("lines").cast("array<int>").alias("lines"))
-
-
-def _regrouped(files: list[Path], by: str, target: Path) -> Path:
-    """Write the traces of files with many traces each, one row for each trace, and return the path."""
-    import pyarrow
-    from pyarrow import parquet
-
-    texts = pyarrow.list_(pyarrow.string())
-    numbers = pyarrow.list_(pyarrow.int32())
-    schema = pyarrow.schema([("trace", "string"), ("file", "string"), ("events", texts), ("lines", numbers)])
-    with parquet.ParquetWriter(target, schema) as writer:
-        for path in files:
-            rows: list[dict[str, Any]] = []
-            for raw in read_many(path, by):
-                rows.append({"trace": raw.name, "file": raw.file, "events": raw.texts, "lines": raw.lines})
-                if len(rows) == _BATCH:
-                    writer.write_table(pyarrow.Table.from_pylist(rows, schema))
-                    rows = []
-            writer.write_table(pyarrow.Table.from_pylist(rows, schema))
-    return target
 
 
 # On the executors.

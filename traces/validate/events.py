@@ -83,13 +83,19 @@ def read_many(path: Path, by: str) -> Iterator[UnparsedTrace]:
     traces: dict[str, UnparsedTrace] = {}
     for number, text in enumerate(_lines(path), 1):
         if text and not text.isspace():
-            found = parse(text, str(path), number)
-            if by not in found:
-                raise InputError(f'the event has no "{by}", which names its trace', file=str(path), line=number)
-            raw = traces.setdefault(str(found[by]), UnparsedTrace(str(found[by]), str(path), [], []))
+            name = trace_name(text, by, str(path), number)
+            raw = traces.setdefault(name, UnparsedTrace(name, str(path), [], []))
             raw.texts.append(text)
             raw.lines.append(number)
     yield from traces.values()
+
+
+def trace_name(text: str, by: str, file: str, line: int) -> str:
+    """Return the name of the trace that a line belongs to; raise InputError if it is no event with the field `by`."""
+    found = parse(text, file, line)
+    if by not in found:
+        raise InputError(f'the event has no "{by}", which names its trace', file=file, line=line)
+    return str(found[by])
 
 
 def _lines(path: Path) -> list[str]:

@@ -1,0 +1,105 @@
+"""Logs with many traces each, read and grouped by Spark: a field of the events names their trace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from checker.errors import InputError
+from traces.validate.events import trace_name
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+_NAMED = "trace string, file string, line int, text string, error string"
+
+
+def grouped_traces(spark: SparkSession, files: Sequence[Path], by: str) -> DataFrame:
+    """Return a row for each trace of some files: trace, file, events and the line number of each.
+
+    Executors read the files, each a range of bytes, so all of them must have the files under the same path. Raises
+    InputError for the first line that is no event with the field `by`, and for a file that cannot be read.
+    """
+    from pyspark import StorageLevel
+    from pyspark.sql import functions
+
+    for path in files:
+        _require_readable(path)
+    # By the shown name, which may be relative: errors and verdicts contain it.
+    shown = {str(path.resolve()): str(path) for path in files}
+    named = _lines(spark, list(shown)).mapInArrow(_Naming(by, shown), _NAMED).persist(StorageLevel.DISK_ONLY)
+    wrong = named.where("error IS NOT NULL").orderBy("file", "line").head()
+    if wrong is not None:
+        raise InputError(wrong.error, file=wrong.file, line=wrong.line, text=wrong.text)
+    in_order = functions.sort_array(functions.collect_list(functions.struct("line", "text")))
+    grouped = named.groupBy("trace", "file").agg(in_order.alias("found"))
+    return grouped.select(
+        "trace", "file", functions.col("found.text").alias("events"), functions.col("found.line").alias("lines")
+    )
+
+
+def _require_readable(path: Path) -> None:
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise InputError(f"the log {path} cannot be read: {error.strerror}") from None
+
+
+def _lines(spark: SparkSession, paths: list[str]) -> DataFrame:
+    """Return the lines of files as bytes, with the number of each.
+
+    Spark reads a large file in blocks. The number of a line is the number of lines in the blocks before, plus its place
+    in its own block, whose rows have consecutive ids.
+    """
+    from pyspark.sql import Window, functions
+
+    block = ["uri", "start"]
+    rows = spark.read.option("lineSep", "\n").text(paths)
+    lines = rows.select(
+        functions.col("value").cast("binary").alias("bytes"),
+        functions.col("_metadata.file_path").alias("uri"),
+        functions.col("_metadata.file_block_start").alias("start"),
+        functions.monotonically_increasing_id().alias("id"),
+    )
+    blocks = lines.groupBy(*block).agg(functions.min("id").alias("first"), functions.count("*").alias("lines"))
+    before = Window.partitionBy("uri").orderBy("start").rowsBetween(Window.unboundedPreceding, -1)
+    base = functions.coalesce(functions.sum("lines").over(before), functions.lit(0))
+    numbered = lines.join(functions.broadcast(blocks.withColumn("base", base)), block)
+    number = functions.col("base") + functions.col("id") - functions.col("first") + 1
+    return numbered.select("uri", number.cast("int").alias("line"), "bytes")
+
+
+class _Naming:
+    """The work of a task: the name of each line's trace, or the error of the line."""
+
+    def __init__(self, by: str, shown: dict[str, str]):
+        self._by, self._shown = by, shown
+
+    def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        texts = [(name, pyarrow.string()) for name in ("trace", "file", "text", "error")]
+        schema = pyarrow.schema([*texts[:2], ("line", pyarrow.int32()), *texts[2:]])
+        for batch in batches:
+            rows = [self._row(found) for found in batch.to_pylist()]
+            yield pyarrow.RecordBatch.from_pylist([row for row in rows if row is not None], schema)
+
+    def _row(self, found: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the row of a line; None for a blank line."""
+        path, line = os.path.realpath(unquote(urlsplit(found["uri"]).path)), found["line"]
+        file = self._shown.get(path, path)
+        try:
+            text = found["bytes"].decode("utf-8-sig" if line == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            return {"file": file, "line": line, "text": "", "error": f"this is not text in UTF-8: {error.reason}"}
+        if not text or text.isspace():
+            return None
+        try:
+            return {"trace": trace_name(text, self._by, file, line), "file": file, "line": line, "text": text}
+        except InputError as error:
+            return {"file": file, "line": line, "text": error.text, "error": error.message}

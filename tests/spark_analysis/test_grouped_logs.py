@@ -1,0 +1,68 @@
+"""Logs with many traces, grouped by Spark, give the traces that one process reads from them."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from checker.errors import InputError
+from spark_analysis.validate.grouped_logs import grouped_traces
+from traces.validate.events import read_many
+
+
+@pytest.fixture
+def small_blocks(spark):
+    """Make Spark read files in blocks of 2 kB, so that lines and traces cross their bounds."""
+    settings = {"spark.sql.files.maxPartitionBytes": "2k", "spark.sql.shuffle.partitions": "2"}
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+def log(path, seed, lines=150):
+    choose = random.Random(seed)
+    text = [
+        json.dumps({"run": f"r{choose.randrange(9)}", "at": number, "pad": "ä" * choose.randrange(40)})
+        if choose.randrange(12)
+        else ""
+        for number in range(lines)
+    ]
+    path.write_bytes(b"\xef\xbb\xbf" + "\n".join(text).encode())
+    return path
+
+
+def test_groups_are_those_of_one_process(small_blocks, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a folder").mkdir()
+    files = [log(tmp_path / "one log.jsonl", 1), log(tmp_path / "a folder" / "two%.jsonl", 2)]
+    shown = [path.relative_to(tmp_path) for path in files]
+    frame = grouped_traces(small_blocks, shown, "run")
+    found = {(row.trace, row.file): (row.events, row.lines) for row in frame.collect()}
+    expected = {(raw.name, raw.file): (raw.texts, raw.lines) for path in shown for raw in read_many(path, "run")}
+    assert found == expected and len(found) == 18
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"at": 3}', 'the event has no "run", which names its trace'),
+        (b'{"run": 1', "this is not JSON"),
+        (b'{"run": "\xff"}', "this is not text in UTF-8"),
+    ],
+)
+def test_the_first_wrong_line_is_an_error_with_its_place(spark, tmp_path, line, message):
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b'{"run": 1}\n\n' + line + b"\n" + line)
+    with pytest.raises(InputError, match=message) as raised:
+        grouped_traces(spark, [path], "run")
+    assert (raised.value.file, raised.value.line) == (str(path), 3)
+
+
+def test_a_missing_file_is_an_error(spark, tmp_path):
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        grouped_traces(spark, [tmp_path / "nowhere"], "run")
