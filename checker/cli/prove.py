@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from checker.cli.declaration import option
@@ -33,6 +34,16 @@ def prove(
     workers: Workers = None,
     json: JsonFile = "",
     out: OutFolder = None,
+    certificate: Annotated[
+        Path | None, option(metavar="FILE", help="With induction: write what was proved from what to this file.")
+    ] = None,
+    explain: Annotated[
+        str, option(metavar="CELL", help="With induction: prove one cell, CONJUNCT/ACTION, and explain its query.")
+    ] = "",
+    check: Annotated[
+        list[Path] | None,
+        option(metavar="FILE", help="Repeat the proof of a certificate with the solver cvc5 (repeatable)."),
+    ] = None,
 ) -> int:
     """Prove invariants with Z3, or search for short violations.
 
@@ -43,9 +54,15 @@ def prove(
     gave no answer in time.
     """
     from checker.execution.proof_outcome import ProofSettings
-    from checker.execution.prove_specs import depth_of, execute_proofs
+    from checker.execution.prove_specs import depth_of, execute_proofs, refuse_other_options, require_solvers
     from checker.run.request import Request, default_workers
 
+    if check:
+        refuse_other_options(targets=targets, settings=settings, unbounded=unbounded, properties=properties, json=json)
+        require_solvers(second=True)
+        from checker.execution.check_certificates import execute_check
+
+        return execute_check(check, timeout, workers or default_workers())
     request = Request(targets=tuple(targets or ()), settings=tuple(settings or ()), properties=tuple(properties or ()))
     how = ProofSettings(
         method=method,
@@ -56,5 +73,7 @@ def prove(
         find_lemmas=find_lemmas,
         json=json,
         out=out,
+        certificate=certificate,
+        explain=explain,
     )
     return execute_proofs(request, how)

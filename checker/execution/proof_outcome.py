@@ -29,6 +29,7 @@ class ProofSettings:
 
     `depth`: the largest k, or the most states of a trace. `timeout`: seconds for a query. `unbounded`: the constants
     that are left open. `out`: the folder for counterexamples, including pages of counterexamples to induction.
+    `certificate`: the file for the certificate of a proof by induction. `explain`: the only cell to prove.
     """
 
     method: Method
@@ -39,6 +40,8 @@ class ProofSettings:
     find_lemmas: bool = False
     json: str = ""
     out: Path | None = None
+    certificate: Path | None = None
+    explain: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from checker.engines.smt.induction import prove
 from checker.engines.smt.reachability import ReachableStates
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
+from checker.execution.proof_aids import proof_aids, write_certificate
 from checker.execution.proof_outcome import ProofOutcome, ProofTask, ProofVerdict
 from checker.execution.prove_refutation import refutation
 from checker.output import proof_text
@@ -34,7 +35,9 @@ def prove_in(system: TransitionSystem, task: ProofTask) -> ProofOutcome:
         task.lemmas,
         QueryLimits(settings.timeout),
         lambda conjunct, action: task.on_progress(f"{conjunct}, {action}"),
+        proof_aids(task, spec, system.program),
     )
+    write_certificate(task, system.program, proof)
     explored = ReachableStates(run.entry.spec(**run.spec.constants), settings.workers)
     shown = proof_text.induction_lines(proof)
     labels: dict[tuple[str, str], str] = {}

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import importlib
-import shutil
 import sys
-import time
 from collections.abc import Mapping
 from typing import Protocol, cast
 
@@ -20,6 +18,7 @@ from checker.execution.proof_outcome import (
     proof_lines,
     proof_to_json,
 )
+from checker.execution.proof_progress import ProofProgress
 from checker.language.liveness import liveness_names
 from checker.language.roles import Role
 from checker.language.spec import Spec
@@ -53,6 +52,7 @@ _METHODS: dict[Method, str] = {
 }
 """The module of each method. Two variants of induction are chosen by options."""
 
+_EXPLAINED_CELL = "checker.execution.explain_cell"
 _UNBOUNDED, _FOUND_LEMMAS = "checker.execution.prove_unbounded", "checker.execution.prove_with_found_lemmas"
 
 
@@ -65,7 +65,7 @@ def depth_of(method: Method, given: int | None) -> int:
 
 def execute_proofs(request: Request, settings: ProofSettings) -> int:
     """Prove what a request names and return the exit status; raise UserError if the input is wrong."""
-    _require_z3()
+    require_solvers()
     check_outputs({"--json": settings.json}, target_files(request.targets))
     method = _method_module(settings)
     statuses: list[int] = []
@@ -74,8 +74,10 @@ def execute_proofs(request: Request, settings: ProofSettings) -> int:
     with JsonLines(settings.json) as json_lines:
         runs = runs_for(request)
         check_stems(runs, settings.out, {"--json": settings.json})
+        if settings.certificate is not None and len(runs) > 1:
+            raise InputError(f"--certificate is for one proof, not for {len(runs)}: name one scenario")
         for run in runs:
-            progress = _ProofProgress(run.name)
+            progress = ProofProgress(run.name)
             try:
                 task = _task(run, settings, request.properties, progress)
                 outcome = cast(ProofMethod, importlib.import_module(method)).prove_task(task)
@@ -106,21 +108,37 @@ def execute_proofs(request: Request, settings: ProofSettings) -> int:
     return next((status for status in (EXIT_VIOLATED, EXIT_STOPPED) if status in statuses), EXIT_OK)
 
 
-def _require_z3() -> None:
-    try:
-        import z3  # noqa: F401
-    except ModuleNotFoundError:
-        raise MissingExtraError(
-            "proofs need Z3, which is not installed: pip install 'tidemark[prove]', "
-            "or pip install -e '.[prove]' in a checkout"
-        ) from None
+def require_solvers(*, second: bool = False) -> None:
+    """Raise MissingExtraError if Z3 is not installed, or, for a check by a `second` solver, cvc5."""
+    for module, name in (("z3", "Z3"), *([("cvc5", "cvc5")] if second else [])):
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError:
+            raise MissingExtraError(
+                f"proofs need {name}, which is not installed: pip install 'tidemark[prove]', "
+                "or pip install -e '.[prove]' in a checkout"
+            ) from None
+
+
+def refuse_other_options(**given: object) -> None:
+    """Raise InputError if an option is given that a check takes from the certificate."""
+    wrong = next((name for name, value in given.items() if value), None)
+    if wrong is not None:
+        raise InputError(f"--check takes the spec and its constants from the certificate: omit the {wrong}")
 
 
 def _method_module(settings: ProofSettings) -> str:
     """Return the name of the module that proves; raise InputError for options that exclude each other."""
+    if settings.certificate is not None and (
+        settings.method != "induction" or settings.find_lemmas or settings.explain
+    ):
+        raise InputError("--certificate needs a whole proof by induction, without --find-lemmas or --explain")
+    if settings.explain and settings.find_lemmas:
+        raise InputError("--explain is about a cell of the spec as it is: omit --find-lemmas")
     if settings.unbounded and settings.find_lemmas:
         raise InputError("--find-lemmas explores all states, and --unbounded has infinitely many: omit one of the two")
     for option, is_set, module in (
+        ("--explain", settings.explain, _EXPLAINED_CELL),
         ("--unbounded", settings.unbounded, _UNBOUNDED),
         ("--find-lemmas", settings.find_lemmas, _FOUND_LEMMAS),
     ):
@@ -131,7 +149,7 @@ def _method_module(settings: ProofSettings) -> str:
     return _METHODS[settings.method]
 
 
-def _task(run: Run, settings: ProofSettings, requested: tuple[str, ...], progress: _ProofProgress) -> ProofTask:
+def _task(run: Run, settings: ProofSettings, requested: tuple[str, ...], progress: ProofProgress) -> ProofTask:
     """Return the task for a run; raise InputError if it has no property to prove.
 
     Properties that the scenario expects to be violated are proved only on request.
@@ -163,24 +181,3 @@ def _replayable(spec: Spec) -> Spec:
     except UserError:
         return spec.with_symbolic_parameters()
     return spec
-
-
-class _ProofProgress:
-    """A line on standard error about the current query, in a terminal only."""
-
-    def __init__(self, name: str):
-        self._name, self._started = printable(name), time.monotonic()
-        self._is_shown = sys.stderr.isatty()
-
-    def show(self, text: str) -> None:
-        """Show a text about the current query, unless the proof has only just begun."""
-        if self._is_shown and time.monotonic() - self._started > 0.5:
-            shown = f"{self._name}: {text}, {time.monotonic() - self._started:.0f} s"
-            # A longer text would wrap, and `\r` returns to the beginning of its last line only.
-            columns = shutil.get_terminal_size().columns - 1
-            print(f"\r\033[K{shown[:columns]}", end="", file=sys.stderr, flush=True)
-
-    def clear(self) -> None:
-        """Remove the line."""
-        if self._is_shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.unbounded.instances import InstanceResult, examine
 from checker.engines.smt.unbounded.unbounded_induction import prove
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
+from checker.execution.proof_aids import proof_aids, write_certificate
 from checker.execution.proof_outcome import ProofOutcome, ProofTask
 from checker.execution.prove_induction import VERDICTS
 from checker.execution.prove_refutation import refutation
@@ -28,8 +29,14 @@ def prove_task(task: ProofTask) -> ProofOutcome:
     if refuted is not None:
         return refuted
     proof = prove(
-        system, task.names, task.lemmas, limits, lambda conjunct, action: task.on_progress(f"{conjunct}, {action}")
+        system,
+        task.names,
+        task.lemmas,
+        limits,
+        lambda conjunct, action: task.on_progress(f"{conjunct}, {action}"),
+        proof_aids(task, system.spec, system.program),
     )
+    write_certificate(task, system.program, proof)
     found = InstanceResult(proof)
     if proof.verdict != "proved":
         task.on_progress("looking for counterexamples at one size")

@@ -25,6 +25,13 @@ def digest_of(program: nodes.Program, *, with_view: bool = False) -> str:
     return walk.digest.hexdigest()
 
 
+def digest_of_parts(*parts: Any) -> str:
+    """Return the digest, 32 hexadecimal digits, of some nodes and of what they contain."""
+    walk = _DigestWalk()
+    walk.write(parts)
+    return walk.digest.hexdigest()
+
+
 class _DigestWalk:
     """Feeds a graph of nodes to a hash function.
 

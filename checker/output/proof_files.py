@@ -13,7 +13,7 @@ from checker.run.request import Run
 from checker.run.result import ActionCall, TraceStep, Violation
 
 if TYPE_CHECKING:
-    from checker.engines.smt.induction import CounterexampleToInduction
+    from checker.engines.smt.proof_cells import CounterexampleToInduction
 
 
 class ProofFolder:

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from checker.engines.smt.induction import ProofCell
 from checker.engines.smt.lemmas.lemma_search import LemmaSearchResult
+from checker.engines.smt.proof_cells import ProofCell
 
 
 def queries_to_json(cells: Iterable[ProofCell], labels: Mapping[tuple[str, str], str]) -> list[dict[str, Any]]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from checker.engines.smt.bounded import BOUNDS, BoundedSearch, UnansweredQuery
-from checker.engines.smt.induction import INIT, CounterexampleToInduction, InductionProof, Outcome, ProofCell
 from checker.engines.smt.k_induction import KInductionProof
 from checker.engines.smt.lemmas.lemma_search import LemmaSearchResult
 from checker.engines.smt.pdr import PdrResult
+from checker.engines.smt.proof_cells import INIT, CounterexampleToInduction, InductionProof, Outcome, ProofCell
 from checker.engines.smt.reachability import Reachability
 from checker.engines.smt.refutation import Refutation
 from checker.errors import BoundsError, Disabled
@@ -44,6 +44,8 @@ def induction_lines(proof: InductionProof) -> list[Line]:
     lines = [_verdict_line(proof)]
     if proof.lemmas:
         lines.append(line(f"  with the lemmas {', '.join(proof.lemmas)}"))
+    if proof.unused_lemmas:
+        lines.append(line((f"  not needed: {', '.join(proof.unused_lemmas)}", "yellow")))
     lines += [BLANK, *_table(proof)]
     if proof.never_taken:
         names = ", ".join(proof.never_taken)
@@ -140,7 +142,9 @@ def formula_lines(formula: str, reason: str) -> list[Line]:
 
 
 def _verdict_line(proof: InductionProof) -> Line:
-    time = f"  ({len(proof.cells)} queries, {proof.seconds:.2f} s)"
+    cached = sum(cell.is_cached for cell in proof.cells)
+    earlier = f", {cached} of them in an earlier proof" if cached else ""
+    time = f"  ({len(proof.cells)} queries{earlier}, {proof.seconds:.2f} s)"
     if proof.verdict == "proved":
         return line((f"proved by induction: {', '.join(proof.targets)}", "bold green"), (time, "dim"))
     failing = [name for name in proof.conjuncts if proof.outcome(name) == "fails"]

@@ -13,14 +13,16 @@ from pathlib import Path
 _ROOT = Path(__file__).parents[2]
 """The package `checker`."""
 
-_PACKAGES = ("language", "ir", "frontend", "engines/native")
+_FRONT = ("language", "ir", "frontend")
+
+_NATIVE = "engines/native"
 
 
 @functools.cache
-def sources_digest() -> str:
-    """Return the digest of the sources as they were at the first call."""
+def sources_digest(engine: str = _NATIVE) -> str:
+    """Return the digest of the sources of the front end and an engine, as they were at the first call."""
     digest = hashlib.blake2b(digest_size=16)
-    for path in _files():
+    for path in _files(engine):
         content = path.read_bytes()
         digest.update(f"{path.relative_to(_ROOT)} {len(content)} ".encode() + content)
     return digest.hexdigest()
@@ -28,10 +30,10 @@ def sources_digest() -> str:
 
 def last_change() -> int:
     """Return the time of the last change of a source, in nanoseconds of the clock of files."""
-    found = [path.stat() for path in _files()]
+    found = [path.stat() for path in _files(_NATIVE)]
     return max(max(status.st_mtime_ns, status.st_ctime_ns) for status in found)
 
 
-def _files() -> Iterator[Path]:
-    for package in _PACKAGES:
+def _files(engine: str) -> Iterator[Path]:
+    for package in (*_FRONT, engine):
         yield from sorted((_ROOT / package).rglob("*.py"))

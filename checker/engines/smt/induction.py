@@ -9,14 +9,24 @@ which action breaks which conjunct, with a step that does (a counterexample to i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Mapping
+
+import z3
 
 from checker.engines.smt.bounded import BOUNDS
-from checker.engines.smt.lowering.logic import Truth, both, negate, truth_term
+from checker.engines.smt.lowering.logic import Term, Truth, both, negate, truth_term
+from checker.engines.smt.proof_cells import (
+    INIT,
+    CellPlace,
+    CounterexampleToInduction,
+    InductionProof,
+    OnQuery,
+    ProofAids,
+    ProofCell,
+    proved_cells,
+)
 from checker.engines.smt.small_models import smallest_model
-from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask, ask_condition, guarded, new_solver
+from checker.engines.smt.solving import AnsweredQuery, QueryLimits, Solver, ask, guarded, new_solver, satisfiable
 from checker.engines.smt.transition_system import SymbolicProperty, Transition, TransitionSystem
 from checker.engines.smt.unrolling import confirm
 from checker.engines.smt.vacuity import (
@@ -25,73 +35,12 @@ from checker.engines.smt.vacuity import (
     refuse_contradictions,
     refuse_no_initial_state,
 )
-from checker.language.interpreter import State as PlainState
+from checker.ir import nodes
 from checker.language.roles import Role
 from checker.run.result import TraceStep
 
-INIT = "init"
-"""Name of the table row of the initial states."""
-
-Outcome = Literal["proved", "fails", "unknown"]
-
-OnQuery = Callable[[str, str], None]
-"""Callback before each query: the conjunct and the action."""
-
-
-@dataclass(frozen=True)
-class CounterexampleToInduction:
-    """A step from a state that satisfies the hypothesis to one that violates a conjunct.
-
-    `before` is None if `after` is an initial state; `after` is None if the action leaves the bounds of a type.
-    """
-
-    before: PlainState | None
-    action: str
-    arguments: tuple[Any, ...]
-    after: PlainState | None
-
-
-@dataclass(frozen=True)
-class ProofCell:
-    """One query: whether an action (or `init`) preserves a conjunct."""
-
-    conjunct: str
-    action: str
-    outcome: Outcome
-    seconds: float
-    reason: str = ""
-    counterexample: CounterexampleToInduction | None = None
-
-
-@dataclass
-class InductionProof:
-    """The queries of a proof. `never_taken`: actions that are disabled in every state of the hypothesis."""
-
-    targets: list[str]
-    lemmas: list[str]
-    cells: list[ProofCell] = field(default_factory=list)
-    never_taken: list[str] = field(default_factory=list)
-
-    @property
-    def conjuncts(self) -> list[str]:
-        """The names of the conjuncts, in order."""
-        return list(dict.fromkeys(cell.conjunct for cell in self.cells))
-
-    def outcome(self, conjunct: str) -> Outcome:
-        """Return the outcome of one conjunct's queries."""
-        outcomes = {cell.outcome for cell in self.cells if cell.conjunct == conjunct}
-        return "fails" if "fails" in outcomes else "unknown" if "unknown" in outcomes else "proved"
-
-    @property
-    def verdict(self) -> Outcome:
-        """The outcome of all queries: if one fails, the others rest on a hypothesis that is not proved."""
-        outcomes = {cell.outcome for cell in self.cells}
-        return "fails" if "fails" in outcomes else "unknown" if "unknown" in outcomes else "proved"
-
-    @property
-    def seconds(self) -> float:
-        """The time of all queries."""
-        return sum(cell.seconds for cell in self.cells)
+_MARKER = "hypothesis "
+"""Prefix of the names of the literals that imply the hypotheses."""
 
 
 def prove(
@@ -100,42 +49,103 @@ def prove(
     lemmas: list[str],
     limits: QueryLimits,
     on_query: OnQuery = lambda conjunct, action: None,
+    aids: ProofAids | None = None,
 ) -> InductionProof:
     """Prove invariants and step invariants, with lemmas, by induction.
 
     Raises SpecError if the proof would be vacuous: no initial state, or no state that satisfies the hypothesis.
     """
-    return _InductionProof(system, targets, lemmas, limits, on_query).run()
+    aids = aids or ProofAids()
+    cells = FiniteCells(system, targets, lemmas, limits, aids.known)
+    cells.refuse_vacuous_proof()
+    never_taken = cells.never_taken()
+    found = {cell.place: cell for cell in proved_cells(cells, aids, on_query)}
+    ordered = sorted(found.values(), key=lambda cell: cells.conjuncts.index(cell.conjunct))
+    return InductionProof(targets, lemmas, ordered, never_taken)
 
 
-class _InductionProof:
+class FiniteCells:
+    """The cells of a proof by induction over a transition system.
+
+    `hypotheses` are the named conditions on the state before a step.
+    """
+
     def __init__(
-        self, system: TransitionSystem, targets: list[str], lemmas: list[str], limits: QueryLimits, on_query: OnQuery
+        self,
+        system: TransitionSystem,
+        targets: list[str],
+        lemmas: list[str],
+        limits: QueryLimits,
+        known: Mapping[CellPlace, frozenset[str]],
     ):
-        self.system, self.limits, self.on_query = system, limits, on_query
-        self.proof = InductionProof(targets, lemmas)
+        self.system, self.limits, self._known = system, limits, known
         names = [*targets, *(name for name in lemmas if name not in targets)]
-        self.properties = [system.properties[name] for name in names]
-        self.invariants = [found for found in self.properties if found.role is not Role.STEP_INVARIANT]
+        self._properties = {name: system.properties[name] for name in names}
+        self.conjuncts = [*names, BOUNDS]
+        invariants = [name for name in names if self._properties[name].role is not Role.STEP_INVARIANT]
+        self.hypotheses: dict[str, Truth] = dict(conditions_before_a_step(system))
+        self.hypotheses |= {name: self._properties[name].holds for name in invariants}
+        self._transitions = {INIT: system.initial, **{found.name: found for found in system.transitions}}
+        self.places: list[CellPlace] = [(name, INIT) for name in [*invariants, BOUNDS]]
+        self.places += [(name, found.name) for found in system.transitions for name in self.conjuncts]
+        self._solvers: dict[str, Solver] = {}
 
-    def run(self) -> InductionProof:
-        """Ask all queries."""
+    @property
+    def program(self) -> nodes.Program:
+        """The typed program of the spec."""
+        return self.system.program
+
+    @property
+    def hypothesis_names(self) -> list[str]:
+        """The names of the hypotheses."""
+        return list(self.hypotheses)
+
+    def refuse_vacuous_proof(self) -> None:
+        """Raise SpecError if the spec has no initial state, or if no state satisfies the hypothesis."""
         refuse_no_initial_state(self.system, self.limits)
-        refuse_contradictions(self._hypothesis(), plain_solver(self.system), self.limits)
-        for property_ in self.invariants:
-            self._initially(property_.name, negate(self._after(property_, self.system.initial)))
-        self._initially(BOUNDS, self.system.initial.failed)
-        for transition in self.system.transitions:
-            self._preserved_by(transition)
-        order = {name: index for index, name in enumerate([p.name for p in self.properties] + [BOUNDS])}
-        self.proof.cells.sort(key=lambda cell: order[cell.conjunct])
-        return self.proof
+        refuse_contradictions(self.hypotheses.items(), plain_solver(self.system), self.limits)
 
-    def _hypothesis(self) -> Iterator[tuple[str, Truth]]:
-        """Iterate over the induction hypothesis: named conditions on the state before a step."""
-        yield from conditions_before_a_step(self.system)
-        for property_ in self.invariants:
-            yield property_.name, property_.holds
+    def new_solver(self) -> Solver:
+        """Return a solver for these cells."""
+        return new_solver(is_finite=self.system.is_finite)
+
+    def never_taken(self) -> list[str]:
+        """Return the actions that are disabled in every state of the hypothesis."""
+        return [
+            found.name
+            for found in self.system.transitions
+            if ask(self._solver(found.name), self.limits, *self._taken(found)).answer == "no"
+        ]
+
+    def _taken(self, transition: Transition) -> list[Truth]:
+        solver = self._solver(transition.name)
+        return [guarded(solver, transition.taken), *map(_marker, self.hypotheses)]
+
+    def cell(self, place: CellPlace) -> ProofCell:
+        """Prove one cell: with the hypotheses that an earlier proof needed, or else with all."""
+        conjunct, action = place
+        violated = self.violated(place)
+        if place in self._known and action != INIT:
+            needed = [name for name in self.hypotheses if name in self._known[place]]
+            query = satisfiable(
+                [*(self.hypotheses[name] for name in needed), violated], self.limits, is_finite=self.system.is_finite
+            )
+            if query.answer == "no":
+                return ProofCell(conjunct, action, "proved", query.seconds, needed=tuple(needed))
+        return self._asked(place, violated)
+
+    def conditions(self, place: CellPlace, needed: frozenset[str]) -> list[list[Truth]]:
+        """Return the conjunctions that are unsatisfiable if the cell is proved with some of the hypotheses."""
+        hypotheses = [truth for name, truth in self.hypotheses.items() if name in needed and place[1] != INIT]
+        return [[*hypotheses, self.violated(place)]]
+
+    def violated(self, place: CellPlace) -> Truth:
+        """Return the condition under which a step of a cell's action violates its conjunct."""
+        conjunct, transition = place[0], self._transitions[place[1]]
+        if conjunct == BOUNDS:
+            # A failing action is not enabled, so `taken` would exclude the case in question.
+            return both(transition.assumed, transition.failed)
+        return both(transition.taken, negate(self._after(self._properties[conjunct], transition)))
 
     def _after(self, property_: SymbolicProperty, transition: Transition) -> Truth:
         """Return a property as a term about a transition's successor."""
@@ -143,38 +153,31 @@ class _InductionProof:
         old = system.state if property_.role is Role.STEP_INVARIANT else None
         return system.over(property_.holds, transition.successor, old)
 
-    def _initially(self, conjunct: str, violated: Truth) -> None:
-        initial = self.system.initial
-        # A failing action is not enabled, so `taken` would exclude the case in question.
-        reached = initial.assumed if conjunct == BOUNDS else initial.taken
-        self.on_query(conjunct, INIT)
-        self._ask(new_solver(is_finite=self.system.is_finite), conjunct, initial, both(reached, violated))
+    def _solver(self, action: str) -> Solver:
+        """Return the solver of an action, which has each hypothesis behind a marker, and keeps what it has learned."""
+        if action not in self._solvers:
+            solver = self._solvers[action] = self.new_solver()
+            for name, truth in self.hypotheses.items() if action != INIT else ():
+                solver.add(z3.Implies(_marker(name), truth_term(truth)))
+        return self._solvers[action]
 
-    def _preserved_by(self, transition: Transition) -> None:
-        solver = new_solver(is_finite=self.system.is_finite)
-        for _, truth in self._hypothesis():
-            solver.add(truth_term(truth))
-        if ask_condition(solver, self.limits, transition.taken).answer == "no":
-            self.proof.never_taken.append(transition.name)
-        for property_ in self.properties:
-            self.on_query(property_.name, transition.name)
-            violated = both(transition.taken, negate(self._after(property_, transition)))
-            self._ask(solver, property_.name, transition, violated)
-        self.on_query(BOUNDS, transition.name)
-        self._ask(solver, BOUNDS, transition, both(transition.assumed, transition.failed))
-
-    def _ask(self, solver: Any, conjunct: str, transition: Transition, violated: Truth) -> None:
-        """Ask whether a transition violates a conjunct, and note the answer, with a small counterexample."""
-        asked = guarded(solver, violated)
-        query = ask(solver, self.limits, asked)
-        if query.answer == "yes":
-            values = [*self.system.state.values(), *(parameter.value for parameter in transition.parameters)]
-            small = smallest_model(solver, query, [asked], values, self.limits)
-            query = replace(small, seconds=query.seconds)
-        outcomes: dict[str, Outcome] = {"no": "proved", "yes": "fails", "unknown": "unknown"}
-        found = self._counterexample(conjunct, transition, query) if query.answer == "yes" else None
-        cell = ProofCell(conjunct, transition.name, outcomes[query.answer], query.seconds, query.reason, found)
-        self.proof.cells.append(cell)
+    def _asked(self, place: CellPlace, violated: Truth) -> ProofCell:
+        """Ask a cell with all hypotheses; a counterexample has small values."""
+        conjunct, action = place
+        solver, transition = self._solver(action), self._transitions[action]
+        markers = list(map(_marker, self.hypotheses)) if action != INIT else []
+        asked = [guarded(solver, violated), *markers]
+        query = ask(solver, self.limits, *asked)
+        if query.answer == "unknown":
+            return ProofCell(conjunct, action, "unknown", query.seconds, query.reason)
+        if query.answer == "no":
+            used = {found.decl().name() for found in solver.unsat_core()} if violated is not False else set()
+            needed = tuple(name for name in self.hypotheses if _MARKER + name in used)
+            return ProofCell(conjunct, action, "proved", query.seconds, needed=needed)
+        values = [*self.system.state.values(), *(parameter.value for parameter in transition.parameters)]
+        small = smallest_model(solver, query, asked, values, self.limits)
+        found = self._counterexample(conjunct, transition, small)
+        return ProofCell(conjunct, action, "fails", query.seconds, counterexample=found)
 
     def _counterexample(self, conjunct: str, transition: Transition, query: AnsweredQuery) -> CounterexampleToInduction:
         system = self.system
@@ -188,3 +191,7 @@ class _InductionProof:
         if after is not None:
             confirm(system, (TraceStep(None, (), before), TraceStep(transition.name, arguments, after)))
         return CounterexampleToInduction(before, transition.name, arguments, after)
+
+
+def _marker(name: str) -> Term:
+    return z3.Bool(_MARKER + name)

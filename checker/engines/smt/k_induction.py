@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import z3
 
 from checker.engines.smt.bounded import BOUNDS, BoundedSearch, UnansweredQuery, search
-from checker.engines.smt.induction import Outcome
 from checker.engines.smt.lowering.logic import Truth, any_of, both, negate, truth_term
+from checker.engines.smt.proof_cells import Outcome
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask_condition
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.engines.smt.unrolling import Unrolling

@@ -12,6 +12,12 @@ import z3
 
 from checker.engines.smt.lowering.logic import Term, Truth, truth_term
 
+
+def solver_version() -> str:
+    """Return the name and the version of the solver."""
+    return f"Z3 {z3.get_version_string()}"
+
+
 Answer = Literal["yes", "no", "unknown"]
 """Whether a model exists; `unknown` if Z3 does not decide it."""
 
@@ -77,12 +83,16 @@ class Solver:
         """Return the assumptions that the last refutation used."""
         return self._inner.unsat_core()
 
+    def statistics(self) -> Any:
+        """Return Z3's statistics of the last query."""
+        return self._inner.statistics()
+
     def reason_unknown(self) -> str:
         """Return why the last query has no answer."""
         return str(self._inner.reason_unknown())
 
 
-def new_solver(*, is_finite: bool) -> Any:
+def new_solver(*, is_finite: bool) -> Solver:
     """Return a solver: Z3's SAT-based solver for finite domains (QF_FD), or the general SMT solver."""
     return Solver((lambda: z3.SolverFor("QF_FD")) if is_finite else z3.Solver)
 

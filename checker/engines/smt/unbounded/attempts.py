@@ -50,7 +50,9 @@ class Attempts:
     """Asks whether the parts of one goal follow from `facts`, which are always true, and hypotheses.
 
     `own` is the name of the hypothesis that the goal preserves. A query that is too hard is split by the values of
-    `cases`, numbers of few values.
+    `cases`, numbers of few values. `known` are the hypotheses that an earlier proof needed: they are tried first.
+
+    `needed` collects the hypotheses of the attempts that succeeded; if `is_minimal`, those of unsatisfiable cores.
     """
 
     def __init__(
@@ -60,8 +62,14 @@ class Attempts:
         own: str,
         cases: list[SymbolicInteger],
         limits: QueryLimits,
+        known: frozenset[str] | None = None,
+        *,
+        is_minimal: bool = False,
     ):
-        self._facts, self._hypotheses, self._limits = facts, hypotheses, limits
+        self.needed: set[str] = set()
+        self._known = None if known is None else [found for found in hypotheses if found.name in known]
+        self._is_minimal = is_minimal
+        self.facts, self._hypotheses, self._limits = facts, hypotheses, limits
         self._cases = cases
         self._own = [found for found in hypotheses if found.name == own]
         self._plain = [found for found in hypotheses if found.name == own or found.is_quantifier_free]
@@ -72,7 +80,10 @@ class Attempts:
     def refute(self, violated: Truth) -> AnsweredQuery:
         """Ask whether a condition is satisfiable; return the last answer, which is `no` if it is refuted."""
         # Only `no` is final here: with few hypotheses the other answers mean nothing.
-        query = self._ask(self._own, [violated], SHORT)
+        if self._known is None:
+            query = self._ask(self._own, [violated], SHORT)
+        else:
+            query = self._ask(self._known, [violated], LONGER)
         if query.answer == "no":
             return query
         for case in self._divided(self._cases):
@@ -94,7 +105,8 @@ class Attempts:
     def _by_more(self, assumed: list[Truth]) -> AnsweredQuery:
         """Ask with the quantifier-free hypotheses, then all but the largest, then all with increasing time limits."""
         query = AnsweredQuery("unknown", 0.0)
-        for attempt, seconds in ((self._plain, SHORT), (self._light, LONGER)):
+        first = [(self._known, LONGER)] if self._known is not None else []
+        for attempt, seconds in (*first, (self._plain, SHORT), (self._light, LONGER)):
             is_new = len(attempt) < len(self._hypotheses)
             query = self._ask(attempt, assumed, seconds) if is_new else query
             if query.answer == "no":
@@ -126,10 +138,29 @@ class Attempts:
             return AnsweredQuery("unknown", 0.0, reason="timeout")
         # A new solver per query: Z3 then simplifies the assertions together with the goal, which saves most of the
         # search. An incremental solver would not.
-        solver = solver_for([*self._facts, *[found.truth for found in hypotheses], *assumed])
+        solver = solver_for([*self.facts, *[found.truth for found in hypotheses], *assumed])
         for option, value in way.items():
             solver.set(option, value)
-        return ask(solver, limits)
+        query = ask(solver, limits)
+        if query.answer == "no":
+            self.needed |= self._core(hypotheses, assumed, query.seconds)
+        return query
+
+    def _core(self, hypotheses: list[Hypothesis], assumed: list[Truth], seconds: float) -> set[str]:
+        """Return the names of hypotheses that imply the refutation: all, or those of an unsatisfiable core."""
+        names = {found.name for found in hypotheses}
+        if not self._is_minimal or len(names) < 2:
+            return names
+        solver = solver_for([*self.facts, *assumed])
+        markers = {name: z3.Bool(f"hypothesis {name}") for name in names}
+        for found in hypotheses:
+            solver.add(z3.Implies(markers[found.name], truth_term(found.truth)))
+        # Behind markers Z3 simplifies less, so the same query may take longer.
+        query = ask(solver, QueryLimits(max(SHORT, 4 * seconds), self._limits.cancelled), *markers.values())
+        if query.answer != "no":
+            return names
+        used = {found.decl().name() for found in solver.unsat_core()}
+        return {name for name, marker in markers.items() if marker.decl().name() in used}
 
     def _within(self, seconds: float | None) -> QueryLimits:
         if self._ends is None:

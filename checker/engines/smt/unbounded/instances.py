@@ -11,7 +11,7 @@ import dataclasses
 from dataclasses import dataclass, field
 
 from checker.engines.smt import induction
-from checker.engines.smt.induction import InductionProof, ProofCell
+from checker.engines.smt.proof_cells import InductionProof, ProofCell
 from checker.engines.smt.reachability import Reachability, ReachableStates
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from typing import Any
 
 from checker.engines.smt.bounded import BOUNDS
-from checker.engines.smt.induction import InductionProof, OnQuery, Outcome, ProofCell
 from checker.engines.smt.lowering.logic import Truth, any_of, both, either, negate
+from checker.engines.smt.proof_cells import (
+    INIT,
+    CellPlace,
+    InductionProof,
+    OnQuery,
+    ProofAids,
+    ProofCell,
+    proved_cells,
+)
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask
 from checker.engines.smt.transition_system import Transition
 from checker.engines.smt.unbounded.attempts import LONGER, SHORT, Attempts, Hypothesis, solver_for, split
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.engines.smt.vacuity import TYPES, no_initial_state, refuse_contradictions
+from checker.ir import nodes
 from checker.language.roles import Role
 
 
@@ -23,46 +32,55 @@ def prove(
     lemmas: list[str],
     limits: QueryLimits,
     on_query: OnQuery = lambda conjunct, action: None,
+    aids: ProofAids | None = None,
 ) -> InductionProof:
     """Prove invariants and step invariants, with lemmas, by induction for every value of the open constants.
 
     A cell that is not proved is `unknown`, even if Z3 has a model: a model of formulas with quantifiers need not be a
     counterexample. Raises SpecError if the hypothesis is contradictory or the spec has no initial state.
     """
-    return _UnboundedInduction(system, targets, lemmas, limits, on_query).run()
+    aids = aids or ProofAids()
+    cells = UnboundedCells(system, targets, lemmas, limits, aids)
+    cells.refuse_vacuous_proof()
+    found = {cell.place: cell for cell in proved_cells(cells, aids, on_query)}
+    ordered = sorted(found.values(), key=lambda cell: cells.conjuncts.index(cell.conjunct))
+    return InductionProof(targets, lemmas, ordered, cells.never_taken())
 
 
-class _UnboundedInduction:
+class UnboundedCells:
+    """The cells of a proof by induction for every value of some constants. Each consists of many queries."""
+
     def __init__(
-        self, system: UnboundedSystem, targets: list[str], lemmas: list[str], limits: QueryLimits, on_query: OnQuery
+        self, system: UnboundedSystem, targets: list[str], lemmas: list[str], limits: QueryLimits, aids: ProofAids
     ):
-        self.system, self.limits, self.on_query = system, limits, on_query
-        self.proof = InductionProof(targets, lemmas)
-        self.names = [*targets, *(name for name in lemmas if name not in targets)]
+        self.system, self.limits, self._aids = system, limits, aids
+        names = [*targets, *(name for name in lemmas if name not in targets)]
         roles = system.spec.roles
-        self.invariants = [name for name in self.names if roles[name] is not Role.STEP_INVARIANT]
+        invariants = [name for name in names if roles[name] is not Role.STEP_INVARIANT]
+        self.conjuncts = [*names, BOUNDS]
+        self.hypotheses = [Hypothesis(TYPES, system.well_formed)]
+        for name in [*system.constraints, *invariants]:
+            self.hypotheses.append(Hypothesis(name, system.claim(name, system.state).holds))
+        self._common_definitions = len(system.definitions)
+        self._transitions = {INIT: system.initials}
+        for action, group in itertools.groupby(system.transitions, lambda found: found.name):
+            self._transitions[action] = list(group)
+        self.places: list[CellPlace] = [(name, INIT) for name in [*invariants, BOUNDS]]
+        self.places += [(name, action) for action in self._transitions if action != INIT for name in self.conjuncts]
 
-    def run(self) -> InductionProof:
-        """Ask all queries."""
-        hypotheses = list(self._hypotheses())
-        self._refuse_vacuous_proof(hypotheses)
-        initials = self.system.initials
-        for name in self.invariants:
-            self._ask_cell(name, initials, [])
-        self._ask_cell(BOUNDS, initials, [])
-        for _, group in itertools.groupby(self.system.transitions, lambda found: found.name):
-            transitions = list(group)
-            for name in [*self.names, BOUNDS]:
-                self._ask_cell(name, transitions, hypotheses)
-            self._note_never_taken(transitions, hypotheses)
-        order = {name: index for index, name in enumerate([*self.names, BOUNDS])}
-        self.proof.cells.sort(key=lambda cell: order[cell.conjunct])
-        return self.proof
+    @property
+    def program(self) -> nodes.Program:
+        """The typed program of the spec."""
+        return self.system.program
 
-    def _hypotheses(self) -> Iterator[Hypothesis]:
-        yield Hypothesis(TYPES, self.system.well_formed)
-        for name in [*self.system.constraints, *self.invariants]:
-            yield Hypothesis(name, self.system.claim(name, self.system.state).holds)
+    @property
+    def hypothesis_names(self) -> list[str]:
+        """The names of the hypotheses."""
+        return [found.name for found in self.hypotheses]
+
+    def new_solver(self) -> Any:
+        """Return a solver for these cells."""
+        return solver_for([])
 
     def _goal(self, conjunct: str, transition: Transition) -> Truth:
         """Return the condition under which a transition preserves a conjunct."""
@@ -71,51 +89,69 @@ class _UnboundedInduction:
         is_step = self.system.spec.roles[conjunct] is Role.STEP_INVARIANT
         return self.system.claim(conjunct, transition.successor, self.system.state if is_step else None).holds
 
-    def _refuse_vacuous_proof(self, hypotheses: list[Hypothesis]) -> None:
+    def refuse_vacuous_proof(self) -> None:
         """Raise SpecError if no state satisfies the hypothesis, or if `init` is always disabled."""
         facts = [*self.system.axioms, *self.system.definitions]
         limits = QueryLimits(LONGER, self.limits.cancelled)
-        refuse_contradictions(((found.name, found.truth) for found in hypotheses), solver_for(facts), limits)
+        refuse_contradictions(((found.name, found.truth) for found in self.hypotheses), solver_for(facts), limits)
         # An `init` that leaves the bounds is not vacuous: the query of `bounds` reports it.
         begins = any_of(both(found.assumed, either(found.failed, found.enabled)) for found in self.system.initials)
         if ask(solver_for([*facts, begins]), limits).answer == "no":
             raise no_initial_state(self.system.spec)
 
-    def _note_never_taken(self, transitions: list[Transition], hypotheses: list[Hypothesis]) -> None:
-        taken = any_of(found.taken for found in transitions)
-        solver = solver_for([*self.system.axioms, *self.system.definitions, taken, *[h.truth for h in hypotheses]])
-        if ask(solver, QueryLimits(SHORT, self.limits.cancelled)).answer == "no":
-            self.proof.never_taken.append(transitions[0].name)
+    def never_taken(self) -> list[str]:
+        """Return the actions that are disabled in every state of the hypothesis, as far as a short query shows it."""
+        return [action for action in self._transitions if action != INIT and self._is_never_taken(action)]
 
-    def _ask_cell(self, conjunct: str, transitions: list[Transition], hypotheses: list[Hypothesis]) -> None:
-        self.on_query(conjunct, transitions[0].name)
-        started, reason = time.perf_counter(), ""
-        outcome: Outcome = "proved"
-        for transition in transitions:
-            query = self._first_open(conjunct, transition, hypotheses, self.limits)
-            if query is not None:
-                outcome, reason = "unknown", self._reason(query)
-                break
+    def _is_never_taken(self, action: str) -> bool:
+        taken = any_of(found.taken for found in self._transitions[action])
+        truths = [*self.system.axioms, *self.system.definitions, taken, *[found.truth for found in self.hypotheses]]
+        return ask(solver_for(truths), QueryLimits(SHORT, self.limits.cancelled)).answer == "no"
+
+    def cell(self, place: CellPlace) -> ProofCell:
+        """Prove one cell: every part of its goal, for every choice of the action's parameters of few values."""
+        conjunct, action = place
+        started, needed = time.perf_counter(), set[str]()
+        for transition in self._transitions[action]:
+            attempts, parts = self._obligation(place, transition)
+            for part in parts:
+                query = attempts.refute(negate(part))
+                if query.answer != "no":
+                    seconds = time.perf_counter() - started
+                    return ProofCell(conjunct, action, "unknown", seconds, self._reason(query))
+            needed |= attempts.needed
         seconds = time.perf_counter() - started
-        self.proof.cells.append(ProofCell(conjunct, transitions[0].name, outcome, seconds, reason))
+        ordered = tuple(found.name for found in self.hypotheses if found.name in needed)
+        return ProofCell(conjunct, action, "proved", seconds, needed=ordered)
 
-    def _first_open(
-        self, conjunct: str, transition: Transition, hypotheses: list[Hypothesis], limits: QueryLimits
-    ) -> AnsweredQuery | None:
-        """Return the first query about a transition that Z3 does not refute; None if it refutes all of them."""
+    def conditions(self, place: CellPlace, needed: frozenset[str]) -> list[list[Truth]]:
+        """Return the conjunctions that are unsatisfiable if the cell is proved with some of the hypotheses."""
+        action = place[1]
+        hypotheses = [found.truth for found in self.hypotheses if found.name in needed and action != INIT]
+        found = []
+        for transition in self._transitions[action]:
+            attempts, parts = self._obligation(place, transition)
+            found += [[*attempts.facts, *hypotheses, negate(part)] for part in parts]
+        return found
+
+    def _obligation(self, place: CellPlace, transition: Transition) -> tuple[Attempts, list[Truth]]:
+        """Return the parts of a cell's goal for one transition, and the attempts to refute their negations."""
+        conjunct, action = place
+        # Lowering a goal adds definitions of its auxiliary constants; those of other goals only burden the query.
+        del self.system.definitions[self._common_definitions :]
         goal = self._goal(conjunct, transition)
         # A failing action is not enabled, so `taken` would exclude the case in question.
         taken = transition.assumed if conjunct == BOUNDS else transition.taken
-        if taken is False or goal is True:
-            return None
-        # Read after `_goal`, which adds definitions of the auxiliary constants in the goal.
-        facts = [*self.system.axioms, *self.system.definitions, taken]
-        attempts = Attempts(facts, hypotheses, conjunct, self.system.cases_of(transition), limits)
-        for part in split(goal):
-            query = attempts.refute(negate(part))
-            if query.answer != "no":
-                return query
-        return None
+        attempts = Attempts(
+            [*self.system.axioms, *self.system.definitions, taken],
+            self.hypotheses if action != INIT else [],
+            conjunct,
+            self.system.cases_of(transition),
+            self.limits,
+            known=self._aids.known.get(place),
+            is_minimal=self._aids.minimal,
+        )
+        return attempts, [] if taken is False or goal is True else split(goal)
 
     def _reason(self, query: AnsweredQuery) -> str:
         if query.reason.startswith("timeout"):

@@ -1,0 +1,128 @@
+"""Execution of `prove --check`: repeat certified proofs with another solver."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from checker.engines.smt.induction_cells import induction_cells
+from checker.engines.smt.proof_cells import CellPlace, ProofAids, ProofCell, proved_cells
+from checker.engines.smt.second_solver import SecondSolverCells, version
+from checker.engines.smt.solving import QueryLimits
+from checker.errors import InputError, UserError
+from checker.execution.proof_progress import ProofProgress
+from checker.ir.digest import digest_of
+from checker.language.roles import Role
+from checker.output import styled_lines
+from checker.output.certificate_text import checked_lines, stale_lines
+from checker.output.styled_lines import BLANK
+from checker.run.certificate import Certificate, read_certificate
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckedCertificate:
+    """A certificate and its cells, proved again; `stale` is why they were not, as a sentence."""
+
+    certificate: Certificate
+    cells: Sequence[ProofCell] = ()
+    stale: str = ""
+    seconds: float = 0.0
+
+    @property
+    def status(self) -> int:
+        """The exit status: 1 stale or refuted, 3 not answered, 0 confirmed."""
+        outcomes = {cell.outcome for cell in self.cells}
+        if self.stale or "fails" in outcomes:
+            return EXIT_VIOLATED
+        return EXIT_STOPPED if "unknown" in outcomes else EXIT_OK
+
+
+def execute_check(files: Sequence[Path], timeout: float, workers: int) -> int:
+    """Check certificates and return the exit status."""
+    statuses = []
+    for file in files:
+        progress = ProofProgress(str(file))
+        try:
+            found = checked(read_certificate(file), timeout, workers, progress)
+        except UserError as error:
+            progress.clear()
+            print(f"error: {error if error.file else f'{file}: {error.message}'}", file=sys.stderr)
+            statuses.append(EXIT_WRONG_INPUT)
+            continue
+        progress.clear()
+        statuses.append(found.status)
+        lines = (
+            stale_lines(found.certificate, found.stale, _command(found.certificate, file))
+            if found.stale
+            else checked_lines(found.certificate, list(found.cells), version(), found.seconds)
+        )
+        styled_lines.write([*lines, BLANK], sys.stdout)
+    return next((status for status in (EXIT_WRONG_INPUT, EXIT_VIOLATED, EXIT_STOPPED) if status in statuses), EXIT_OK)
+
+
+def checked(certificate: Certificate, timeout: float, workers: int, progress: ProofProgress) -> CheckedCertificate:
+    """Prove the cells of a certificate again with cvc5, each with the hypotheses that it names.
+
+    Raises UserError if the certificate names an unknown spec or constant, or if the proof would be vacuous.
+    """
+    run = _run_of(certificate)
+    properties, lemmas = list(certificate.properties), list(certificate.lemmas)
+    if stale := _stale(certificate, run):
+        return CheckedCertificate(certificate, stale=stale)
+    limits = QueryLimits(timeout)
+    cells = induction_cells(run.spec, certificate.unbounded, properties, lemmas, limits)
+    if digest_of(cells.program) != certificate.program:
+        return CheckedCertificate(certificate, stale="the spec has changed since")
+    cells.refuse_vacuous_proof()
+    _require_whole(certificate, cells.places, set(cells.hypothesis_names))
+    started = time.perf_counter()
+    asked = SecondSolverCells(cells, certificate.known, timeout, is_finite=not certificate.unbounded)
+    found = proved_cells(
+        asked, ProofAids(processes=workers), lambda conjunct, action: progress.show(f"{conjunct}, {action}")
+    )
+    return CheckedCertificate(certificate, found, seconds=time.perf_counter() - started)
+
+
+def _run_of(certificate: Certificate) -> Run:
+    return runs_for(Request(targets=(certificate.target,), settings=_settings(certificate)))[0]
+
+
+def _settings(certificate: Certificate) -> tuple[str, ...]:
+    return tuple(
+        f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+        for name, value in certificate.settings.items()
+    )
+
+
+def _command(certificate: Certificate, file: Path) -> str:
+    """Return the command that writes a certificate again."""
+    options = {"--set": _settings(certificate), "--unbounded": certificate.unbounded, "--certificate": (str(file),)}
+    words = [word for option, values in options.items() for value in values for word in (option, value)]
+    return shlex.join(["python", "-m", "checker", "prove", certificate.target, *words])
+
+
+def _stale(certificate: Certificate, run: Run) -> str:
+    """Return how the constants or lemmas of a spec differ from those of a certificate; "" if they do not."""
+    closed = {name: "any" if name in certificate.unbounded else value for name, value in run.spec.constants.items()}
+    if closed != dict(certificate.constants):
+        return "the constants of the spec have changed since"
+    known = {name for name, role in run.spec.roles.items() if role in (Role.INVARIANT, Role.STEP_INVARIANT, Role.LEMMA)}
+    missing = [name for name in (*certificate.properties, *certificate.lemmas) if name not in known]
+    return f"the spec has no {', '.join(missing)} any more" if missing else ""
+
+
+def _require_whole(certificate: Certificate, places: Sequence[CellPlace], hypotheses: set[str]) -> None:
+    """Raise InputError if a cell is missing, or needs something that is no hypothesis of the proof."""
+    missing = [place for place in places if place not in certificate.cells]
+    if missing:
+        conjunct, action = missing[0]
+        raise InputError(f"the certificate has no cell {conjunct}/{action}, and {len(missing) - 1} others are missing")
+    for (conjunct, action), cell in certificate.cells.items():
+        unknown = [name for name in cell.needs if name not in hypotheses]
+        if unknown:
+            raise InputError(f"the cell {conjunct}/{action} needs {unknown[0]}, which is no hypothesis of the proof")

@@ -1,0 +1,157 @@
+"""Certificates of proofs: what was proved, from what, by which solver, in how much time.
+
+A certificate is a TOML file in the folder `proofs` beside the module of its spec. It names for each cell of the proof
+the hypotheses that the cell needs. So it is also the graph of the lemmas: which one needs which, under which action. A
+later proof of the spec asks each cell with these hypotheses first, and `prove --check` repeats the proof with another
+solver.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from checker.errors import InputError
+from checker.language.spec import Spec
+
+FOLDER = "proofs"
+"""The folder of certificates, beside the module of the spec."""
+
+
+@dataclass(frozen=True)
+class CertifiedCell:
+    """A proved cell: the hypotheses that it needs, and the processor seconds of its proof."""
+
+    needs: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof by induction.
+
+    `scenario` is "" for a spec without a scenario. `settings` are the constants that `--set` changed, `constants` all
+    of them, with "any" for those in `unbounded`. `program` is the digest of the typed program. `seconds` is the sum
+    of the processor seconds of the cells, which are given by conjunct and action.
+    """
+
+    spec: str
+    scenario: str
+    settings: Mapping[str, Any]
+    constants: Mapping[str, Any]
+    unbounded: tuple[str, ...]
+    properties: tuple[str, ...]
+    lemmas: tuple[str, ...]
+    program: str
+    solver: str
+    tidemark: str
+    seconds: float
+    cells: Mapping[tuple[str, str], CertifiedCell]
+
+    @property
+    def target(self) -> str:
+        """The argument of `prove` that selects the configuration."""
+        return f"{self.spec}/{self.scenario}" if self.scenario else self.spec
+
+    @property
+    def known(self) -> dict[tuple[str, str], frozenset[str]]:
+        """The needed hypotheses of each cell."""
+        return {place: frozenset(cell.needs) for place, cell in self.cells.items()}
+
+    def text(self) -> str:
+        """Return the certificate as TOML."""
+        head = {
+            "spec": self.spec,
+            "scenario": self.scenario,
+            "settings": self.settings,
+            "constants": self.constants,
+            "unbounded": list(self.unbounded),
+            "properties": list(self.properties),
+            "lemmas": list(self.lemmas),
+            "program": self.program,
+            "solver": self.solver,
+            "tidemark": self.tidemark,
+            "seconds": self.seconds,
+        }
+        lines = [_HEADING, *(f"{name} = {_toml(value)}" for name, value in head.items())]
+        conjunct = None
+        for (name, action), cell in self.cells.items():
+            if name != conjunct:
+                lines += ["", f"[cells.{_toml(name)}]"]
+                conjunct = name
+            lines.append(f"{_toml(action)} = {{ seconds = {cell.seconds:.3f}, needs = {_toml(list(cell.needs))} }}")
+        return "\n".join(lines) + "\n"
+
+
+_HEADING = """\
+# A proof by induction, written by `python -m checker prove ... --certificate FILE`. `python -m checker prove --check
+# FILE` repeats it with another solver. Each cell is an action and a conjunct; `needs` are the hypotheses that imply it.
+"""
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(name)} = {_toml(part)}" for name, part in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    # Strings, numbers and truth values are written as in JSON.
+    return json.dumps(value)
+
+
+def read_certificate(path: Path) -> Certificate:
+    """Return the certificate in a file; raise InputError if the file is none."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        cells = {
+            (conjunct, action): CertifiedCell(_strings(cell["needs"]), float(cell["seconds"]))
+            for conjunct, row in content.pop("cells").items()
+            for action, cell in row.items()
+        }
+        lists: dict[str, Any] = {name: _strings(content.pop(name)) for name in ("unbounded", "properties", "lemmas")}
+        found = Certificate(**content, **lists, cells=cells)
+        texts = (found.spec, found.scenario, found.program, found.solver, found.tidemark)
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError("a name is not a string")
+        dict(found.settings), dict(found.constants), float(found.seconds)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(
+            f"{path} is not a certificate of a proof ({error}): write one with `prove SPEC --certificate FILE`"
+        ) from None
+    return found
+
+
+def _strings(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError("a list of names is expected")
+    return tuple(values)
+
+
+def certificates_beside(spec: Spec) -> list[Path]:
+    """Return the certificates beside the module of a spec, in order of their names."""
+    try:
+        folder = Path(inspect.getfile(type(spec))).parent / FOLDER
+    except (OSError, TypeError):
+        return []
+    return sorted(folder.glob("*.toml"))
+
+
+def certificate_for(name: str, spec: Spec, unbounded: Iterable[str]) -> Certificate | None:
+    """Return the certificate beside a spec that is most like a proof: of the same spec, with the same open constants.
+
+    Of several, the first with the same constants, or else the first.
+    """
+    found = [
+        certificate
+        for certificate in map(read_certificate, certificates_beside(spec))
+        if certificate.spec == name and set(certificate.unbounded) == set(unbounded)
+    ]
+    closed = {key: value for key, value in spec.constants.items() if key not in unbounded}
+    same = [one for one in found if {**one.constants, **closed} == dict(one.constants)]
+    return next(iter([*same, *found]), None)

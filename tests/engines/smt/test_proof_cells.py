@@ -1,0 +1,244 @@
+"""The cells of a proof: what they need, the cache, processes, certificates, the second solver and explanations."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from checker.cli.app import main
+from checker.engines.native.llvm import code_cache
+from checker.engines.smt import induction, proof_cells
+from checker.engines.smt.cell_cache import CellCache
+from checker.engines.smt.induction import FiniteCells
+from checker.engines.smt.induction_cells import induction_cells
+from checker.engines.smt.lemmas.lemma_source import with_methods
+from checker.engines.smt.proof_cells import ProofAids
+from checker.engines.smt.second_solver import SecondSolverCells
+from checker.engines.smt.solving import QueryLimits, satisfiable
+from checker.engines.smt.transition_system import TransitionSystem
+from checker.errors import InputError
+from checker.execution.check_certificates import checked
+from checker.execution.proof_progress import ProofProgress
+from checker.run.certificate import read_certificate
+from specs.examples.peterson import Peterson
+
+LEMMAS = ["flags_are_up", "other_process_has_the_turn"]
+GOALS = ["mutual_exclusion"]
+ROOT = Path(__file__).parents[3]
+CERTIFICATES = sorted(ROOT.glob("specs/**/proofs/*.toml"))
+QUICK = 1.0
+"""Seconds of a proof that every run of the tests repeats with the second solver."""
+
+
+class Bare(Peterson):
+    flags_are_up = None
+    other_process_has_the_turn = None
+
+
+def prove(spec, lemmas=LEMMAS, **aids):
+    system = TransitionSystem(spec, [*GOALS, *lemmas])
+    return induction.prove(system, GOALS, lemmas, QueryLimits(30), aids=ProofAids(**aids))
+
+
+def outcomes(proof):
+    return {cell.place: cell.outcome for cell in proof.cells}
+
+
+def test_the_needed_hypotheses_are_sufficient_and_some_are_needed():
+    cells = FiniteCells(TransitionSystem(Peterson(), [*GOALS, *LEMMAS]), GOALS, LEMMAS, QueryLimits(30), {})
+    some = 0
+    for place in cells.places:
+        needed = frozenset(cells.cell(place).needed)
+        (conditions,) = cells.conditions(place, needed)
+        assert satisfiable(conditions, QueryLimits(30), is_finite=True).answer == "no"
+        for name in needed:
+            (fewer,) = cells.conditions(place, needed - {name})
+            some += satisfiable(fewer, QueryLimits(30), is_finite=True).answer == "yes"
+    assert some > 3
+
+
+def test_wrong_known_hypotheses_do_not_change_a_proof():
+    places = outcomes(prove(Peterson()))
+    assert outcomes(prove(Peterson(), known=dict.fromkeys(places, frozenset()))) == places
+    bare = outcomes(prove(Bare(), []))
+    assert "fails" in bare.values()
+    assert outcomes(prove(Bare(), [], known=dict.fromkeys(bare, frozenset(["no such lemma"])))) == bare
+
+
+def test_unneeded_lemmas_are_named():
+    spec = with_methods(Peterson(), "@lemma\ndef turn_is_someones(self):\n    return self.turn in Process")
+    assert prove(spec, [*LEMMAS, "turn_is_someones"]).unused_lemmas == ["turn_is_someones"]
+    assert prove(Peterson()).unused_lemmas == []
+
+
+@pytest.fixture
+def cache_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv(code_cache.VARIABLE, str(tmp_path / "cache"))
+
+
+def cache_of(spec, lemmas=LEMMAS):
+    return CellCache(spec, TransitionSystem(spec, [*GOALS, *lemmas]).program)
+
+
+def test_a_proof_that_was_killed_continues(cache_folder, monkeypatch):
+    whole, asked = FiniteCells.cell, []
+
+    def killed(self, place):
+        if len(asked) == 7:
+            raise KeyboardInterrupt
+        asked.append(place)
+        return whole(self, place)
+
+    monkeypatch.setattr(FiniteCells, "cell", killed)
+    with pytest.raises(KeyboardInterrupt):
+        prove(Peterson(), cache=cache_of(Peterson()))
+    monkeypatch.setattr(FiniteCells, "cell", whole)
+    proof = prove(Peterson(), cache=cache_of(Peterson()))
+    assert proof.verdict == "proved"
+    assert [cell.place for cell in proof.cells if cell.is_cached] == [c.place for c in proof.cells if c.place in asked]
+    assert len(asked) == 7
+
+
+def test_a_changed_lemma_or_action_invalidates_the_cells_that_need_it(cache_folder):
+    prove(Peterson(), cache=cache_of(Peterson()))
+
+    def cached(spec):
+        return {cell.place for cell in prove(spec, cache=cache_of(spec)).cells if cell.is_cached}
+
+    everything = cached(Peterson())
+    assert len(everything) == 20
+    weaker = (
+        "@lemma\ndef flags_are_up(self):\n    return all(self.wants_in[p] for p in Process if self.at[p] != At.IDLE)"
+    )
+    lost = everything - cached(with_methods(Peterson(), weaker))
+    assert ("mutual_exclusion", "enter") in lost and ("flags_are_up", "init") in lost
+    assert ("mutual_exclusion", "leave") not in lost
+    prove(Peterson(), cache=cache_of(Peterson()))
+    leave = "@action\ndef leave(self, process: Process):\n    require(self.at[process] == At.CRITICAL)\n"
+    leave += "    self.at[process] = At.IDLE\n    self.wants_in[process] = False\n    self.turn = process"
+    lost = everything - cached(with_methods(Peterson(), leave))
+    assert {action for _, action in lost} == {"leave"}
+
+
+def test_a_damaged_entry_is_ignored(cache_folder, monkeypatch):
+    prove(Peterson(), cache=cache_of(Peterson()))
+    monkeypatch.setattr(code_cache, "load", lambda digest: b'{"needed": 5}')
+    assert not any(cell.is_cached for cell in prove(Peterson(), cache=cache_of(Peterson())).cells)
+
+
+@pytest.mark.parametrize(("spec", "lemmas"), [(Peterson(), LEMMAS), (Bare(), [])], ids=["proved", "fails"])
+def test_processes_find_the_same(monkeypatch, spec, lemmas):
+    alone = prove(spec, lemmas)
+    monkeypatch.setattr(proof_cells, "SERIAL_SECONDS", 0.0)
+    together = prove(spec, lemmas, processes=2)
+    assert outcomes(together) == outcomes(alone)
+    assert [cell.counterexample for cell in together.cells] == [cell.counterexample for cell in alone.cells]
+
+
+def test_the_second_solver_agrees_on_every_cell_of_a_proof_that_fails():
+    cells = induction_cells(Bare(), (), GOALS, [], QueryLimits(30))
+    known = dict.fromkeys(cells.places, frozenset(cells.hypothesis_names))
+    second = SecondSolverCells(cells, known, 30, is_finite=True)
+    found = {place: second.cell(place).outcome for place in cells.places}
+    assert found == outcomes(prove(Bare(), []))
+    assert "fails" in found.values()
+
+
+@pytest.fixture
+def certificate(tmp_path, capsys):
+    path = tmp_path / "peterson.toml"
+    assert main(["prove", "examples/peterson", "--certificate", str(path)]) == 0
+    capsys.readouterr()
+    return path
+
+
+def test_a_certificate_is_confirmed_by_the_second_solver(certificate, capsys):
+    content = tomllib.loads(certificate.read_text())
+    assert content["cells"]["mutual_exclusion"]["enter"]["needs"] == LEMMAS
+    assert main(["prove", "--check", str(certificate)]) == 0
+    printed = capsys.readouterr().out
+    assert "confirmed by cvc5" in printed and "20 of 20 cells" in printed
+
+
+BROKEN = {
+    "a needed lemma is missing": ('needs = ["flags_are_up", "other_process_has_the_turn"]', "needs = []", 1),
+    "the spec has changed": ('program = "', 'program = "0', 1),
+    "a lemma is gone": ('lemmas = ["', 'lemmas = ["gone", "', 1),
+    "a cell is missing": ('"leave" = ', '"left" = ', 2),
+    "a cell needs no hypothesis of the proof": ('needs = ["flags_are_up"]', 'needs = ["magic"]', 2),
+    "the spec is unknown": ('spec = "examples/peterson"', 'spec = "examples/petersen"', 2),
+    "it is no TOML": ("[cells", "[[[cells", 2),
+    "a list is none": ("unbounded = []", "unbounded = 3", 2),
+}
+
+
+@pytest.mark.parametrize("change", BROKEN)
+def test_a_wrong_certificate_is_not_confirmed(certificate, capsys, change):
+    old, new, status = BROKEN[change]
+    assert old in certificate.read_text()
+    certificate.write_text(certificate.read_text().replace(old, new))
+    assert main(["prove", "--check", str(certificate)]) == status
+    printed = capsys.readouterr()
+    assert "confirmed by cvc5" not in printed.out.replace("not confirmed by cvc5", "")
+    if status == 2:
+        assert str(certificate) in printed.err and "Traceback" not in printed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["examples/peterson", "--check", "x.toml"], "omit the targets"),
+        (["examples/peterson", "--certificate", "x.toml", "--method", "pdr"], "needs a whole proof by induction"),
+        (["examples/peterson", "--explain", "mutual_exclusion/entr"], "did you mean mutual_exclusion/enter"),
+        (["examples/peterson", "--explain", "a/b", "--find-lemmas"], "omit --find-lemmas"),
+        (["examples/peterson", "--explain", "a/b", "--method", "bounded"], "--explain needs --method induction"),
+        (["replication/fenced_logs", "--certificate", "x.toml"], "name one scenario"),
+        (["--check", "/no/such/file.toml"], "cannot be read"),
+    ],
+)
+def test_wrong_options_are_refused(capsys, arguments, words):
+    assert main(["prove", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_an_explanation_has_the_words_of_the_spec_and_the_needed_lemmas(capsys):
+    assert main(["prove", "examples/peterson", "--explain", "mutual_exclusion/enter"]) == 0
+    printed = capsys.readouterr().out
+    assert "Is mutual_exclusion true after enter, from any state of the hypothesis?" in printed
+    assert "def enter(self, process: Process):" in printed and "def mutual_exclusion(self):" in printed
+    assert "needed: 2 of 4 hypotheses" in printed
+    assert Peterson.flags_are_up.__doc__.split("\n")[0] in printed
+
+
+@pytest.mark.parametrize("path", CERTIFICATES, ids=lambda path: path.stem)
+def test_the_certificates_are_those_of_the_specs(path):
+    """A certificate of a changed spec is stale; without a solver's work only that is checked."""
+    certificate = read_certificate(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("checker.execution.check_certificates.proved_cells", lambda prover, aids, on_query: [])
+        assert checked(certificate, 30, 1, ProofProgress("")).stale == ""
+
+
+def confirm(path):
+    found = checked(read_certificate(path), 120, 2, ProofProgress(""))
+    assert [cell.place for cell in found.cells if cell.outcome != "proved"] == []
+
+
+SECONDS = {path: read_certificate(path).seconds for path in CERTIFICATES}
+
+
+@pytest.mark.parametrize("path", [p for p in CERTIFICATES if SECONDS[p] < QUICK], ids=lambda path: path.stem)
+def test_quick_certificates_are_confirmed(path):
+    confirm(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [p for p in CERTIFICATES if QUICK <= SECONDS[p] < 20], ids=lambda path: path.stem)
+def test_slow_certificates_are_confirmed(path):
+    confirm(path)
+
+
+def test_a_file_that_is_no_certificate_is_refused(tmp_path):
+    (tmp_path / "a.toml").write_text("spec = 3")
+    with pytest.raises(InputError, match="is not a certificate"):
+        read_certificate(tmp_path / "a.toml")
