@@ -189,6 +189,9 @@ def experiment(
     out: Annotated[
         Path | None, option(metavar="DIR", help="Keep the logs and data of brokers and producer in this folder.")
     ] = None,
+    record: Annotated[
+        bool, option("--record", help="Write what the brokers and the producer did as events to the folder of --out.")
+    ] = False,
 ) -> int:
     """Run an experiment with faults on a cluster of real brokers.
 
@@ -197,8 +200,15 @@ def experiment(
 
     Exit status: 0 as the experiment expects, 1 not as expected, 2 wrong input, 3 a step did not end.
     """
+    from checker.errors import InputError
     from kafka_tools.cluster.cluster_command import list_experiments, run_experiment
 
+    if record:
+        from kafka_tools.recording.recorded_experiment import record_experiment
+
+        if out is None or name == "list":
+            raise InputError("--record writes events to the folder of --out: name an experiment and the folder")
+        return record_experiment(name, kafka, out)
     return list_experiments(kafka, out) if name == "list" else run_experiment(name, kafka, out)
 
 

@@ -46,7 +46,9 @@ START_SECONDS, STOP_SECONDS = 180, 60
 _FILE = "cluster.json"
 _POLL = 0.1
 
+# Without `disable`, log4j 2 stops logging at SIGTERM, while the broker goes on for seconds.
 _LOG4J2 = """Configuration:
+  shutdownHook: disable
   Appenders:
     File:
       name: file

@@ -7,7 +7,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from kafka_tools.cluster.experiment import (
     read_experiment,
 )
 from kafka_tools.cluster.producer_process import RecordFuture
+from kafka_tools.cluster.proxy import TrafficObserver
 from kafka_tools.cluster.proxy_process import send_command, start_proxies
 from kafka_tools.cluster.steps import MESSAGES, STEPS
 
@@ -125,17 +126,28 @@ def list_experiments(version: str | None, out: Path | None) -> int:
     return EXIT_OK
 
 
-def run_experiment(name: str, version: str | None, out: Path | None) -> int:
-    """Run an experiment and return the exit status: 1 if the outcome is not the expected one."""
+def run_experiment(
+    name: str,
+    version: str | None,
+    out: Path | None,
+    *,
+    observer: TrafficObserver | None = None,
+    finish: Callable[[Outcome, Path], Sequence[Line]] | None = None,
+) -> int:
+    """Run an experiment and return the exit status: 1 if the outcome is not the expected one.
+
+    `observer` sees the traffic. `finish` is called with the outcome and its folder, and returns lines to print.
+    """
     experiment = read_experiment(name, version)
     with tempfile.TemporaryDirectory(prefix="tidemark-experiment-") if out is None else nullcontext(out) as kept:
         folder = Path(kept)
         if out is not None:
             fresh_folder(folder)
-        outcome = ExperimentRun(experiment, folder, _progress).run()
+        outcome = ExperimentRun(experiment, folder, _progress, observer=observer).run()
         if out is not None:
             write_whole(folder / "outcome.json", json.dumps(outcome_data(outcome), indent=1) + "\n")
-    styled_lines.write(list(outcome_lines(outcome, out)), sys.stdout)
+        more = finish(outcome, folder) if finish is not None else ()
+    styled_lines.write([*outcome_lines(outcome, out), *more], sys.stdout)
     if outcome.unfinished:
         return EXIT_STOPPED
     return EXIT_VIOLATED if outcome.differences else EXIT_OK

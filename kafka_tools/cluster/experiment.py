@@ -55,7 +55,7 @@ from kafka_tools.cluster.producer_process import (
     java_driver,
     librdkafka_driver,
 )
-from kafka_tools.cluster.proxy import ProxyNetwork
+from kafka_tools.cluster.proxy import ProxyNetwork, TrafficObserver
 from kafka_tools.cluster.reassignment import reassign
 from kafka_tools.cluster.steps import FAULTS, check_step, fault_rule
 from kafka_tools.cluster.transaction_outcome import (
@@ -264,10 +264,20 @@ def _texts(content: dict[str, Any], key: str) -> dict[str, str]:
 
 
 class ExperimentRun:
-    """Runs an experiment in a folder, which keeps the cluster's files."""
+    """Runs an experiment in a folder, which keeps the cluster's files.
 
-    def __init__(self, experiment: Experiment, folder: Path, progress: Callable[[str], None]):
-        self.experiment, self._folder, self._progress = experiment, folder, progress
+    With an observer of the traffic, the brokers log the events of replication too.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        folder: Path,
+        progress: Callable[[str], None],
+        *,
+        observer: TrafficObserver | None = None,
+    ):
+        self.experiment, self._folder, self._progress, self._observer = experiment, folder, progress, observer
         self.outcome = Outcome(experiment)
         self._records = 0
         self._producers: list[ProducerProcess] = []
@@ -279,10 +289,16 @@ class ExperimentRun:
         self._progress(f"starting {wanted.brokers} x Kafka {wanted.kafka}")
         folder = self._folder / "cluster"
         cluster = Cluster.create(
-            folder, wanted.kafka, wanted.brokers, wanted.broker, has_proxies=True, ends_with_parent=True
+            folder,
+            wanted.kafka,
+            wanted.brokers,
+            wanted.broker,
+            has_proxies=True,
+            ends_with_parent=True,
+            is_traced=self._observer is not None,
         )
         with ExitStack() as stack:
-            self._network = stack.enter_context(ProxyNetwork(cluster.links()))
+            self._network = stack.enter_context(ProxyNetwork(cluster.links(), self._observer))
             self._cluster = stack.enter_context(running(cluster))
             self._create_topic()
             stack.callback(self._end_producers)

@@ -7,6 +7,7 @@ are silent. The spec's application has sent everything before the first step, so
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from kafka_tools.librdkafka.plain import REFUSALS
 from traces.validate import Found, Mapping, Observation, PossibleStep, event
@@ -16,7 +17,7 @@ class IdempotentClient(Mapping):
     """Events of `kafka_tools.librdkafka.recorder`; one broker, one partition."""
 
     skips = ("configured", "send", "fatal")
-    silent = ("receive_response", "bump_epoch", "resolve_sequences")
+    silent: ClassVar[tuple[str, ...]] = ("receive_response", "bump_epoch", "resolve_sequences")
     silent_bound = 8
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:

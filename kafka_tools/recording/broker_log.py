@@ -19,6 +19,9 @@ from kafka_tools.recording.log_lines import LogLine, read_lines
 _SAME_STEP_MS = 50
 """The longest time between two lines of one step."""
 
+_SAME_CHANGE_MS = 1000
+"""The longest time between the cause of changes and the last of them: a controller changes all partitions at once."""
+
 _TIME = "%Y-%m-%d %H:%M:%S.%f"
 _FETCHER = re.compile(r"\[ReplicaFetcher replicaId=\d+, leaderId=(\d+),")
 
@@ -73,21 +76,25 @@ def _recognised(lines: Iterable[LogLine], log: BrokerLog, path: Path) -> Iterato
 def _combined(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed]:
     """Iterate over observations; fields that other lines of the same step have are added to the observation."""
     held: dict[tuple[str, str | None], list[Observed]] = {}
+    causes: dict[str, Observed] = {}
     latest: dict[tuple[str, str | None], Observed] = {}
     result: list[Observed] = []
     for recognised in lines:
         for observed in _observations(recognised, broker):
             key = (recognised.line.thread, observed.partition)
             match observed.kind:
-                case "committed" | "cached" | "receiving" | "granted" | "cause":
-                    if observed.kind in ("granted", "cause"):
-                        key = (recognised.line.thread, None)
+                case "cause":
+                    causes[recognised.line.thread] = observed
+                    continue
+                case "committed" | "cached" | "receiving" | "granted":
                     held.setdefault(key, []).append(observed)
                     result.append(observed)
                     continue
                 case "changed":
-                    for other in held.pop((recognised.line.thread, None), []):
-                        if observed.time - other.time <= _SAME_STEP_MS:
+                    granted = [other for other in held.pop(key, []) if other.kind == "granted"]
+                    cause = causes.get(recognised.line.thread)
+                    for other in granted or ([cause] if cause is not None else []):
+                        if observed.time - other.time <= _SAME_CHANGE_MS:
                             _absorb_cause(observed, other)
                 case "recorded" | "appended" | "received":
                     for other in held.pop(key, []):
@@ -110,8 +117,49 @@ def _combined(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed
         for other in others:
             if (before := latest.get(key)) is not None:
                 _absorb(before, other)
-    absorbed = ("committed", "cached", "receiving", "granted", "cause")
-    return (observed for observed in result if observed.kind not in absorbed or not observed.fields.get("absorbed"))
+    # A thread takes the time of its line before it waits for the other threads' lines to be written.
+    kept = sorted((each for each in result if each.kind not in _PARTS), key=lambda each: each.time)
+    return iter(_by_cause_of_commits(kept))
+
+
+_PARTS = ("committed", "cached", "receiving", "granted", "cause")
+"""The kinds whose fields are added to another line of the same step."""
+
+
+def _by_cause_of_commits(observed: list[Observed]) -> list[Observed]:
+    """Return observations with a fetch that two threads counted at once before the one that raised the high watermark.
+
+    A thread that counts a fetch sees the progress of another follower before the other thread has written its line.
+    """
+    result = list(observed)
+    ends: dict[tuple[str | None, int], int] = {}
+    position = 0
+    while position < len(result):
+        each = result[position]
+        if each.kind == "recorded" and "high_watermark" in each.fields:
+            for later in range(position + 1, min(position + _LOOKAHEAD, len(result))):
+                other = result[later]
+                if other.time - each.time > _SAME_STEP_MS:
+                    break
+                follower = other.fields.get("follower")
+                if other.partition == each.partition and other.kind != each.kind:
+                    break
+                if (
+                    (other.kind, other.partition) == (each.kind, each.partition)
+                    and follower != each.fields["follower"]
+                    and ends.get((other.partition, follower), 0) < each.fields["high_watermark"] <= other.fields["end"]
+                ):
+                    result.insert(position, result.pop(later))
+                    break
+            each = result[position]
+        if each.kind == "recorded":
+            ends[each.partition, each.fields["follower"]] = each.fields["end"]
+        position += 1
+    return result
+
+
+_LOOKAHEAD = 50
+"""The number of observations among which the line of another thread is looked for."""
 
 
 def _asks_meanwhile(before: Observed, observed: Observed) -> bool:
@@ -135,7 +183,6 @@ def _precedes(other: Observed, observed: Observed) -> bool:
 
 def _absorb(observed: Observed, other: Observed) -> None:
     """Add the fields of a line of the same step."""
-    other.fields["absorbed"] = True
     match other.kind:
         case "committed":
             observed.fields["high_watermark"] = other.fields["high_watermark"]
@@ -147,7 +194,6 @@ def _absorb(observed: Observed, other: Observed) -> None:
 
 
 def _absorb_cause(observed: Observed, other: Observed) -> None:
-    other.fields["absorbed"] = True
     observed.fields["cause"] = other.fields.get("cause", "alter_partition")
     if "node" in other.fields:
         observed.fields["node"] = other.fields["node"]

@@ -168,7 +168,8 @@ PATTERNS = (
         "rejected_isr",
         "Partition",
         "Failed to alter partition to",
-        r"Failed to alter partition to .* since the controller rejected the request with (?P<error>\w+)",
+        r"Failed to alter partition to .* (?:since the controller rejected the request with (?P<error>\w+)"
+        r"|since the (?:leader epoch is old|controller doesn't know)|because the (?:partition epoch|request) is)",
     ),
     # UnifiedLog.append.
     _line(

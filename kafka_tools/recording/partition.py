@@ -7,8 +7,9 @@ follower are visible. The recording begins with the creation of the partition, w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from specs.replication.by_version import AS_RECORDED
 from specs.replication.versions import replication_rules
 from traces.validate import Found, Mapping, Observation, PossibleStep, event
 from traces.validate.mapping import Expectations
@@ -20,7 +21,7 @@ class RecordedPartition(Mapping):
     """Events of `kafka_tools.recording.partition_events`."""
 
     skips = ("created",)
-    silent = ("leader_answer_parked_fetch",)
+    silent = ("leader_answer_parked_fetch", "leader_await_follower")
     silent_bound = 3
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
@@ -31,16 +32,14 @@ class RecordedPartition(Mapping):
         return {
             **replication_rules(created["kafka"]),
             "controller": "kraft",
-            "parks_fetches": True,
-            "asks_to_join_later": True,
-            "acts_before_registration": True,
+            **AS_RECORDED,
             "sends_lazily": False,
             "replicas": len(created["replicas"]),
-            "log_size": max([1, *(found.get("end", 0) for found in events)]),
-            "max_records": max(1, counts["appended"]),
-            "max_leader_epoch": max(found.get("leader_epoch", 0) for found in events),
-            "max_partition_epoch": max([0, *(found.get("partition_epoch", 0) for found in events)]) + 1,
-            "max_broker_epoch": max([1, *registrations.values()]),
+            "log_size": _bound(found.get("end", 0) for found in events),
+            "max_records": _bound([counts["appended"]]),
+            "max_leader_epoch": _bound(found.get("leader_epoch", 0) for found in events),
+            "max_partition_epoch": _bound(found.get("partition_epoch", 0) + 1 for found in events),
+            "max_broker_epoch": _bound(registrations.values()),
             "acks": created.get("acks", "all"),
             "min_insync_replicas": created.get("min_insync_replicas", 1),
             "unclean_elections": True,
@@ -48,8 +47,8 @@ class RecordedPartition(Mapping):
             "session_timeouts": True,
             "late_metadata": True,
             "late_checkpoints": True,
-            "crashes": counts["killed"],
-            "shutdowns": counts["stopped"],
+            "crashes": _bound([counts["killed"]]),
+            "shutdowns": _bound([counts["stopped"]]),
         }
 
     # Leader and followers.
@@ -66,14 +65,14 @@ class RecordedPartition(Mapping):
         return PossibleStep("follower_fetch", follower=found["broker"]).after({"fetches[follower]": request})
 
     @event("handled_fetch")
-    def handled_fetch(self, found: Found) -> PossibleStep:
-        """A leader has counted a fetch."""
+    def handled_fetch(self, found: Found) -> list[PossibleStep]:
+        """A leader has counted a fetch, and answers or parks it."""
         leader, follower = found["broker"], found["follower"]
-        step = PossibleStep("leader_handle_fetch", follower=follower)
-        high_watermark = {f"high_watermark[{leader}]": found["high_watermark"]}
-        return step.before({f"fetches[{follower}]": {"leader": leader}}).after(
-            {f"remote_end[{leader}][{follower}]": found["end"], **high_watermark}
-        )
+        counted = {f"remote_end[{leader}][{follower}]": found["end"], **_high_watermark(found)}
+        return [
+            PossibleStep(action, follower=follower).before({f"fetches[{follower}]": {"leader": leader}}).after(counted)
+            for action in ("leader_handle_fetch", "leader_park_fetch")
+        ]
 
     @event("diverged")
     def diverged(self, found: Found) -> PossibleStep:
@@ -110,7 +109,7 @@ class RecordedPartition(Mapping):
             f"known_partition_epoch[{broker}]": found["partition_epoch"],
         }
         # The model begins when every broker has learned of the first leader epoch.
-        if found["epoch"] == 0 and found["end"] == 0:
+        if found.get("initial"):
             return Observation(seen)
         return PossibleStep("become_leader", epoch=found["epoch"]).after({**seen, f"leader[{broker}]": broker})
 
@@ -122,15 +121,19 @@ class RecordedPartition(Mapping):
         if found["leader"] is None:
             return PossibleStep("become_leaderless", replica=broker, epoch=found["epoch"]).after(seen)
         step = PossibleStep("become_follower", follower=broker, epoch=found["epoch"]).after(seen)
-        return Observation(seen) if found["epoch"] == 0 and found["end"] == 0 else step
+        return Observation(seen) if found.get("initial") else step
 
     # The ISR.
 
     @event("asked_to_shrink")
     def asked_to_shrink(self, found: Found) -> PossibleStep:
         """A leader asks the controller to remove a follower from the ISR."""
-        (follower,) = found["followers"]
-        return PossibleStep("leader_ask_to_shrink_isr", leader=found["broker"], follower=follower)
+        broker, followers = found["broker"], found["followers"]
+        if len(followers) > 1:
+            return PossibleStep("leader_ask_to_be_alone", leader=broker).after(
+                {f"pending[{broker}]": {"isr": [broker]}}
+            )
+        return PossibleStep("leader_ask_to_shrink_isr", leader=broker, follower=followers[0])
 
     @event("asked_to_expand")
     def asked_to_expand(self, found: Found) -> PossibleStep:
@@ -140,8 +143,10 @@ class RecordedPartition(Mapping):
     @event("rejected_isr")
     def rejected_isr(self, found: Found) -> PossibleStep:
         """The controller refuses to add a follower."""
-        step = PossibleStep("controller_handle_alter_partition", leader=found["broker"])
-        return step.after({f"pending[{found['broker']}]": None})
+        action = (
+            "controller_handle_alter_partition" if found["error"] == "INELIGIBLE_REPLICA" else "leader_drop_request"
+        )
+        return PossibleStep(action, leader=found["broker"]).after({f"pending[{found['broker']}]": None})
 
     @event("learnt_isr")
     def learnt_isr(self, found: Found) -> PossibleStep:
@@ -173,7 +178,11 @@ class RecordedPartition(Mapping):
                 # The registration of the broker has changed it.
                 return Observation(seen)
         elections = ("controller_elect", "controller_elect_uncleanly", "controller_elect_last_known")
-        return [PossibleStep(action, replica=found["leader"]).after(seen) for action in elections]
+        steps = [PossibleStep(action, replica=found["leader"]).after(seen) for action in elections]
+        if found["cause"] == "unknown":
+            steps.append(PossibleStep("controller_handle_alter_partition").after(seen))
+            steps.append(PossibleStep("controller_fence").after(seen))
+        return steps
 
     @event("fenced")
     def fenced(self, found: Found) -> PossibleStep:
@@ -212,6 +221,11 @@ class RecordedPartition(Mapping):
         """A broker has written its high watermark to disk; the recording infers it from what a restart has loaded."""
         step = PossibleStep("broker_checkpoint", broker=found["broker"])
         return step.after({f"checkpoint[{found['broker']}]": found["high_watermark"]})
+
+
+def _bound(values: Iterable[int]) -> int:
+    """Return a bound for values: a power of two, so that many recordings share the spec's machine code."""
+    return 1 << max(3, max(values, default=0) - 1).bit_length()
 
 
 def _high_watermark(found: Found) -> Expectations:

@@ -9,6 +9,7 @@ model: b1 is the first replica of the partition's assignment.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ class _Broker:
 
     alive: bool = True
     registered: bool = True
+    has_begun: bool = False  # whether it has acted on metadata, or has restarted
     fenced: bool = False
     end: int = 0
     high_watermark: int = 0
@@ -35,17 +37,19 @@ class _Broker:
     fetch: tuple[Any, ...] | None = None  # the fetch that its leader has not answered
     is_handled: bool = False
     last_fetch: Event | None = None
+    earlier_offset: int | None = None  # that of the fetch before
 
     def has_asked_from(self, offset: int) -> bool:
         """Return whether the broker has sent a fetch from an offset; its session may have that fetch already."""
-        return self.last_fetch is None or self.last_fetch["offset"] == offset
+        return self.last_fetch is not None and bool(self.last_fetch["offset"] == offset)
 
 
 class PartitionEvents:
     """Builds the events of a partition from observations in their order."""
 
-    def __init__(self, partition: str):
+    def __init__(self, partition: str, changes: Mapping[int, Event] | None = None):
         self.partition = partition
+        self._changes = changes or {}
         self.events: list[Event] = []
         self.repeated: Counter[str] = Counter()
         self._inserted: list[tuple[int, Event]] = []
@@ -94,7 +98,9 @@ class PartitionEvents:
             case "received":
                 leader = self._brokers.get(broker.leader or 0)
                 return leader is None or (
-                    leader.end >= fields.get("end", 0) and (not leader.leads or leader.high_watermark >= fields["sent"])
+                    broker.is_handled
+                    and leader.end >= fields.get("end", 0)
+                    and (not leader.leads or leader.high_watermark >= fields["sent"])
                 )
             case "recorded":
                 follower = self._brokers.get(fields["follower"])
@@ -190,12 +196,19 @@ class PartitionEvents:
 
     def _fetch(self, number: int, fields: dict[str, Any], fetch: tuple[Any, ...]) -> None:
         broker = self._brokers[number]
+        if broker.last_fetch is not None and broker.last_fetch["offset"] != fields["offset"]:
+            broker.earlier_offset = broker.last_fetch["offset"]
         broker.fetch, broker.is_handled, broker.last_fetch = fetch, False, fields
         self._note("fetch", broker=self._name(number), **fields)
 
     def _on_recorded(self, number: int, fields: dict[str, Any]) -> None:
         leader, follower = self._brokers[number], self._brokers.get(fields["follower"])
         if follower is None or not leader.leads:
+            return
+        if fields["end"] == follower.earlier_offset and not follower.has_asked_from(fields["end"]):
+            # A session asks for every partition again when one of them has news. This line is about such a fetch, and
+            # is written after the next fetch.
+            self._repeat("handled_fetch")
             return
         is_known = follower.fetch is not None and follower.fetch[:2] == (number, leader.epoch)
         if follower.fetch is None and follower.last_fetch is not None and follower.leader == number:
@@ -269,16 +282,19 @@ class PartitionEvents:
 
     # Roles.
 
-    def _enter(self, number: int, fields: dict[str, Any]) -> _Broker:
+    def _enter(self, number: int, fields: dict[str, Any]) -> dict[str, Any]:
+        """Let a broker enter a leader epoch; return whether it is the first one since the partition was created."""
         broker = self._brokers[number]
+        is_initial = fields["epoch"] == 0 and not broker.has_begun
+        broker.has_begun = True
         broker.epoch, broker.end = fields["epoch"], fields["end"]
-        broker.fetch, broker.is_handled, broker.last_fetch = None, False, None
-        return broker
+        broker.fetch, broker.is_handled, broker.last_fetch, broker.earlier_offset = None, False, None, None
+        return {"initial": True} if is_initial else {}
 
     def _on_leading(self, number: int, fields: dict[str, Any]) -> None:
-        broker = self._enter(number, fields)
+        initial, broker = self._enter(number, fields), self._brokers[number]
         broker.leads, broker.leader, broker.partition_epoch = True, number, fields["partition_epoch"]
-        shown = self._leader_fields(number, fields)
+        shown = self._leader_fields(number, fields) | initial
         self._note(
             "leading",
             broker=self._name(number),
@@ -291,7 +307,7 @@ class PartitionEvents:
         self._commit(broker, broker.high_watermark)
 
     def _on_following(self, number: int, fields: dict[str, Any]) -> None:
-        broker = self._enter(number, fields)
+        initial, broker = self._enter(number, fields), self._brokers[number]
         broker.leads, broker.leader = False, fields["leader"]
         self._asked.pop(number, None)
         self._note(
@@ -301,6 +317,7 @@ class PartitionEvents:
             end=broker.end,
             high_watermark=fields["high_watermark"],
             leader=self._name(fields["leader"]),
+            **initial,
         )
         self._commit(broker, fields["high_watermark"])
 
@@ -334,11 +351,16 @@ class PartitionEvents:
     _on_refreshed = _on_learnt_isr
 
     def _on_rejected_isr(self, number: int, fields: dict[str, Any]) -> None:
+        if "error" not in fields:
+            # The leader keeps waiting, for newer metadata.
+            self._repeat("rejected_isr")
+            return
         self._asked.pop(number, None)
         self._note("rejected_isr", broker=self._name(number), error=fields["error"])
 
     def _on_changed(self, number: int, fields: dict[str, Any]) -> None:
-        if fields["partition_epoch"] <= self._partition_epoch:
+        wanted = self._changes.get(fields["partition_epoch"])
+        if fields["partition_epoch"] <= self._partition_epoch or (wanted and _content(fields) != _content(wanted)):
             self._repeat("changed")
             return
         self._partition_epoch = fields["partition_epoch"]
@@ -346,7 +368,7 @@ class PartitionEvents:
         self._isr = fields.get("isr", self._isr)
         self._leader = fields.get("leader", self._leader)
         self._leader_epoch = fields.get("leader_epoch", self._leader_epoch)
-        cause = _CAUSES.get(fields.get("cause", ""), "election")
+        cause = _CAUSES.get(fields.get("cause", ""), "unknown")
         broker = self._subject(cause, fields, before)
         if cause == "unfenced" and broker is not None and self._brokers[broker].fenced:
             self._unfence(broker)
@@ -372,7 +394,7 @@ class PartitionEvents:
         match cause:
             case "fenced" | "unclean_restart":
                 return removed[0] if removed else before[1]
-            case "unfenced" | "election":
+            case "unfenced":
                 return self._leader
         return None
 
@@ -422,7 +444,8 @@ class PartitionEvents:
         self._commit(broker, loaded)
 
     def _on_noted(self, number: int, fields: dict[str, Any]) -> None:
-        self._is_over = fields["event"] == "ending"
+        topic = self.partition.rpartition("-")[0]
+        self._is_over = fields["event"] == "ending" and fields.get("topic", topic) == topic
         broker = self._brokers.get(number)
         if broker is None:
             return
@@ -437,8 +460,21 @@ class PartitionEvents:
             # The mapping has no step for it: the validation of such a recording is refused.
             self._note("forgot", broker=self._name(number))
         elif fields["event"] == "starting":
-            broker.alive, broker.registered = True, False
+            broker.alive, broker.registered, broker.has_begun = True, False, True
             self._note("started", broker=self._name(number))
+
+
+def committed_changes(observed: Iterable[Observed], partition: str) -> dict[int, Event]:
+    """Return the change of each partition epoch: the last one that a controller has logged.
+
+    A controller logs a change before the quorum has it. If the controller fails, another change may take its place.
+    """
+    found = [each for each in observed if each.kind == "changed" and each.partition == partition]
+    return {each.fields["partition_epoch"]: each.fields for each in sorted(found, key=lambda each: each.time)}
+
+
+def _content(fields: Event) -> Event:
+    return {name: fields.get(name) for name in ("isr", "leader", "leader_epoch")}
 
 
 _CAUSES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from kafka_tools.cluster.harness_notes import HarnessNotes
 from kafka_tools.recording.batch_offsets import in_batches
 from kafka_tools.recording.broker_log import BrokerLog, Observed, milliseconds, read_broker_log
 from kafka_tools.recording.event_order import merged
-from kafka_tools.recording.partition_events import Event, PartitionEvents
+from kafka_tools.recording.partition_events import Event, PartitionEvents, committed_changes
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,9 @@ def read_cluster_logs(folder: Path) -> ClusterLogs:
 
 def record_partition(logs: ClusterLogs, partition: str) -> PartitionRecording:
     """Return the events of a partition; raise InputError if the logs do not have its creation."""
-    found = PartitionEvents(partition)
-    merged(_of_partition(logs.observed, partition), found.is_ready, found.take)
+    observed = _of_partition(logs.observed, partition)
+    found = PartitionEvents(partition, committed_changes(itertools.chain.from_iterable(observed), partition))
+    merged(observed, found.is_ready, found.take)
     events = in_batches(found.result(), partition)
     if not events:
         known = ", ".join(logs.partitions) or "none"

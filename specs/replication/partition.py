@@ -126,6 +126,7 @@ class Partition(Switches):
     remote_broker_epoch = Map(Replica, Map(Replica, BrokerEpoch))  # the broker epoch of each follower's last fetch
     known_partition_epoch = Map(Replica, PartitionEpoch)
     pending = Map(Replica, Option(AlterPartition))  # its request to the controller
+    awaited = Map(Replica, SetOf(Replica))  # followers outside the ISR for which its high watermark waits
     led_since = Map(Replica, LeaderEpoch)  # the first of the epochs in which it has led without interruption
 
     # Of a follower, with its messages in flight.
@@ -350,6 +351,7 @@ class Partition(Switches):
         """Drop the state of a leader epoch."""
         self.isr[replica] = set()
         self.pending[replica] = None
+        self.awaited[replica] = set()
         self.epoch_start[replica] = 0
         self.known_partition_epoch[replica] = 0
 
@@ -412,12 +414,27 @@ class Partition(Switches):
             committed = self.high_watermark[leader]
             reached = min(
                 len(self.log[leader]) if member == leader else self.remote_end[leader][member]
-                for member in self.maximal_isr(leader) | {leader}
+                for member in self.maximal_isr(leader) | self.awaited[leader] | {leader}
             )
             if reached > committed:
                 self.high_watermark[leader] = reached
                 for record in self.log[leader][committed:reached]:
                     self.answer_append(leader, record)
+
+    @action
+    def leader_await_follower(self, leader: Replica, follower: Replica):
+        """A follower outside the ISR has caught up, or has lagged for replica.lag.time.max.ms after that.
+
+        From then on the leader's high watermark waits for it, or no longer does. The model has no clock: either may
+        happen at any time. Source: Partition.maybeIncrementLeaderHW (shouldWaitForReplicaToJoinIsr).
+        """
+        require(self.waits_for_joining)
+        require(self.leads(leader))
+        require(follower not in self.maximal_isr(leader))
+        if follower in self.awaited[leader]:
+            self.awaited[leader].discard(follower)
+        else:
+            self.awaited[leader].add(follower)
 
     def answer_append(self, leader, record):
         """Answer an append with acks=all. Its producer waits only at the leader that appended it.
@@ -575,6 +592,23 @@ class Partition(Switches):
                 diverging,
                 high_watermark if self.parks_fetches else self.high_watermark[leader],
             )
+
+    @action
+    def leader_park_fetch(self, follower: Replica):
+        """A leader handles a fetch, and a record arrives after it has read its log: the fetch is parked all the same.
+
+        Source: ReplicaManager.fetchMessages, which reads the log and parks the fetch without a common lock.
+        """
+        require(self.parks_fetches)
+        request = self.fetches[follower]
+        require(request is not None)
+        require(follower not in self.parked)
+        leader = request.leader
+        require(self.leads(leader) and request.offset < len(self.log[leader]))
+        require(not self.fences_fetches or request.leader_epoch == self.leader_epoch[leader])
+        require(self.diverging(leader, request) is None)
+        self.note_progress(leader, follower, request)
+        self.parked.add(follower)
 
     @action
     def leader_answer_parked_fetch(self, follower: Replica):
@@ -763,6 +797,30 @@ class Partition(Switches):
             joining=None,
             broker_epoch=0,
         )
+
+    @action
+    def leader_ask_to_be_alone(self, leader: Replica):
+        """All followers in the ISR have lagged: one request removes them. Source: Partition.maybeShrinkIsr."""
+        require(self.lagging and self.removes_several)
+        require(self.leads(leader))
+        require(self.may_ask(leader))
+        followers = self.isr[leader] - {leader}
+        require(len(followers) > 1)
+        require(all(self.remote_end[leader][follower] < len(self.log[leader]) for follower in followers))
+        self.pending[leader] = AlterPartition(
+            isr={leader}, partition_epoch=self.known_partition_epoch[leader], joining=None, broker_epoch=0
+        )
+
+    @action
+    def leader_drop_request(self, leader: Replica):
+        """A request was not sent, because the broker has one in flight that the leader no longer waits for.
+
+        Source: DefaultAlterPartitionManager.submit (OPERATION_NOT_ATTEMPTED).
+        """
+        require(self.asks_to_join_later)
+        require(self.leads(leader))
+        require(self.pending[leader] is not None)
+        self.pending[leader] = None
 
     @action
     def controller_handle_alter_partition(self, leader: Replica):
@@ -1035,6 +1093,10 @@ class Partition(Switches):
             self.high_watermark[broker] = min(self.checkpoint[broker], len(self.log[broker]))
         if self.forgets_first_epoch:
             self.epoch_starts[broker] = [found for found in self.epoch_starts[broker] if found.epoch > 0]
+        if not self.keeps_epochs_without_records:
+            self.epoch_starts[broker] = [
+                found for found in self.epoch_starts[broker] if found.start < len(self.log[broker])
+            ]
         if self.acts_before_registration:
             self.unregistered.add(broker)
         else:

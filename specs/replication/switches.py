@@ -27,6 +27,8 @@ class Switches(PartitionState, abstract=True):
     # KAFKA-15608 and KAFKA-20961 (open), LogManager.replaceCurrentWithFutureLog: a log that moves to another directory
     # keeps the leader epochs that have no records. Kafka: False.
     moves_epochs_without_records = Constant(True)
+    # LogLoader.load: a restarted broker keeps the leader epochs of its cache that have no records. Kafka: False.
+    keeps_epochs_without_records = Constant(True)
     # KAFKA-10432, LogSegment.recover: recovery rebuilds the cache without leader epoch 0.
     forgets_first_epoch = Constant(False)
     # KAFKA-15510, AbstractFetcherThread.processFetchRequest: an empty answer makes a follower forget its last epoch.
@@ -67,6 +69,11 @@ class Switches(PartitionState, abstract=True):
     # Partition.isReplicaIsrEligible, KIP-841: a leader asks to add a follower that has caught up when its own
     # metadata do not show that one as fenced: with this fetch or a later one. Kafka: True. Otherwise it asks at once.
     asks_to_join_later = Constant(False)
+    # Partition.maybeShrinkIsr: one request removes every follower that lags. Kafka: True. Otherwise one by one.
+    removes_several = Constant(False)
+    # Partition.maybeIncrementLeaderHW: the high watermark also waits for a follower outside the ISR that has caught up
+    # within replica.lag.time.max.ms. Kafka: True.
+    waits_for_joining = Constant(False)
     # KIP-392, Partition.fetchRecords: a consumer may read from followers.
     reads_from_followers = Constant(False)
 

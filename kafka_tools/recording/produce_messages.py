@@ -1,0 +1,84 @@
+"""Produce requests and responses of the flexible versions (9 and later), as Kafka's Java client sends them.
+
+Source: ProduceRequest.json and ProduceResponse.json of Kafka's message definitions, KIP-482.
+"""
+
+from __future__ import annotations
+
+from checker.errors import InputError
+from kafka_tools.librdkafka.wire_format import ProduceRequest, ProduceResponse, WireReader, record_batch
+
+OLDEST = 9
+_TOPIC_IDS = 13
+"""The first version that names topics by id."""
+
+
+class _FlexibleReader(WireReader):
+    """Reads the compact types and tagged fields of flexible versions."""
+
+    def unsigned(self) -> int:
+        """Return an unsigned number of variable length."""
+        found = shift = 0
+        while True:
+            byte = self.number("B")
+            found |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return found
+
+    def compact(self) -> bytes:
+        """Return compact bytes or text; none for null."""
+        return self.take(self.unsigned() - 1)
+
+    def skip_tags(self) -> None:
+        """Skip tagged fields."""
+        for _ in range(self.unsigned()):
+            self.unsigned()
+            self.take(self.unsigned())
+
+    def skip_topic(self, version: int) -> None:
+        """Skip the name or the id of a topic."""
+        if version >= _TOPIC_IDS:
+            self.take(16)
+        else:
+            self.compact()
+
+
+def flexible_request(message: bytes) -> ProduceRequest:
+    """Return a Produce request with one batch; raise InputError for an older version or several batches."""
+    reader = _FlexibleReader(message)
+    reader.number("h")
+    version = reader.number("h")
+    if version < OLDEST:
+        raise InputError(f"a Produce request of version {version} cannot be recorded: the oldest is {OLDEST}")
+    correlation = reader.number("i")
+    reader.take(reader.number("h"))  # client.id
+    reader.skip_tags()
+    reader.compact()  # transactional.id
+    acks = reader.number("h")
+    reader.number("i")  # timeout
+    _only(reader, "topics")
+    reader.skip_topic(version)
+    _only(reader, "partitions")
+    reader.number("i")
+    return ProduceRequest(correlation, acks, record_batch(reader.compact()))
+
+
+def flexible_response(message: bytes, version: int) -> ProduceResponse:
+    """Return the response to a Produce request of a version."""
+    reader = _FlexibleReader(message)
+    correlation = reader.number("i")
+    reader.skip_tags()
+    _only(reader, "topics")
+    reader.skip_topic(version)
+    _only(reader, "partitions")
+    reader.number("i")
+    return ProduceResponse(correlation, reader.number("h"), reader.number("q"))
+
+
+def _only(reader: _FlexibleReader, what: str) -> None:
+    count = reader.unsigned() - 1
+    if count != 1:
+        raise InputError(
+            f"a Produce request with {count} {what} cannot be recorded: let the producer use one partition"
+        )
