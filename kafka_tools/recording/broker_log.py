@@ -141,7 +141,7 @@ def _by_cause_of_commits(observed: list[Observed]) -> list[Observed]:
                 other = result[later]
                 if other.time - each.time > _SAME_STEP_MS:
                     break
-                follower = other.fields.get("follower")
+                follower = int(other.fields.get("follower", 0))
                 if other.partition == each.partition and other.kind != each.kind:
                     break
                 if (

@@ -21,7 +21,7 @@ from kafka_tools.recording.produce_messages import flexible_request, flexible_re
 Event = dict[str, Any]
 
 
-class ProduceRecorder(TrafficObserver):
+class ProducerTraffic(TrafficObserver):
     """Collects the Produce traffic of a client. The records of the producer are named r1, r2, ..."""
 
     def __init__(self) -> None:

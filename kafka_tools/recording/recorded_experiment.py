@@ -11,7 +11,7 @@ from checker.output.styled_lines import BLANK, Line, line
 from kafka_tools.cluster.cluster_command import run_experiment
 from kafka_tools.cluster.experiment import Outcome
 from kafka_tools.cluster.harness_notes import HarnessNotes
-from kafka_tools.recording.produce_recorder import ProduceRecorder
+from kafka_tools.recording.produce_recorder import ProducerTraffic
 from kafka_tools.recording.record_command import summary, write_recording
 from kafka_tools.recording.recorder import read_cluster_logs, record_partition
 
@@ -21,7 +21,7 @@ _PARTITION = "experiment-0"
 
 def record_experiment(name: str, version: str | None, out: Path) -> int:
     """Run an experiment, write both recordings to its folder, and return the exit status of the experiment."""
-    recorder = ProduceRecorder()
+    recorder = ProducerTraffic()
 
     def finish(outcome: Outcome, folder: Path) -> Sequence[Line]:
         return _written(recorder, outcome, folder)
@@ -29,7 +29,7 @@ def record_experiment(name: str, version: str | None, out: Path) -> int:
     return run_experiment(name, version, out, observer=recorder, finish=finish)
 
 
-def _written(recorder: ProduceRecorder, outcome: Outcome, folder: Path) -> list[Line]:
+def _written(recorder: ProducerTraffic, outcome: Outcome, folder: Path) -> list[Line]:
     logs = read_cluster_logs(folder / "cluster")
     found = record_partition(logs, _PARTITION)
     found.events[0]["acks"] = outcome.experiment.producer.get("acks", "all").replace("-1", "all")

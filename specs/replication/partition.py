@@ -661,6 +661,8 @@ class Partition(Switches):
 
         Source: AbstractFetcherThread.processFetchRequest; since KAFKA-18723 it compares the leader epoch too.
         """
+        if not self.keeps_epochs_without_records and request.last_epoch != self.last_fetched_epoch(follower):
+            return False  # the follower has restarted since the fetch
         return request.offset == len(self.log[follower]) and (
             request.leader_epoch == self.leader_epoch[follower]
             or (not self.drops_answers_of_other_epochs and request.last_epoch != UNDEFINED)
@@ -819,7 +821,9 @@ class Partition(Switches):
         """
         require(self.asks_to_join_later)
         require(self.leads(leader))
-        require(self.pending[leader] is not None)
+        request = self.pending[leader]
+        require(request is not None)
+        require(request.partition_epoch == self.partition_epoch)  # the controller has not granted it
         self.pending[leader] = None
 
     @action

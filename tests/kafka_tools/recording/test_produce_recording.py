@@ -1,4 +1,4 @@
-"""The producer's view of real brokers: entry I7 conforms to the models with the bug, and not to those with the repair."""
+"""The producer's view of real brokers: I7 conforms to the models with the bug, and not to those with the repair."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafka_tools.cluster.messages import request_header
 from kafka_tools.cluster.producer_process import RecordFuture
 from kafka_tools.cluster.proxy import CLIENT, PassingRequest
 from kafka_tools.recording.produce_messages import flexible_request, flexible_response
-from kafka_tools.recording.produce_recorder import ProduceRecorder
+from kafka_tools.recording.produce_recorder import ProducerTraffic
 
 I7 = Path(__file__).with_name("kept") / "i7-rolling-restart.jsonl"
 MODELS = (
@@ -75,7 +75,7 @@ def passing(broker: int, connection: int = 1) -> PassingRequest:
 
 
 def test_restarts_and_failovers():
-    recorder = ProduceRecorder()
+    recorder = ProducerTraffic()
     recorder.forwarded(passing(1))
     recorder.answered(passing(1), response(12, 0, 4))
     recorder.closed(1, [passing(1)])
