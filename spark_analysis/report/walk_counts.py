@@ -111,8 +111,14 @@ _PATTERNS = """
     SELECT configuration, verdict, property, violated, conjunct, CAST(fingerprint AS STRING) AS fingerprint,
            COALESCE(failed_instance, CAST(conv(
                hex(substring(actions, -1, 1)) || hex(substring(actions, -2, 1)), 16, 10) AS INT)) AS instance,
-           count(*) AS walks, min(struct(COALESCE(violated_at, length) AS at, walk)) AS soonest
+           count(*) AS walks, min(shiftleft(CAST(COALESCE(violated_at, length) AS BIGINT), {bits}) + walk) AS soonest
     FROM walks WHERE verdict <> 'holds' GROUP BY ALL
+"""
+
+_WALK_BITS = 47
+"""Bits of a walk's number in `soonest`; the 16 bits above hold a number of steps.
+
+The minimum of one integer takes a hash table. For the minimum of a structure, Spark sorts all violating rows.
 """
 
 # Instances and branches keep their keys. Sampled states are grouped by the power of two of their first walk.
@@ -138,7 +144,7 @@ def count_walks(spark: SparkSession, run: WalkRun, paths: Sequence[Path]) -> Wal
         counted = own.select(*column_counts.COLUMNS).mapInArrow(column_counts.counts, column_counts.SQL_SCHEMA)
         counted.createOrReplaceTempView("counted")
         ends = _rows(spark, _ENDS)
-        patterns = sorted((_pattern(*row) for row in _rows(spark, _PATTERNS)), key=lambda pattern: pattern.walk)
+        patterns = sorted((_pattern(*row) for row in _rows(spark, _PATTERNS.format(bits=_WALK_BITS))), key=lambda pattern: pattern.walk)
         inside = sorted(_rows(spark, _CONTENTS.format(walks=run.walks)))
     foreign = sum(row[-1] for row in ends if row[0] not in digests)
     ends = [row[1:] for row in ends if row[0] in digests]
@@ -206,7 +212,8 @@ def _states(inside: Rows, scale: int) -> dict[int, StateGrowth]:
 
 def _pattern(*row: Any) -> ViolationPattern:
     """Return a row of `_PATTERNS`; the fingerprint is text in it because Spark has no unsigned numbers."""
-    configuration, verdict, name, violated, conjunct, fingerprint, instance, walks, (at, walk) = row
+    configuration, verdict, name, violated, conjunct, fingerprint, instance, walks, soonest = row
+    at, walk = soonest >> _WALK_BITS, soonest & (1 << _WALK_BITS) - 1
     return ViolationPattern(
         configuration, verdict, name, violated, conjunct, int(fingerprint), instance, walks, at, walk
     )
