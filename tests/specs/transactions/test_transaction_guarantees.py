@@ -1,0 +1,68 @@
+"""The table of transactions by release, and the page compared with it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from checker.execution.run_specs import RunSettings
+from checker.execution.run_tables import tabulate
+from checker.run.request import Request
+from specs.kafka_versions import catalogue_entry
+from specs.transactions.guarantees import COLUMNS, RELEASES
+from specs.transactions.versions import transaction_rules
+
+PAGE = Path(__file__).parents[3] / "docs" / "transactions.md"
+
+ENTRIES = {
+    "late_hang": "T1",
+    "late_read": "T2",
+    "late_torn": "T3",
+    "coordinator": "T4",
+    "next": "T5",
+    "exhausted": "T6",
+}
+ENTRIES |= {"marker_retry": "T7", "unclean": "T9", "delayed_fetch": "T11"}
+"""The columns that show a whole entry of the catalogue; T8 has several columns."""
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory):
+    """The exit status, the answers by release and column, and the page with its section rewritten."""
+    folder = tmp_path_factory.mktemp("guarantees")
+    page = Path(shutil.copy(PAGE, folder))
+    status = tabulate(
+        Request(("transactions",)),
+        RunSettings(engine="native", workers=2, json=str(folder / "rows.jsonl")),
+        page,
+    )
+    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    answers = [{column: cell["answer"] for column, cell in row["cells"].items()} for row in rows]
+    return status, dict(zip(RELEASES, answers, strict=True)), page.read_text()
+
+
+@pytest.mark.slow
+def test_a_release_has_the_bugs_of_the_table_of_rules(computed):
+    """The exploration finds a bug exactly in the releases between the changes that open and close its entry."""
+    assert computed[0] == 0
+    for release, answers in computed[1].items():
+        for column, entry in ENTRIES.items():
+            assert (answers[column] == "yes") == catalogue_entry(entry).exists_in(release), (release, column)
+        t8 = [answers[column] for column in ("timeout", "other_epoch", "expiry", "zombie")]
+        assert ("yes" in t8) == catalogue_entry("T8").exists_in(release), release
+
+
+@pytest.mark.slow
+def test_the_page_is_what_the_command_prints(computed):
+    assert computed[2] == PAGE.read_text(), (
+        "update the section: python -m checker run transactions --table --update-docs docs/transactions.md"
+    )
+
+
+def test_versions_of_releases():
+    assert transaction_rules("3.9.2")["transaction_version"] == 1
+    assert transaction_rules("4.0.0")["markers"] == transaction_rules("4.1.2")["markers"] == "not_lower"
+    assert transaction_rules("4.2.0")["markers"] == "retry_accepted"
+    assert not transaction_rules("3.5.2")["verification"] and transaction_rules("3.6.0")["verification"]
+    assert set(ENTRIES) < set(COLUMNS)
