@@ -387,17 +387,6 @@ class Coordinator(CoordinatorRules):
         """Return whether a request may have an identity."""
         return self.clients == "any" or Identity(producer_id=producer_id, epoch=epoch) in self.given
 
-    @action
-    def initialize(self, expected: Option(Identity)):
-        """An instance sends InitProducerId, with the identity that it has (KIP-360) or without."""
-        require(expected is None or self.may_use(expected.producer_id, expected.epoch))
-        require(self.has_unused_id() and not self.is_pending())
-        fences = self.metadata.state == TransactionState.ONGOING
-        answer = self.answer_init(expected)
-        require(answer == Error.NONE or self.is_pending())
-        if fences and self.pending is not None:
-            self.pending.answers = False
-
     def has_unused_id(self):
         """Return whether a producer id is left for a rotation: the bound of this model."""
         return not self.is_exhausted(self.metadata.epoch) or self.metadata.producer_id < self.max_producer_id
@@ -426,6 +415,17 @@ class Coordinator(CoordinatorRules):
         require(self.metadata.state == TransactionState.ONGOING and not self.is_pending() and self.has_unused_id())
         self.fence(self.timeout_raises_epoch)
         if self.pending is not None:
+            self.pending.answers = False
+
+    @action
+    def initialize(self, expected: Option(Identity)):
+        """An instance sends InitProducerId, with the identity that it has (KIP-360) or without."""
+        require(expected is None or self.may_use(expected.producer_id, expected.epoch))
+        require(self.has_unused_id() and not self.is_pending())
+        fences = self.metadata.state == TransactionState.ONGOING
+        answer = self.answer_init(expected)
+        require(answer == Error.NONE or self.is_pending())
+        if fences and self.pending is not None:
             self.pending.answers = False
 
     @action(fair="weak")
