@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from checker.engines.native import engine
-from checker.engines.native.llvm import code_cache, machine_code
+from checker.engines.native.llvm import code_cache, compiler, machine_code
 from checker.run.plan import Plan
 from specs.examples.peterson import Peterson
 
@@ -33,7 +33,7 @@ def entries(folder):
 def test_a_second_run_compiles_nothing(folder):
     first = explored()
     assert len(entries(folder)) == 1
-    with mock.patch.object(machine_code, "_optimise", side_effect=AssertionError("compiled again")):
+    with mock.patch.object(compiler, "_optimise", side_effect=AssertionError("compiled again")):
         assert explored() == first
 
 

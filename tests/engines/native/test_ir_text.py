@@ -6,10 +6,13 @@ import ctypes
 
 import pytest
 
-from checker.engines.native.llvm import ir
+from checker.engines.native.engine import lowered_with_kernels
+from checker.engines.native.llvm import compiler, ir
 from checker.engines.native.llvm.control_flow import I1, I8, I16, I64, WORD_POINTER, word
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import struct_field
+from checker.frontend import compile_spec
+from specs.examples.peterson import Peterson
 
 
 def function(module: ir.Module, arguments: int) -> tuple[ir.IRBuilder, tuple[ir.Value, ...]]:
@@ -100,3 +103,42 @@ def test_a_block_has_one_end_and_a_module_one_function_of_a_name() -> None:
         function(module, 0)
     assert module.get_unique_name("computed") == "computed.1"
     assert ir.Constant(I1, True).ref == "1"
+
+
+def in_two_parts() -> ir.Module:
+    """Return a module of which `computed` calls a function of another part, which reads a global of the first part."""
+    module = ir.Module()
+    added = ir.GlobalVariable(module, I64, "added")
+    added.initializer = ir.Constant(I64, 5)
+    other = ir.Function(module, ir.FunctionType(I64, [I64]), "other")
+    other.part = 1
+    builder = ir.IRBuilder(other.append_basic_block("entry"))
+    builder.ret(builder.add(other.args[0], builder.load(added)))
+    builder, (value,) = function(module, 1)
+    builder.ret(builder.call(other, [value]))
+    return module
+
+
+def test_the_parts_of_a_module_are_linked() -> None:
+    assert len(str(in_two_parts()).split(compiler.PART)) == 2
+    assert computed(in_two_parts(), 37) == 42
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_threads_compile_the_same_code_as_one(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = list(Peterson().safety_properties)
+    native = lowered_with_kernels(Peterson(), compile_spec(Peterson(), names), names, with_lanes=True)
+    text = str(native.module)
+    assert len(text.split(compiler.PART)) == 2
+    monkeypatch.setattr(compiler, "_processors", lambda: 2)
+    in_threads = [compiler.compiled(text, quick=quick) for _ in range(5)]
+    monkeypatch.setattr(compiler, "_processors", lambda: 1)
+    assert {*in_threads} == {compiler.compiled(text, quick=quick)}
+    assert len(list(compiler.object_files(in_threads[0]))) == 2
+
+
+@pytest.mark.parametrize("processors", [1, 2])
+def test_an_error_in_a_part_is_raised(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "_processors", lambda: processors)
+    with pytest.raises(RuntimeError, match="parsing error"):
+        compiler.compiled(f"{ir.Module()}{compiler.PART}no text of LLVM", quick=True)

@@ -4,7 +4,7 @@ The names are those of `llvmlite.ir`, of which this is the part that the engine 
 start, not objects that are printed at the end: lowering a spec takes a third of the time. LLVM checks the types when it
 parses the text.
 
-    module     the globals by name; `str(module)` is the text
+    module     the globals by name; `str(module)` is the text, part after part
     function   its blocks, in the order in which they were appended
     block      lines of text, and a terminator, which always follows them
     value      a type, and the text that refers to it: `%.7`, `42`, `@name`
@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+
+from checker.engines.native.llvm.compiler import PART
 
 
 class Type:
@@ -164,6 +166,11 @@ class GlobalVariable(Value):
         kind, text = _stepped(self.value_type, indices)
         return Value(kind.as_pointer(), f"getelementptr ({self.value_type.text}, ptr {self.ref}, {text})")
 
+    @property
+    def declaration(self) -> str:
+        """The text that declares the variable in another part of the module."""
+        return f"{self.ref} = external global {self.value_type}"
+
     def __str__(self) -> str:
         content = "" if self.initializer is None else f" {self.initializer.ref}"
         linkage = self.linkage or ("external" if self.initializer is None else "")
@@ -199,9 +206,18 @@ class Module:
         return found
 
     def __str__(self) -> str:
+        parts = {found.part for found in self.globals.values() if isinstance(found, Function)}
+        return PART.join(self._text(part) for part in sorted({0, *parts}))
+
+    def _text(self, part: int) -> str:
+        """Return the text of a part: what belongs to other parts is declared."""
         # No target: the process that compiles the text adds its own.
+        lines = [f'; ModuleID = "{self.name}"']
+        for found in self.globals.values():
+            is_here = part == (found.part if isinstance(found, Function) else 0)
+            lines.append(str(found) if is_here else found.declaration)
         weights = ['!0 = !{!"branch_weights", i32 99, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 99}\n']
-        return "\n".join([f'; ModuleID = "{self.name}"', *map(str, self.globals.values()), *weights])
+        return "\n".join([*lines, *weights])
 
 
 _LIKELY, _UNLIKELY = ", !prof !0", ", !prof !1"
@@ -209,7 +225,11 @@ _LIKELY, _UNLIKELY = ", !prof !0", ", !prof !1"
 
 
 class Function(Value):
-    """A function; the value is its address. Without blocks it is external. `attributes`: such as `noinline`."""
+    """A function; the value is its address. Without blocks it is external.
+
+    `attributes`: such as `noinline`. `part`: the part of the module that has the function. Functions that others call
+    from another part have external linkage.
+    """
 
     def __init__(self, module: Module, kind: FunctionType, name: str):
         super().__init__(kind.as_pointer(), f'@"{name}"')
@@ -217,6 +237,7 @@ class Function(Value):
         self.args = tuple(Value(argument, f"%.arg{number}") for number, argument in enumerate(kind.args))
         self.linkage = ""
         self.attributes: set[str] = set()
+        self.part = 0
         self.blocks: list[Block] = []
         self.names = 0
         module.add(self)
@@ -233,9 +254,14 @@ class Function(Value):
         self.blocks.append(block)
         return block
 
+    @property
+    def declaration(self) -> str:
+        """The text that declares the function where it is not defined."""
+        return f"declare {self.kind.return_type} {self.ref}({', '.join(map(str, self.kind.args))})"
+
     def __str__(self) -> str:
         if not self.blocks:
-            return f"declare {self.kind.return_type} {self.ref}({', '.join(map(str, self.kind.args))})"
+            return self.declaration
         arguments = ", ".join(f"{argument.type} {argument.ref}" for argument in self.args)
         head = f"{self.linkage} {self.kind.return_type} {self.ref}({arguments}) {' '.join(sorted(self.attributes))}"
         lines = [f"define {head}", "{"]

@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import llvmlite
 import llvmlite.binding as llvm
 
 from checker.engines.native.llvm import code_cache
+from checker.engines.native.llvm.compiler import compiled, initialise, object_files, target_machine
 
 if TYPE_CHECKING:
     from checker.engines.native.llvm import ir
 
-_PASSES = 4
-"""The version of `_optimise`, which is part of the digest of cached code: change it with the passes."""
+_PASSES = 5
+"""The version of `compiled`, which is part of the digest of cached code: change it with the passes."""
 
 _SECONDS_WORTH_KEEPING = 0.01
 
 
-@functools.cache
-def _initialise() -> None:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-
-
-def _target_machine(*, quick: bool) -> Any:
-    """Return a new target machine. An execution engine owns the machine that it gets."""
-    _initialise()
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    features = llvm.get_host_cpu_features().flatten()
-    level = 0 if quick else 2
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
-
-
 def target_text() -> str:
     """Return the processor, its features, and the version of LLVM: machine code for another target must not run."""
-    _initialise()
+    initialise()
     processor = f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
     return f"{processor} LLVM {'.'.join(map(str, llvm.llvm_version_info))} llvmlite {llvmlite.__version__}"
 
@@ -59,27 +44,16 @@ def named_object_code(module: ir.Module | str, *, quick: bool = False, is_indexe
 
     `is_indexed`: the name will be kept, so the cache keeps the code even if it is compiled in a moment.
     """
-    machine = _target_machine(quick=quick)
-    text = f'target triple = "{machine.triple}"\ntarget datalayout = "{machine.target_data}"\n{module}'
+    text = str(module)
     digest = code_cache.digest_of(text, target_text(), f"{_PASSES} {quick}")
     found = code_cache.load(digest)
     if found is None:
-        found = _compiled(text, machine, digest, quick=quick, is_kept=is_indexed)
+        started = time.perf_counter()
+        found = compiled(text, quick=quick)
+        # A smaller module is compiled about as fast as it is read.
+        if is_indexed or time.perf_counter() - started >= _SECONDS_WORTH_KEEPING:
+            code_cache.store(digest, found)
     return digest, found
-
-
-def _compiled(text: str, machine: Any, digest: str, *, quick: bool, is_kept: bool) -> bytes:
-    """Compile a module's text, and keep the machine code in the cache."""
-    started = time.perf_counter()
-    parsed = llvm.parse_assembly(text)
-    if not quick:
-        # Quick code runs for a moment: the passes would take longer than the tenth of its time that they save.
-        _optimise(parsed, machine)
-    code = bytes(machine.emit_object(parsed))
-    # A smaller module is compiled about as fast as it is read.
-    if is_kept or time.perf_counter() - started >= _SECONDS_WORTH_KEEPING:
-        code_cache.store(digest, code)
-    return code
 
 
 class MachineCode:
@@ -91,8 +65,9 @@ class MachineCode:
     def __init__(self, code: ir.Module | str | bytes, *, quick: bool = False):
         if not isinstance(code, bytes):
             code = object_code(code, quick=quick)
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(quick=quick))
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(quick=quick))
+        for part in object_files(code):
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
         self._engine.finalize_object()
 
     def address_of(self, name: str) -> int:
@@ -103,18 +78,3 @@ class MachineCode:
         """Write words to a global array of external linkage, `i64 name[n]`."""
         array = (ctypes.c_int64 * len(words)).from_address(self._engine.get_global_value_address(name))
         array[:] = list(words)
-
-
-def _optimise(module: Any, machine: Any) -> None:
-    """Run the passes that pay off. On KIP-320, combining instructions takes 90 ms, for code that is 4% faster."""
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_sroa_pass()
-    passes.add_simplify_cfg_pass()
-    passes.run(module, builder)
-    for function in module.functions:
-        if any(b"cold" in attributes.split() for attributes in function.attributes):
-            # Functions that rarely run are compiled quickly. Not before the passes, which would skip them.
-            function.add_function_attribute("noinline")
-            function.add_function_attribute("optnone")

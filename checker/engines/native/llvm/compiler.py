@@ -1,0 +1,144 @@
+"""The compiler of LLVM's text: the passes, and machine code for this processor, part by part."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite.binding import ffi
+
+PART = "\n; next part\n"
+"""Separates the parts of a module, which are compiled independently of each other."""
+
+_LENGTH_BYTES = 8
+
+
+@functools.cache
+def initialise() -> None:
+    """Initialise LLVM's code generator for this processor."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+def target_machine(*, quick: bool) -> Any:
+    """Return a new target machine. An execution engine owns the machine that it gets."""
+    initialise()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    features = llvm.get_host_cpu_features().flatten()
+    level = 0 if quick else 2
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
+
+
+def compiled(text: str, *, quick: bool) -> bytes:
+    """Return the object files of the parts of a module's text, see `object_files`.
+
+    With several processors, each part is compiled in a thread. Raises RuntimeError if a part is not LLVM's language.
+    """
+    parts = text.split(PART)
+    found: list[bytes | BaseException] = [b""] * len(parts)
+
+    def compile_part(number: int) -> None:
+        try:
+            found[number] = _object_file(parts[number], quick=quick)
+        except BaseException as error:
+            found[number] = error
+
+    others = range(1, len(parts))
+    if len(parts) > 1 and _processors() > 1:
+        initialise()
+        threads = [threading.Thread(target=compile_part, args=(number,)) for number in others]
+        for thread in threads:
+            thread.start()
+        compile_part(0)
+        for thread in threads:
+            thread.join()
+    else:
+        for number in range(len(parts)):
+            compile_part(number)
+    return _packed(found)
+
+
+def _processors() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _packed(objects: Iterable[bytes | BaseException]) -> bytes:
+    """Return some object files, each after its length."""
+    packed = b""
+    for found in objects:
+        if isinstance(found, BaseException):
+            raise found
+        packed += len(found).to_bytes(_LENGTH_BYTES, "little") + found
+    return packed
+
+
+def object_files(packed: bytes) -> Iterator[bytes]:
+    """Yield the object files of the parts of a module; each follows its length (8 bytes, little-endian)."""
+    position = 0
+    while position < len(packed):
+        start = position + _LENGTH_BYTES
+        position = start + int.from_bytes(packed[position:start], "little")
+        yield packed[start:position]
+
+
+def _object_file(text: str, *, quick: bool) -> bytes:
+    """Return the object file of a part."""
+    machine = target_machine(quick=quick)
+    header = f'target triple = "{machine.triple}"\ntarget datalayout = "{machine.target_data}"\n'
+    # A context of its own: what belongs to different contexts may be used by different threads.
+    module = llvm.parse_assembly(header + text, llvm.create_context())
+    if not quick:
+        # Quick code runs for a moment: the passes would take longer than the tenth of its time that they save.
+        _optimise(module, machine)
+    return _emitted(module, machine)
+
+
+@functools.cache
+def _emit_function() -> Any:
+    """Return LLVM's function that compiles a parsed module.
+
+    llvmlite's method `emit_object` calls it too, but holds a lock of the whole library meanwhile.
+    """
+    emit = ctypes.CDLL(ffi.lib._name).LLVMPY_TargetMachineEmitToMemory
+    emit.argtypes = [
+        ffi.LLVMTargetMachineRef,
+        ffi.LLVMModuleRef,
+        ctypes.c_int,
+        ctypes.POINTER(ctypes.c_char_p),
+    ]
+    emit.restype = ffi.LLVMMemoryBufferRef
+    return emit
+
+
+def _emitted(module: Any, machine: Any) -> bytes:
+    """Return the object file of a parsed module."""
+    is_object_file = 1
+    with ffi.OutputString() as error:
+        buffer = _emit_function()(machine, module, is_object_file, error)
+        if not buffer:
+            raise RuntimeError(str(error))
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def _optimise(module: Any, machine: Any) -> None:
+    """Run the passes that pay off. On KIP-320, combining instructions takes 90 ms, for code that is 4% faster."""
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.run(module, builder)
+    for function in module.functions:
+        if any(b"cold" in attributes.split() for attributes in function.attributes):
+            # Functions that rarely run are compiled quickly. Not before the passes, which would skip them.
+            function.add_function_attribute("noinline")
+            function.add_function_attribute("optnone")
