@@ -54,7 +54,7 @@ def self_loops_leave(right: Any, graph: Any) -> Any:
 
 
 def always_differ(right: Any, builder: Any, left: Any, other: Any) -> ir.Value:
-    return ir.Constant(ir.IntType(1), 1)
+    return ir.ConstantValue(ir.IntegerType(1), 1)
 
 
 def accepts_untaken_strong(right: Any, *given: Any) -> Any:

@@ -151,14 +151,14 @@ def _without_stuttering(emit: object, left: object, right: object, words: int) -
     return False
 
 
-def _without_failures(function: ir.Function) -> None:
+def _without_failures(function: ir.IrFunction) -> None:
     ir.IRBuilder(function.append_basic_block("entry")).ret_void()
 
 
-def _with_any_successor(function: ir.Function, words: int) -> None:
+def _with_any_successor(function: ir.IrFunction, words: int) -> None:
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     search = builder.bitcast(function.args[0], refinements._SEARCH.as_pointer())
-    builder.store(ir.Constant(refinements.I64, 1), struct_field(builder, search, refinements._FOUND))
+    builder.store(ir.ConstantValue(refinements.I64, 1), struct_field(builder, search, refinements._FOUND))
     builder.ret_void()
 
 

@@ -287,5 +287,5 @@ def _define_hash(native: NativeSpec) -> None:
 
 
 def _function(native: NativeSpec, name: str, arguments: int) -> tuple[ir.IRBuilder, tuple[ir.Value, ...]]:
-    function = ir.Function(native.module, ir.FunctionType(I64, [I64] * arguments), name)
+    function = ir.IrFunction(native.module, ir.FunctionType(I64, [I64] * arguments), name)
     return ir.IRBuilder(function.append_basic_block("entry")), function.args

@@ -85,7 +85,7 @@ def _define_empty(native: NativeSpec) -> None:
 def _define_find(native: NativeSpec, conjuncts: int, *, is_of_step: bool) -> None:
     """Define `void conjuncts.find(i64* pairs, i64 count, i64* found)`."""
     kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, WORD_POINTER])
-    function = ir.Function(native.module, kind, FIND)
+    function = ir.IrFunction(native.module, kind, FIND)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     pairs, count, found = function.args
     words = native.layout.words

@@ -94,7 +94,7 @@ def _totals(spec: Spec, store: Store, cancelled: threading.Event) -> list[int] |
 def _define_add(native: NativeSpec) -> None:
     """Define `void add_to_digest(i64* states, i64 count, i64* totals)`."""
     kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, WORD_POINTER])
-    function = ir.Function(native.module, kind, _FUNCTION)
+    function = ir.IrFunction(native.module, kind, _FUNCTION)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     states, count, totals = function.args
     sink = builder.alloca(_SINK)

@@ -223,7 +223,7 @@ def levels_of(rows: Words) -> Words:
 
 
 def _function(module: ir.Module, name: str, arguments: int) -> tuple[ir.IRBuilder, tuple[ir.Value, ...]]:
-    function = ir.Function(module, ir.FunctionType(I64, [I64] * arguments), name)
+    function = ir.IrFunction(module, ir.FunctionType(I64, [I64] * arguments), name)
     return ir.IRBuilder(function.append_basic_block("entry")), function.args
 
 
@@ -257,11 +257,11 @@ class _Table:
         position = LocalVariable(builder, self._home(hashed), "position")
         # The lowest bits of the hash: the order of the slots already distinguishes the highest ones.
         tag = builder.trunc(builder.and_(hashed, word(2**TAG_BITS - 1)), I32)
-        is_known = LocalVariable(builder, ir.Constant(I1, 0), "is_known")
+        is_known = LocalVariable(builder, ir.ConstantValue(I1, 0), "is_known")
         with endless_loop(builder, "probe") as probe:
             held = builder.load(self._slot(position.get()))
-            probe.leave_if(builder.icmp_unsigned("==", held, ir.Constant(I32, 0)))
-            has_tag = builder.icmp_unsigned("==", builder.lshr(held, ir.Constant(I32, NUMBER_BITS)), tag)
+            probe.leave_if(builder.icmp_unsigned("==", held, ir.ConstantValue(I32, 0)))
+            has_tag = builder.icmp_unsigned("==", builder.lshr(held, ir.ConstantValue(I32, NUMBER_BITS)), tag)
             with builder.if_then(has_tag):
                 row = self._row(held)
                 is_known.set(_same(builder, read_words(builder, row, self._words), state))
@@ -274,7 +274,7 @@ class _Table:
             write_words(builder, item(builder, self._rows, count, self._words + ORIGIN_WORDS), [*state, *origin])
             # The number is counted from 1, because 0 is an empty slot.
             held = builder.or_(
-                builder.shl(tag, ir.Constant(I32, NUMBER_BITS)), builder.trunc(builder.add(count, word(1)), I32)
+                builder.shl(tag, ir.ConstantValue(I32, NUMBER_BITS)), builder.trunc(builder.add(count, word(1)), I32)
             )
             builder.store(held, self._slot(position.get()))
             self.count.add(1)
@@ -298,7 +298,7 @@ class _Table:
 
 def _held_row(builder: ir.IRBuilder, rows: ir.Value, held: ir.Value, size: int) -> ir.Value:
     """Return the address of the row whose number a slot holds; for an empty slot, one row before the array."""
-    number = builder.zext(builder.and_(held, ir.Constant(I32, 2**NUMBER_BITS - 1)), I64)
+    number = builder.zext(builder.and_(held, ir.ConstantValue(I32, 2**NUMBER_BITS - 1)), I64)
     # Not `inbounds`: LLVM makes such an address outside of its array a poison value.
     return builder.gep(rows, [builder.mul(builder.sub(number, word(1)), word(size))])
 
@@ -373,7 +373,7 @@ def _sort(module: ir.Module, words: int) -> int:
         later = builder.load(builder.gep(slots, [builder.add(index, word(SLOT_AHEAD))], inbounds=True))
         prefetch(builder, _held_row(builder, rows, later, size))
         held = builder.load(builder.gep(slots, [index], inbounds=True))
-        with builder.if_then(builder.icmp_unsigned("!=", held, ir.Constant(I32, 0))):
+        with builder.if_then(builder.icmp_unsigned("!=", held, ir.ConstantValue(I32, 0))):
             row = read_words(builder, _held_row(builder, rows, held, size), size)
             hashed = state_hash(builder, row[:words])
             free = LocalVariable(builder, count.get(), "free")
@@ -437,7 +437,7 @@ def _subtract(module: ir.Module, words: int) -> int:
     with counted_loop(builder, word(0), count) as index:
         row = read_words(builder, item(builder, rows, index, size), size)
         hashed = builder.load(item(builder, hashes, index, 1))
-        is_stored = LocalVariable(builder, ir.Constant(I1, 0), "is_stored")
+        is_stored = LocalVariable(builder, ir.ConstantValue(I1, 0), "is_stored")
         place, bits = _filter_place(builder, filter_array, low, scale, hashed)
         with builder.if_then(builder.icmp_unsigned("==", builder.and_(builder.load(place), bits), bits)):
             position.set(builder.call(bound, [stored_address, position.get(), stored_count, hashed]))
@@ -522,9 +522,9 @@ def _lower_bound(module: ir.Module, words: int) -> int:
     return 4
 
 
-def _lower_bound_function(module: ir.Module, words: int) -> ir.Function:
+def _lower_bound_function(module: ir.Module, words: int) -> ir.IrFunction:
     name = "lower_bound"
-    if isinstance(known := module.globals.get(name), ir.Function):
+    if isinstance(known := module.globals.get(name), ir.IrFunction):
         return known
     builder, (rows, start, count, hashed) = _function(module, name, 4)
     [rows] = _pointers(builder, rows)
@@ -564,7 +564,7 @@ def _same(builder: ir.IRBuilder, one: list[ir.Value], other: list[ir.Value]) -> 
 
 def _less(builder: ir.IRBuilder, one: list[ir.Value], other: list[ir.Value]) -> ir.Value:
     """Return whether `one` comes before `other` in the order of their words (i1), the first word being decisive."""
-    less: ir.Value = ir.Constant(I1, 0)
+    less: ir.Value = ir.ConstantValue(I1, 0)
     for left, right in zip(reversed(one), reversed(other), strict=True):
         is_same = builder.icmp_unsigned("==", left, right)
         less = builder.select(is_same, less, builder.icmp_unsigned("<", left, right))

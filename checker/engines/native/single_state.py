@@ -174,14 +174,14 @@ def _define_buffer(native: NativeSpec, entry: int) -> None:
     """Give `emit` and `fail` their bodies: append an entry to the buffer."""
     emit = ir.IRBuilder(native.emit.append_basic_block("entry"))
     sink, successor, instance = native.emit.args
-    target = _append_header(emit, sink, entry, instance, ir.Constant(I64, 0))
+    target = _append_header(emit, sink, entry, instance, ir.ConstantValue(I64, 0))
     for word in range(native.layout.words):
-        loaded = emit.load(emit.gep(successor, [ir.Constant(I32, word)]))
-        emit.store(loaded, emit.gep(target, [ir.Constant(I32, _HEADER + word)]))
+        loaded = emit.load(emit.gep(successor, [ir.ConstantValue(I32, word)]))
+        emit.store(loaded, emit.gep(target, [ir.ConstantValue(I32, _HEADER + word)]))
     emit.ret_void()
     fail = ir.IRBuilder(native.fail.append_basic_block("entry"))
     sink, instance, site = native.fail.args
-    _append_header(fail, sink, entry, instance, fail.add(fail.zext(site, I64), ir.Constant(I64, 1)))
+    _append_header(fail, sink, entry, instance, fail.add(fail.zext(site, I64), ir.ConstantValue(I64, 1)))
     fail.ret_void()
 
 
@@ -189,11 +189,11 @@ def _append_header(builder: ir.IRBuilder, sink: ir.Value, entry: int, instance: 
     """Emit the first words of a new entry, and return its address."""
     buffer = builder.bitcast(sink, WORD_POINTER)
     count = builder.load(buffer)
-    offset = builder.add(builder.mul(count, ir.Constant(I64, entry)), ir.Constant(I64, 1))
+    offset = builder.add(builder.mul(count, ir.ConstantValue(I64, entry)), ir.ConstantValue(I64, 1))
     target = builder.gep(buffer, [offset])
-    builder.store(builder.zext(instance, I64), builder.gep(target, [ir.Constant(I32, _INSTANCE)]))
-    builder.store(site, builder.gep(target, [ir.Constant(I32, _SITE)]))
-    builder.store(builder.add(count, ir.Constant(I64, 1)), buffer)
+    builder.store(builder.zext(instance, I64), builder.gep(target, [ir.ConstantValue(I32, _INSTANCE)]))
+    builder.store(site, builder.gep(target, [ir.ConstantValue(I32, _SITE)]))
+    builder.store(builder.add(count, ir.ConstantValue(I64, 1)), buffer)
     return target
 
 
@@ -207,11 +207,11 @@ def _export(native: NativeSpec) -> dict[str, int]:
         if inner is None:
             continue
         arguments = [argument.type for argument in inner.args]
-        outer = ir.Function(native.module, ir.FunctionType(I64, arguments), f"single.{inner.name}")
+        outer = ir.IrFunction(native.module, ir.FunctionType(I64, arguments), f"single.{inner.name}")
         builder = ir.IRBuilder(outer.append_basic_block("entry"))
         result = builder.call(inner, outer.args)
         if inner.type.pointee.return_type == I1:
             result = builder.zext(result, I64)
-        builder.ret(result if inner.type.pointee.return_type != ir.VoidType() else ir.Constant(I64, 0))
+        builder.ret(result if inner.type.pointee.return_type != ir.VoidType() else ir.ConstantValue(I64, 0))
         found[inner.name] = len(arguments)
     return found

@@ -16,7 +16,7 @@ from specs.examples.peterson import Peterson
 
 
 def function(module: ir.Module, arguments: int) -> tuple[ir.IRBuilder, tuple[ir.Value, ...]]:
-    found = ir.Function(module, ir.FunctionType(I64, [I64] * arguments), "computed")
+    found = ir.IrFunction(module, ir.FunctionType(I64, [I64] * arguments), "computed")
     return ir.IRBuilder(found.append_basic_block("entry")), found.args
 
 
@@ -64,7 +64,7 @@ def test_both_sides_of_a_branch_run_in_their_case(likely: bool | None) -> None:
 def test_tables_structs_and_narrow_numbers_keep_their_bits() -> None:
     module = ir.Module()
     table = ir.GlobalVariable(module, ir.ArrayType(I16, 3), "table")
-    table.initializer = ir.Constant(table.value_type, [7, ir.Constant(I16, 65535), 9])
+    table.initializer = ir.ConstantValue(table.value_type, [7, ir.ConstantValue(I16, 65535), 9])
     table.linkage, table.global_constant = "internal", True
     builder, (index,) = function(module, 1)
     pair = builder.alloca(ir.LiteralStructType([I64, WORD_POINTER]))
@@ -102,15 +102,15 @@ def test_a_block_has_one_end_and_a_module_one_function_of_a_name() -> None:
     with pytest.raises(AssertionError):
         function(module, 0)
     assert module.get_unique_name("computed") == "computed.1"
-    assert ir.Constant(I1, True).ref == "1"
+    assert ir.ConstantValue(I1, True).ref == "1"
 
 
 def in_two_parts() -> ir.Module:
     """Return a module of which `computed` calls a function of another part, which reads a global of the first part."""
     module = ir.Module()
     added = ir.GlobalVariable(module, I64, "added")
-    added.initializer = ir.Constant(I64, 5)
-    other = ir.Function(module, ir.FunctionType(I64, [I64]), "other")
+    added.initializer = ir.ConstantValue(I64, 5)
+    other = ir.IrFunction(module, ir.FunctionType(I64, [I64]), "other")
     other.part = 1
     builder = ir.IRBuilder(other.append_basic_block("entry"))
     builder.ret(builder.add(other.args[0], builder.load(added)))

@@ -84,13 +84,13 @@ def define_fail(spec: SpecFunctions) -> None:
     builder.ret_void()
 
 
-def define_expand_shard(spec: SpecFunctions) -> ir.Function:
+def define_expand_shard(spec: SpecFunctions) -> ir.IrFunction:
     """Define `void expand_shard(i64* record, i64 shard, i64 step_mask)`: the first half of a round for one shard.
 
     `step_mask` has the bits of the step invariants to check.
     """
     kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, I64])
-    function = ir.Function(spec.module, kind, "explore.expand_shard")
+    function = ir.IrFunction(spec.module, kind, "explore.expand_shard")
     function.linkage = "internal"
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     record = ShardRecord(builder, function.args[0], spec.layout)
@@ -129,7 +129,7 @@ class _Candidates:
     """Emits the computation of the candidates of LANES states at once, when the first of them is expanded."""
 
     def __init__(
-        self, builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunctions, function: ir.Function, words: int
+        self, builder: ir.IRBuilder, record: ShardRecord, spec: SpecFunctions, function: ir.IrFunction, words: int
     ) -> None:
         self._builder, self._record, self._spec = builder, record, spec
         self._function, self._words = function, words

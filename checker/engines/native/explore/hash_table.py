@@ -46,10 +46,10 @@ from checker.engines.native.llvm.words import item, prefetch, read_words
 
 # Fresh pages of a mapping are zero, so a reserved table is empty without being written. A used slot holds the local
 # index + 1: otherwise tag 0 with local index 0 would look empty.
-_EMPTY = ir.Constant(I32, 0)
+_EMPTY = ir.ConstantValue(I32, 0)
 _GROUP = ir.VectorType(I32, GROUP_SLOTS)
 
-_ZERO_IS_DEFINED, _ZERO_IS_POISON = ir.Constant(I1, 0), ir.Constant(I1, 1)
+_ZERO_IS_DEFINED, _ZERO_IS_POISON = ir.ConstantValue(I1, 0), ir.ConstantValue(I1, 1)
 """The second argument of `cttz`, which counts the zeros below the lowest bit: whether its first one may be 0."""
 
 
@@ -188,12 +188,12 @@ class HashTable:
         builder = self._builder
         tags = builder.and_(group, _splat(builder, builder.not_(self._index_mask())))
         has_tag = builder.icmp_unsigned("==", tags, _splat(builder, tag))
-        is_used = builder.icmp_unsigned("!=", group, ir.Constant(_GROUP, None))
+        is_used = builder.icmp_unsigned("!=", group, ir.ConstantValue(_GROUP, None))
         return _bits(builder, builder.and_(has_tag, is_used))
 
     def _empty(self, group: ir.Value) -> ir.Value:
         """Return the slots of a group that are empty, as bits (i64)."""
-        return _bits(self._builder, self._builder.icmp_unsigned("==", group, ir.Constant(_GROUP, None)))
+        return _bits(self._builder, self._builder.icmp_unsigned("==", group, ir.ConstantValue(_GROUP, None)))
 
     def _tag(self, hashed: ir.Value) -> ir.Value:
         """Return the tag of a hash (i32), in the bits of a slot above those of the local index."""
@@ -211,7 +211,7 @@ class HashTable:
         return self._builder.sub(self._builder.zext(index, I64), word(1))
 
 
-def make_room(builder: ir.IRBuilder, record: ShardRecord, wanted: ir.Value, grow_table: ir.Function) -> None:
+def make_room(builder: ir.IRBuilder, record: ShardRecord, wanted: ir.Value, grow_table: ir.IrFunction) -> None:
     """Emit a loop that doubles the table until its load with `wanted` states is at most 0.75."""
     with endless_loop(builder, "make_room") as loop:
         slots = builder.add(record.get("table_mask"), word(1))
@@ -221,10 +221,10 @@ def make_room(builder: ir.IRBuilder, record: ShardRecord, wanted: ir.Value, grow
         builder.call(grow_table, [record.address])
 
 
-def define_grow_table(spec: SpecFunctions) -> ir.Function:
+def define_grow_table(spec: SpecFunctions) -> ir.IrFunction:
     """Define `void grow_table(i64* record)`: double a shard's table in place and add its states again."""
     kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER])
-    function = ir.Function(spec.module, kind, "explore.grow_table")
+    function = ir.IrFunction(spec.module, kind, "explore.grow_table")
     function.linkage = "internal"
     function.attributes.add("noinline")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -241,14 +241,14 @@ def define_grow_table(spec: SpecFunctions) -> ir.Function:
 
 def _splat(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """Return a vector that has a value (i32) in every position."""
-    undefined, first = ir.Constant(_GROUP, ir.Undefined), ir.Constant(I32, 0)
+    undefined, first = ir.ConstantValue(_GROUP, ir.Undefined), ir.ConstantValue(I32, 0)
     vector = builder.insert_element(undefined, value, first)
-    return builder.shuffle_vector(vector, undefined, ir.Constant(_GROUP, None))
+    return builder.shuffle_vector(vector, undefined, ir.ConstantValue(_GROUP, None))
 
 
 def _bits(builder: ir.IRBuilder, truths: ir.Value) -> ir.Value:
     """Return a vector of truths as the bits of a number (i64)."""
-    return builder.zext(builder.bitcast(truths, ir.IntType(GROUP_SLOTS)), I64)
+    return builder.zext(builder.bitcast(truths, ir.IntegerType(GROUP_SLOTS)), I64)
 
 
 def _same(builder: ir.IRBuilder, left: list[ir.Value], right: list[ir.Value]) -> ir.Value:

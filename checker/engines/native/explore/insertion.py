@@ -44,13 +44,13 @@ _BLOCK = 128
 """Entries of a block: enough for many overlapping misses, few enough for the first-level cache."""
 
 
-def define_insert_shard(spec: SpecFunctions, grow_table: ir.Function, check_new: ir.Function) -> ir.Function:
+def define_insert_shard(spec: SpecFunctions, grow_table: ir.IrFunction, check_new: ir.IrFunction) -> ir.IrFunction:
     """Define `void insert_shard(i64* records, i64 shard, i64 mask)`: the second half of a round for one shard.
 
     `mask` has the bits of the properties to check in new states. `grow_table` is that of `hash_table`.
     """
     kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, I64])
-    function = ir.Function(spec.module, kind, "explore.insert_shard")
+    function = ir.IrFunction(spec.module, kind, "explore.insert_shard")
     function.linkage = "internal"
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     records, shard, mask = function.args
@@ -66,9 +66,9 @@ def define_insert_shard(spec: SpecFunctions, grow_table: ir.Function, check_new:
     return function
 
 
-def define_check_new(spec: SpecFunctions, name: str) -> ir.Function:
+def define_check_new(spec: SpecFunctions, name: str) -> ir.IrFunction:
     """Define `void name(i64* record, i64 first_new, i64 mask)`: check the states of a shard from a local index on."""
-    function = ir.Function(spec.module, ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, I64]), name)
+    function = ir.IrFunction(spec.module, ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, I64]), name)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     address, first_new, mask = function.args
     _check_states(builder, ShardRecord(builder, address, spec.layout), spec, first_new, mask)
@@ -102,7 +102,7 @@ class _Inserter:
     builder: ir.IRBuilder
     record: ShardRecord
     spec: SpecFunctions
-    grow_table: ir.Function
+    grow_table: ir.IrFunction
     hashes: _BlockArray
     candidates: _BlockArray
     unknown: _BlockArray
@@ -163,7 +163,7 @@ def _check_states(
 ) -> None:
     """Emit the check of the states from local index `first_new` on, and the record of the first state of each bit."""
     check = _StateCheck(builder, record, spec, mask)
-    is_wanted = ir.Constant(I1, 1) if spec.checks_every_state else builder.icmp_unsigned("!=", mask, word(0))
+    is_wanted = ir.ConstantValue(I1, 1) if spec.checks_every_state else builder.icmp_unsigned("!=", mask, word(0))
     with builder.if_then(is_wanted):
         unchecked = LocalVariable(builder, first_new, "unchecked")
         if spec.lanes is not None and spec.lanes.suspects is not None and not spec.checks_every_state:
@@ -180,7 +180,7 @@ class _StateCheck:
         self._open_mask = LocalVariable(builder, mask, "open_mask")
         self._states = record.array("states")
 
-    def by_lanes(self, unchecked: LocalVariable, suspects: ir.Function) -> None:
+    def by_lanes(self, unchecked: LocalVariable, suspects: ir.IrFunction) -> None:
         """Emit the check of LANES states at a time, from the local index `unchecked` on, as long as there are so many.
 
         Properties that `suspects` reports in a state are checked in it one by one.

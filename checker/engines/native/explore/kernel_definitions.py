@@ -55,7 +55,7 @@ def add_kernels(functions: SpecFunctions) -> None:
         _define_view(functions, functions.view.compute, functions.view.words)
 
 
-def _define_expand(spec: SpecFunctions, expand_shard: ir.Function) -> None:
+def _define_expand(spec: SpecFunctions, expand_shard: ir.IrFunction) -> None:
     arguments = [WORD_POINTER, WORD_POINTER, I64]
     builder, (records, next_shard, mask) = _define(spec, EXPAND, ir.VoidType(), arguments)
     with shards_taken(builder, next_shard) as shard:
@@ -64,7 +64,7 @@ def _define_expand(spec: SpecFunctions, expand_shard: ir.Function) -> None:
     builder.ret_void()
 
 
-def _define_insert(spec: SpecFunctions, insert_shard: ir.Function) -> None:
+def _define_insert(spec: SpecFunctions, insert_shard: ir.IrFunction) -> None:
     arguments = [WORD_POINTER, WORD_POINTER, I64]
     builder, (records, next_shard, mask) = _define(spec, INSERT, ir.VoidType(), arguments)
     with shards_taken(builder, next_shard) as shard:
@@ -72,14 +72,14 @@ def _define_insert(spec: SpecFunctions, insert_shard: ir.Function) -> None:
     builder.ret_void()
 
 
-def _define_rebuild(spec: SpecFunctions, grow_table: ir.Function) -> None:
+def _define_rebuild(spec: SpecFunctions, grow_table: ir.IrFunction) -> None:
     builder, (records, next_shard) = _define(spec, REBUILD, ir.VoidType(), [WORD_POINTER, WORD_POINTER])
     with shards_taken(builder, next_shard) as shard:
         builder.call(grow_table, [ShardRecord.of_shard(builder, records, shard, spec.layout).address])
     builder.ret_void()
 
 
-def _define_view(spec: SpecFunctions, compute: ir.Function, words: int) -> None:
+def _define_view(spec: SpecFunctions, compute: ir.IrFunction, words: int) -> None:
     builder, (state, value) = _define(spec, VIEW, ir.VoidType(), [WORD_POINTER, WORD_POINTER])
     builder.store(builder.call(compute, [state, value]), builder.gep(value, [word(words)], inbounds=True))
     builder.ret_void()
@@ -97,7 +97,7 @@ def _define_find(spec: SpecFunctions) -> None:
 
 
 def _define(
-    spec: SpecFunctions, name: str, result: ir.Type, arguments: list[ir.Type]
+    spec: SpecFunctions, name: str, result: ir.IrType, arguments: list[ir.IrType]
 ) -> tuple[ir.IRBuilder, tuple[ir.Value, ...]]:
-    function = ir.Function(spec.module, ir.FunctionType(result, arguments), name)
+    function = ir.IrFunction(spec.module, ir.FunctionType(result, arguments), name)
     return ir.IRBuilder(function.append_basic_block("entry")), function.args

@@ -51,7 +51,7 @@ class ShardRecord:
         """Replace the value of a field, or of its item `index`."""
         self._builder.store(value, self.slot(name, index))
 
-    def array(self, name: str, pointer: ir.Type = WORD_POINTER) -> ir.Value:
+    def array(self, name: str, pointer: ir.IrType = WORD_POINTER) -> ir.Value:
         """Return the array whose address a field holds, as a pointer of a type."""
         return self._builder.inttoptr(self.get(name), pointer)
 

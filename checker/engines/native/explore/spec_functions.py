@@ -38,13 +38,13 @@ class SpecFunctions:
     module: ir.Module
     words: int
     instances: int
-    emit: ir.Function
-    fail: ir.Function
-    expand_state: ir.Function
-    check_state: ir.Function
-    check_step: ir.Function | None = None
-    within_constraint: ir.Function | None = None
-    representative: ir.Function | None = None
+    emit: ir.IrFunction
+    fail: ir.IrFunction
+    expand_state: ir.IrFunction
+    check_state: ir.IrFunction
+    check_step: ir.IrFunction | None = None
+    within_constraint: ir.IrFunction | None = None
+    representative: ir.IrFunction | None = None
     view: NativeView | None = None
     lanes: LaneFunctions | None = None
 

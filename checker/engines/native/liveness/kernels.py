@@ -142,7 +142,7 @@ def _callable(code: MachineCode, name: str, arguments: int) -> Callable[..., int
 
 
 def _function(native: NativeSpec, name: str, arguments: int) -> tuple[ir.IRBuilder, tuple[ir.Value, ...]]:
-    function = ir.Function(native.module, ir.FunctionType(I64, [I64] * arguments), name)
+    function = ir.IrFunction(native.module, ir.FunctionType(I64, [I64] * arguments), name)
     return ir.IRBuilder(function.append_basic_block("entry")), function.args
 
 

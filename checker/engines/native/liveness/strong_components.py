@@ -32,8 +32,8 @@ from checker.engines.native.llvm.control_flow import I32, I64, LocalVariable, co
 from checker.engines.native.llvm.machine_code import MachineCode
 
 _NAME = "liveness.strong_components"
-_DONE = ir.Constant(I32, 2**32 - 1)
-_NONE = ir.Constant(I32, 0)
+_DONE = ir.ConstantValue(I32, 2**32 - 1)
+_NONE = ir.ConstantValue(I32, 0)
 
 
 def strong_components(starts: NDArray[np.int64], targets: NDArray[np.int32]) -> tuple[int, NDArray[np.int32]]:
@@ -64,7 +64,7 @@ def strong_components(starts: NDArray[np.int64], targets: NDArray[np.int32]) -> 
 @functools.cache
 def _machine_code() -> MachineCode:
     module = ir.Module("strong_components")
-    function = ir.Function(module, ir.FunctionType(I64, [I64] * 9), _NAME)
+    function = ir.IrFunction(module, ir.FunctionType(I64, [I64] * 9), _NAME)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     _Tarjan(builder, function.args).define()
     return MachineCode(module)
@@ -73,7 +73,7 @@ def _machine_code() -> MachineCode:
 class _Array:
     """An array at an address, in a function under construction."""
 
-    def __init__(self, builder: ir.IRBuilder, address: ir.Value, kind: ir.IntType):
+    def __init__(self, builder: ir.IRBuilder, address: ir.Value, kind: ir.IntegerType):
         self._builder = builder
         self._pointer = builder.inttoptr(address, kind.as_pointer())
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from checker.engines.native.llvm import ir
 
-I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
+I1, I8, I16, I32, I64 = (ir.IntegerType(bits) for bits in (1, 8, 16, 32, 64))
 WORD_POINTER = I64.as_pointer()
 
 
 def word(value: int) -> ir.Value:
     """Return a 64-bit constant; `value` is taken modulo 2**64."""
-    return ir.Constant(I64, value % 2**64)
+    return ir.ConstantValue(I64, value % 2**64)
 
 
 class LocalVariable:
@@ -39,7 +39,7 @@ class LocalVariable:
     def add(self, amount: int) -> None:
         """Add a constant to the value."""
         value = self.get()
-        self.set(self._builder.add(value, ir.Constant(value.type, amount)))
+        self.set(self._builder.add(value, ir.ConstantValue(value.type, amount)))
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,6 @@ def each_bit(builder: ir.IRBuilder, bits: ir.Value) -> Iterator[ir.Value]:
         current = rest.get()
         loop.leave_if(builder.icmp_unsigned("==", current, word(0)))
         # The second argument promises that the number is not 0, which the test above ensures.
-        yield builder.cttz(current, ir.Constant(I1, 1))
+        yield builder.cttz(current, ir.ConstantValue(I1, 1))
         # x & (x - 1) clears the lowest bit that is set.
         rest.set(builder.and_(current, builder.sub(current, word(1))))

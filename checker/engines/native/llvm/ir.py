@@ -1,8 +1,8 @@
 """LLVM's representation as text: types, values, functions, and a builder that writes one instruction per call.
 
-The names are those of `llvmlite.ir`, of which this is the part that the engine needs. Instructions are strings from the
-start, not objects that are printed at the end: lowering a spec takes a third of the time. LLVM checks the types when it
-parses the text.
+The methods have the names of `llvmlite.ir`, of which this is the part that the engine needs. Instructions are strings
+from the start, not objects that are printed at the end: lowering a spec takes less than half of the time. LLVM checks
+the types when it parses the text.
 
     module     the globals by name; `str(module)` is the text, part after part
     function   its blocks, in the order in which they were appended
@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from checker.engines.native.llvm.compiler import PART
 
 
-class Type:
+class IrType:
     """A type; `text` is its name in LLVM. Types with the same text are equal."""
 
     __slots__ = ("text",)
@@ -30,7 +30,7 @@ class Type:
         return self.text
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Type) and self.text == other.text
+        return isinstance(other, IrType) and self.text == other.text
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -40,7 +40,7 @@ class Type:
         return PointerType(self)
 
 
-class VoidType(Type):
+class VoidType(IrType):
     """The result type of a function that returns nothing."""
 
     __slots__ = ()
@@ -49,7 +49,7 @@ class VoidType(Type):
         super().__init__("void")
 
 
-class IntType(Type):
+class IntegerType(IrType):
     """An integer of some bits."""
 
     __slots__ = ("width",)
@@ -59,52 +59,52 @@ class IntType(Type):
         self.width = width
 
 
-class PointerType(Type):
+class PointerType(IrType):
     """An address. LLVM's pointers have no type: `pointee` chooses the type of loads and the size of steps."""
 
     __slots__ = ("pointee",)
 
-    def __init__(self, pointee: Type):
+    def __init__(self, pointee: IrType):
         super().__init__("ptr")
         self.pointee = pointee
 
 
-class ArrayType(Type):
+class ArrayType(IrType):
     """A number of items of one type."""
 
     __slots__ = ("count", "element")
 
-    def __init__(self, element: Type, count: int):
+    def __init__(self, element: IrType, count: int):
         super().__init__(f"[{count} x {element.text}]")
         self.element, self.count = element, count
 
 
-class VectorType(Type):
+class VectorType(IrType):
     """A number of scalars that one instruction processes at once."""
 
     __slots__ = ("count", "element")
 
-    def __init__(self, element: Type, count: int):
+    def __init__(self, element: IrType, count: int):
         super().__init__(f"<{count} x {element.text}>")
         self.element, self.count = element, count
 
 
-class LiteralStructType(Type):
+class LiteralStructType(IrType):
     """A struct without a name."""
 
     __slots__ = ("elements",)
 
-    def __init__(self, elements: Sequence[Type]):
+    def __init__(self, elements: Sequence[IrType]):
         super().__init__(f"{{{', '.join(element.text for element in elements)}}}")
         self.elements = tuple(elements)
 
 
-class FunctionType(Type):
+class FunctionType(IrType):
     """The type of a function, from its result and its arguments."""
 
     __slots__ = ("args", "return_type")
 
-    def __init__(self, return_type: Type, args: Sequence[Type]):
+    def __init__(self, return_type: IrType, args: Sequence[IrType]):
         super().__init__(f"{return_type.text} ({', '.join(argument.text for argument in args)})")
         self.return_type, self.args = return_type, tuple(args)
 
@@ -114,7 +114,7 @@ class Value:
 
     __slots__ = ("ref", "type")
 
-    def __init__(self, type: Type, ref: str):
+    def __init__(self, type: IrType, ref: str):
         self.type, self.ref = type, ref
 
 
@@ -122,7 +122,7 @@ Undefined = object()
 """The content of a constant that no code reads."""
 
 
-class Constant(Value):
+class ConstantValue(Value):
     """A constant.
 
     `content`: an integer; the items of an array or vector, as constants or integers; None: all bits are zero; or
@@ -131,11 +131,11 @@ class Constant(Value):
 
     __slots__ = ()
 
-    def __init__(self, type: Type, content: object):
+    def __init__(self, type: IrType, content: object):
         super().__init__(type, _constant_text(type, content))
 
 
-def _constant_text(kind: Type, content: object) -> str:
+def _constant_text(kind: IrType, content: object) -> str:
     if isinstance(content, int):
         return str(int(content))
     if content is None:
@@ -153,15 +153,15 @@ def _constant_text(kind: Type, content: object) -> str:
 class GlobalVariable(Value):
     """A global variable; the value is its address. Without an `initializer` it is external."""
 
-    def __init__(self, module: Module, value_type: Type, name: str):
+    def __init__(self, module: Module, value_type: IrType, name: str):
         super().__init__(value_type.as_pointer(), f'@"{name}"')
         self.name, self.value_type = name, value_type
         self.linkage = ""
         self.global_constant = False
-        self.initializer: Constant | None = None
+        self.initializer: ConstantValue | None = None
         module.add(self)
 
-    def gep(self, indices: Sequence[Constant]) -> Value:
+    def gep(self, indices: Sequence[ConstantValue]) -> Value:
         """Return the address (a constant) of a part of the variable."""
         kind, text = _stepped(self.value_type, indices)
         return Value(kind.as_pointer(), f"getelementptr ({self.value_type.text}, ptr {self.ref}, {text})")
@@ -182,9 +182,9 @@ class Module:
 
     def __init__(self, name: str = ""):
         self.name = name
-        self.globals: dict[str, Function | GlobalVariable] = {}
+        self.globals: dict[str, IrFunction | GlobalVariable] = {}
 
-    def add(self, found: Function | GlobalVariable) -> None:
+    def add(self, found: IrFunction | GlobalVariable) -> None:
         """Add a function or global variable, which must have a new name."""
         assert found.name not in self.globals, f"{found.name} is defined already"
         self.globals[found.name] = found
@@ -197,16 +197,16 @@ class Module:
             found = f"{name}.{number}"
         return found
 
-    def declared(self, name: str, result: Type, arguments: Sequence[Type]) -> Function:
+    def declared(self, name: str, result: IrType, arguments: Sequence[IrType]) -> IrFunction:
         """Return the function of a name, which is declared at its first use: one of LLVM's own, or an external one."""
         found = self.globals.get(name)
         if found is None:
-            found = Function(self, FunctionType(result, arguments), name)
-        assert isinstance(found, Function)
+            found = IrFunction(self, FunctionType(result, arguments), name)
+        assert isinstance(found, IrFunction)
         return found
 
     def __str__(self) -> str:
-        parts = {found.part for found in self.globals.values() if isinstance(found, Function)}
+        parts = {found.part for found in self.globals.values() if isinstance(found, IrFunction)}
         return PART.join(self._text(part) for part in sorted({0, *parts}))
 
     def _text(self, part: int) -> str:
@@ -214,7 +214,7 @@ class Module:
         # No target: the process that compiles the text adds its own.
         lines = [f'; ModuleID = "{self.name}"']
         for found in self.globals.values():
-            is_here = part == (found.part if isinstance(found, Function) else 0)
+            is_here = part == (found.part if isinstance(found, IrFunction) else 0)
             lines.append(str(found) if is_here else found.declaration)
         weights = ['!0 = !{!"branch_weights", i32 99, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 99}\n']
         return "\n".join([*lines, *weights])
@@ -224,7 +224,7 @@ _LIKELY, _UNLIKELY = ", !prof !0", ", !prof !1"
 """The weights of a branch, which every module defines at its end."""
 
 
-class Function(Value):
+class IrFunction(Value):
     """A function; the value is its address. Without blocks it is external.
 
     `attributes`: such as `noinline`. `part`: the part of the module that has the function. Functions that others call
@@ -278,7 +278,7 @@ class Block:
 
     __slots__ = ("function", "label", "lines", "name", "terminator")
 
-    def __init__(self, function: Function, name: str):
+    def __init__(self, function: IrFunction, name: str):
         self.function, self.name = function, name
         self.label = f'label %"{name}"'
         self.lines: list[str] = []
@@ -305,7 +305,7 @@ class Switch:
         return f"{self._head} [{' '.join(self._cases)}]"
 
 
-def _stepped(kind: Type, indices: Sequence[Value]) -> tuple[Type, str]:
+def _stepped(kind: IrType, indices: Sequence[Value]) -> tuple[IrType, str]:
     """Return the type of a part, and the text of the indices that lead to it from an address of type `kind`."""
     for index in indices[1:]:
         if isinstance(kind, LiteralStructType):
@@ -325,10 +325,10 @@ def _binary(operator: str) -> Callable[[IRBuilder, Value, Value], Value]:
     return method
 
 
-def _cast(operator: str) -> Callable[[IRBuilder, Value, Type], Value]:
+def _cast(operator: str) -> Callable[[IRBuilder, Value, IrType], Value]:
     """Return the method of the builder for a conversion to a type; a value that has the type is returned as it is."""
 
-    def method(self: IRBuilder, value: Value, kind: Type) -> Value:
+    def method(self: IRBuilder, value: Value, kind: IrType) -> Value:
         if value.type.text == kind.text:
             # Pointers to different types have the same text: the value has the wanted type from now on.
             return Value(kind, value.ref)
@@ -350,7 +350,7 @@ class IRBuilder:
         self.block, self._function, self._lines = block, block.function, block.lines
 
     @property
-    def function(self) -> Function:
+    def function(self) -> IrFunction:
         """The function under construction."""
         return self._function
 
@@ -363,7 +363,7 @@ class IRBuilder:
         """Append a block to the function."""
         return self._function.append_basic_block(name)
 
-    def emit(self, kind: Type, text: str) -> Value:
+    def emit(self, kind: IrType, text: str) -> Value:
         """Append an instruction, and return its value."""
         function = self._function
         function.names += 1
@@ -428,7 +428,7 @@ class IRBuilder:
         result = LiteralStructType([left.type, _I1])
         return self.call(self._intrinsic(name, result, [left.type, right.type]), [left, right])
 
-    def _intrinsic(self, name: str, result: Type, arguments: Sequence[Type]) -> Function:
+    def _intrinsic(self, name: str, result: IrType, arguments: Sequence[IrType]) -> IrFunction:
         return self.module.declared(f"llvm.{name}.{arguments[0]}", result, arguments)
 
     # Parts of structs and vectors.
@@ -456,7 +456,7 @@ class IRBuilder:
 
     # Memory.
 
-    def alloca(self, kind: Type, size: int = 1, name: str = "") -> Value:
+    def alloca(self, kind: IrType, size: int = 1, name: str = "") -> Value:
         """Return the address of `size` new items on the stack; `name` is the beginning of its name in the text."""
         self._function.names += 1
         ref = f'%"{name}.{self._function.names}"'
@@ -483,7 +483,7 @@ class IRBuilder:
             index = indices[0]
             if index.ref == "0":
                 return address
-            kind: Type = start
+            kind: IrType = start
             steps = f"{index.type.text} {index.ref}"
         else:
             part, steps = _stepped(start.pointee, indices)
@@ -499,7 +499,7 @@ class IRBuilder:
     # Control flow.
 
     def call(self, function: Value, arguments: Sequence[Value]) -> Value:
-        """Return the result of a call; nobody reads that of a function without one."""
+        """Return the result of a call; a function without a result has no value to read."""
         assert isinstance(function.type, PointerType) and isinstance(function.type.pointee, FunctionType)
         result = function.type.pointee.return_type
         operands = ", ".join([f"{argument.type.text} {argument.ref}" for argument in arguments])
@@ -576,7 +576,7 @@ class IRBuilder:
             self.branch(block)
 
 
-_I1 = IntType(1)
+_I1 = IntegerType(1)
 _EQUALITY = {"==": "eq", "!=": "ne"}
 _SIGNED = {**_EQUALITY, "<": "slt", "<=": "sle", ">": "sgt", ">=": "sge"}
 _UNSIGNED = {**_EQUALITY, "<": "ult", "<=": "ule", ">": "ugt", ">=": "uge"}

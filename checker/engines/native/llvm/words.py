@@ -24,12 +24,12 @@ def write_words(builder: ir.IRBuilder, address: ir.Value, values: list[ir.Value]
 
 def struct_field(builder: ir.IRBuilder, struct: ir.Value, index: int) -> ir.Value:
     """Return the address of field `index` of the struct at an address."""
-    return builder.gep(struct, [ir.Constant(I32, 0), ir.Constant(I32, index)], inbounds=True)
+    return builder.gep(struct, [ir.ConstantValue(I32, 0), ir.ConstantValue(I32, index)], inbounds=True)
 
 
 def prefetch(builder: ir.IRBuilder, address: ir.Value) -> None:
     """Emit a prefetch for reading, with the highest locality. A prefetch of an invalid address does nothing."""
     byte_pointer = I8.as_pointer()
     function = builder.module.declared("llvm.prefetch.p0", ir.VoidType(), [byte_pointer, I32, I32, I32])
-    to_read, keep, data = (ir.Constant(I32, value) for value in (0, 3, 1))
+    to_read, keep, data = (ir.ConstantValue(I32, value) for value in (0, 3, 1))
     builder.call(function, [builder.bitcast(address, byte_pointer), to_read, keep, data])

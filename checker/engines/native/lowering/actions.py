@@ -72,7 +72,7 @@ class ActionLowering:
         self.emit.position(body)
         others = self.emit.bit_and(bits, self.emit.subtract(bits, 1))
         self.emit.builder.store(self.emit.value(others), rest)
-        position: Number = self.emit.builder.cttz(bits, ir.Constant(I1, 1)) if self.action.instances > 1 else 0
+        position: Number = self.emit.builder.cttz(bits, ir.ConstantValue(I1, 1)) if self.action.instances > 1 else 0
         chosen = self._choices(position, tables)
         self._instance(self.emit.add(position, self.action.first_instance), chosen)
         self.emit.jump(head)
@@ -85,7 +85,7 @@ class ActionLowering:
             choice = position
             # The first parameter takes what is left.
             if parameter is not self.action.parameters[0]:
-                choices = ir.Constant(I64, parameter.choices)
+                choices = ir.ConstantValue(I64, parameter.choices)
                 choice = self.emit.builder.urem(self.emit.value(position), choices)
                 position = self.emit.builder.udiv(self.emit.value(position), choices)
             bits = choice if table is None else self.emit.builder.load(self.emit.word_pointer(table, choice))
@@ -140,7 +140,7 @@ class ActionLowering:
 
         def fail_at(site: nodes.Site) -> None:
             # Never reached: the front end refuses a collection that may fail. LLVM cannot always see that.
-            number = ir.Constant(I32, self.module.number_of(site))
+            number = ir.ConstantValue(I32, self.module.number_of(site))
             self.emit.builder.call(
                 self.module.fail, [self.sink, _narrow(self.emit, self.action.first_instance), number]
             )
@@ -201,7 +201,7 @@ class ActionLowering:
             self.emit.jump(done)
 
         def fail_at(site: nodes.Site) -> None:
-            fail_with(ir.Constant(I32, self.module.number_of(site)))
+            fail_with(ir.ConstantValue(I32, self.module.number_of(site)))
 
         lowering = self.module.new_lowering(self.emit, {"self": self._work}, fail_at, done)
         lowering.context.fail_with = fail_with
@@ -242,10 +242,10 @@ def _has_consecutive_bits(parameter: nodes.ActionParameter) -> bool:
 
 
 def _narrow(emit: Emitter, number: Number) -> ir.Value:
-    return ir.Constant(I32, number) if isinstance(number, int) else emit.builder.trunc(number, I32)
+    return ir.ConstantValue(I32, number) if isinstance(number, int) else emit.builder.trunc(number, I32)
 
 
-def define_expand_state(module: SpecModule, lanes: LaneFunctions | None = None) -> ir.Function:
+def define_expand_state(module: SpecModule, lanes: LaneFunctions | None = None) -> ir.IrFunction:
     """Define `void expand_state(i64* state, i8* sink)`: all actions, one after the other.
 
     If `lanes` has `candidates`, it has a third argument, `i64* masks`: the candidates of the state.

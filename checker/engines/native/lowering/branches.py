@@ -48,7 +48,7 @@ class Branches:
         kind = ir.ArrayType(I64, self.words)
         self._taken = ir.GlobalVariable(module, kind, "branches")
         self._taken.linkage = "internal"
-        self._taken.initializer = ir.Constant(kind, None)
+        self._taken.initializer = ir.ConstantValue(kind, None)
 
     def clear(self, builder: ir.IRBuilder) -> None:
         """Emit the reset of all bits, at the start of an action instance."""

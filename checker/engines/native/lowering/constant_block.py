@@ -23,11 +23,11 @@ class ConstantBlock:
             # Of external linkage, so that LLVM does not take the initial zeros for the values.
             kind = ir.ArrayType(I64, len(names))
             self._array = ir.GlobalVariable(module, kind, SYMBOL)
-            self._array.initializer = ir.Constant(kind, None)
+            self._array.initializer = ir.ConstantValue(kind, None)
 
     def address(self, name: str) -> ir.Value:
         """Return the address (i64*) of a constant."""
-        return self._array.gep([ir.Constant(I32, 0), ir.Constant(I32, self._positions[name])])
+        return self._array.gep([ir.ConstantValue(I32, 0), ir.ConstantValue(I32, self._positions[name])])
 
 
 def words_of(

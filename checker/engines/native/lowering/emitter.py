@@ -11,7 +11,7 @@ from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.state_layout import ArrayItems, ValueLayout, ValuePart, encode, layout_of
 from checker.language.types import BoolType, IntType, StructType, Type
 
-I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
+I1, I32, I64 = ir.IntegerType(1), ir.IntegerType(32), ir.IntegerType(64)
 WORD_POINTER = I64.as_pointer()
 
 Number: TypeAlias = int | ir.Value
@@ -60,7 +60,7 @@ class Emitter:
     in registers; the code starts in `body`.
     """
 
-    def __init__(self, function: ir.Function):
+    def __init__(self, function: ir.IrFunction):
         self.function = function
         self.entry = function.append_basic_block("entry")
         body = function.append_basic_block("body")
@@ -77,11 +77,11 @@ class Emitter:
     def value(self, number: Number) -> ir.Value:
         """Return a number as an LLVM value."""
         # Numbers that are known now are Python ints. A negative one becomes two's complement here.
-        return ir.Constant(I64, number & 0xFFFF_FFFF_FFFF_FFFF) if isinstance(number, int) else number
+        return ir.ConstantValue(I64, number & 0xFFFF_FFFF_FFFF_FFFF) if isinstance(number, int) else number
 
     def truth(self, truth: Truth) -> ir.Value:
         """Return a bool as an LLVM i1."""
-        return ir.Constant(I1, int(truth)) if isinstance(truth, bool) else truth
+        return ir.ConstantValue(I1, int(truth)) if isinstance(truth, bool) else truth
 
     def add(self, left: Number, right: Number) -> Number:
         """Return left + right."""
@@ -281,7 +281,7 @@ class Emitter:
         yield current, step, end
         self.jump(step)
         self.position(step)
-        self.builder.store(self.builder.add(self.builder.load(counter), ir.Constant(I64, 1)), counter)
+        self.builder.store(self.builder.add(self.builder.load(counter), ir.ConstantValue(I64, 1)), counter)
         self.builder.branch(head)
         self.position(end)
 
@@ -301,7 +301,7 @@ class Emitter:
         pointer = self.slot(layout.storage)
         # Emitted at the current position: code in a loop finds the memory zero in every iteration.
         for word in range(layout.storage):
-            self.builder.store(ir.Constant(I64, 0), self.word_pointer(pointer, word))
+            self.builder.store(ir.ConstantValue(I64, 0), self.word_pointer(pointer, word))
         return MemoryPlace(layout, pointer, 0, 0)
 
     def word_pointer(self, pointer: ir.Value, word: Number) -> ir.Value:
@@ -346,7 +346,7 @@ class Emitter:
             self.store_bits(place, 0)
             return
         for word in range(place.layout.words):
-            self.builder.store(ir.Constant(I64, 0), self.word_pointer(place.pointer, self.add(place.word, word)))
+            self.builder.store(ir.ConstantValue(I64, 0), self.word_pointer(place.pointer, self.add(place.word, word)))
 
     # Values.
 
@@ -441,7 +441,7 @@ class Emitter:
         if isinstance(index, int):
             word, rest = divmod(index, items.per_word)
             return items.word + word, items.shift + rest * items.step
-        per_word = ir.Constant(I64, items.per_word)
+        per_word = ir.ConstantValue(I64, items.per_word)
         # Unsigned is right, because the caller has checked that the index is not negative.
         number, position = self.builder.udiv(index, per_word), self.builder.urem(index, per_word)
         return self.add(number, items.word), self.add(self.multiply(position, items.step), items.shift)

@@ -16,9 +16,9 @@ _WORDS, _TRUTHS = ir.VectorType(I64, LANES), ir.VectorType(I1, LANES)
 
 
 @functools.lru_cache(maxsize=4096)
-def _splat(vector: ir.Type, number: int) -> ir.Value:
+def _splat(vector: ir.IrType, number: int) -> ir.Value:
     """Return a constant with a number in every lane. It keeps its text, which is long and occurs often."""
-    return ir.Constant(vector, [number] * LANES)
+    return ir.ConstantValue(vector, [number] * LANES)
 
 
 Operation = TypeVar("Operation", bound=Callable[..., Any])
@@ -44,7 +44,7 @@ class LaneEmitter(Emitter):
     `known`: the results of the operations that were emitted.
     """
 
-    def __init__(self, function: ir.Function):
+    def __init__(self, function: ir.IrFunction):
         super().__init__(function)
         self.known: dict[tuple[Any, ...], tuple[Any, tuple[Any, ...]]] = {}
 
@@ -98,14 +98,16 @@ class LaneEmitter(Emitter):
 
     def lanes_of(self, states: ir.Value, word: int, words: int) -> ir.Value:
         """Return a word of LANES states that follow one another from an address on, each of some words."""
-        vector: ir.Value = ir.Constant(_WORDS, ir.Undefined)
+        vector: ir.Value = ir.ConstantValue(_WORDS, ir.Undefined)
         for lane in range(LANES):
-            loaded = self.builder.load(self.builder.gep(states, [ir.Constant(I64, lane * words + word)], inbounds=True))
-            vector = self.builder.insert_element(vector, loaded, ir.Constant(I64, lane))
+            loaded = self.builder.load(
+                self.builder.gep(states, [ir.ConstantValue(I64, lane * words + word)], inbounds=True)
+            )
+            vector = self.builder.insert_element(vector, loaded, ir.ConstantValue(I64, lane))
         return vector
 
     def in_every_lane(self, number: ir.Value) -> ir.Value:
         """Return a vector with a number (i64) in every lane."""
-        undefined = ir.Constant(_WORDS, ir.Undefined)
-        vector = self.builder.insert_element(undefined, number, ir.Constant(I64, 0))
-        return self.builder.shuffle_vector(vector, undefined, ir.Constant(ir.VectorType(I32, LANES), None))
+        undefined = ir.ConstantValue(_WORDS, ir.Undefined)
+        vector = self.builder.insert_element(undefined, number, ir.ConstantValue(I64, 0))
+        return self.builder.shuffle_vector(vector, undefined, ir.ConstantValue(ir.VectorType(I32, LANES), None))

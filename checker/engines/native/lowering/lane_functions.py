@@ -51,10 +51,10 @@ class LaneFunctions:
       constraints, for which `check_state` is called in any case. `suspects_all`: it evaluates every property of states.
     """
 
-    candidates: ir.Function | None
+    candidates: ir.IrFunction | None
     words: int
     guarded: dict[nodes.Action, Guarded]
-    suspects: ir.Function | None
+    suspects: ir.IrFunction | None
     suspects_all: bool = False
 
 
@@ -86,9 +86,9 @@ def define_lane_functions(module: SpecModule) -> LaneFunctions:
 class _Function:
     """A function `(i64* states, i64* result)` under construction, which evaluates LANES states."""
 
-    def __init__(self, module: SpecModule, name: str, result: ir.Type):
+    def __init__(self, module: SpecModule, name: str, result: ir.IrType):
         kind = ir.FunctionType(result, [WORD_POINTER, WORD_POINTER])
-        self.function = ir.Function(module.module, kind, f"{module.prefix}{name}")
+        self.function = ir.IrFunction(module.module, kind, f"{module.prefix}{name}")
         # Long blocks of vector code, which take LLVM a third of the time: they are compiled beside the rest.
         self.function.part = 1
         self._emit = LaneEmitter(self.function)
@@ -104,8 +104,10 @@ class _Function:
     def finish(self, words: list[Number], returned: Number | None) -> None:
         """Emit the words of each lane, one lane after the other, and the return of the bits that some lane has."""
         for lane, position in itertools.product(range(LANES), range(len(words))):
-            lane_word = self._emit.builder.extract_element(self._emit.value(words[position]), ir.Constant(I64, lane))
-            place = ir.Constant(I64, lane * len(words) + position)
+            lane_word = self._emit.builder.extract_element(
+                self._emit.value(words[position]), ir.ConstantValue(I64, lane)
+            )
+            place = ir.ConstantValue(I64, lane * len(words) + position)
             self._emit.builder.store(lane_word, self._emit.word_pointer(self.function.args[1], place))
         if returned is None:
             self._emit.builder.ret_void()
@@ -155,7 +157,7 @@ def _candidate(evaluator: LaneEvaluator, action: nodes.Action, values: tuple[obj
     return evaluator.emit.either(enabled, evaluator.failed)
 
 
-def _define_suspects(module: SpecModule) -> tuple[ir.Function | None, bool]:
+def _define_suspects(module: SpecModule) -> tuple[ir.IrFunction | None, bool]:
     """Define `suspects`, if it excludes anything; return it, and whether it evaluates every property of states."""
     if module.program.constraints:
         return None, False

@@ -19,7 +19,7 @@ from checker.ir import nodes
 if TYPE_CHECKING:
     from checker.engines.native.lowering.refinements import RefinementLowering
 
-SINK = ir.IntType(8).as_pointer()
+SINK = ir.IntegerType(8).as_pointer()
 """The type of the pointer that `expand_state` passes to `emit` and `fail`: a struct that only the kernel knows."""
 
 
@@ -59,13 +59,15 @@ class SpecModule:
         self.labels = StepLabels(module) if with_labels else None
         self.constants = ConstantBlock(module, runtime_constants)
         void = ir.VoidType()
-        self.emit = ir.Function(module, ir.FunctionType(void, [SINK, WORD_POINTER, I32]), f"{prefix}emit")
-        self.fail = ir.Function(module, ir.FunctionType(void, [SINK, I32, I32]), f"{prefix}fail")
+        self.emit = ir.IrFunction(module, ir.FunctionType(void, [SINK, WORD_POINTER, I32]), f"{prefix}emit")
+        self.fail = ir.IrFunction(module, ir.FunctionType(void, [SINK, I32, I32]), f"{prefix}fail")
         self.outliner = Outliner(program, module, self.number_of, self.new_lowering)
 
-    def new_function(self, name: str, result: ir.Type, arguments: Sequence[ir.Type]) -> tuple[ir.Function, Emitter]:
+    def new_function(
+        self, name: str, result: ir.IrType, arguments: Sequence[ir.IrType]
+    ) -> tuple[ir.IrFunction, Emitter]:
         """Return a new function of internal linkage, and the emitter of its body."""
-        function = ir.Function(self.module, ir.FunctionType(result, arguments), f"{self.prefix}{name}")
+        function = ir.IrFunction(self.module, ir.FunctionType(result, arguments), f"{self.prefix}{name}")
         function.linkage = "internal"
         return function, Emitter(function)
 

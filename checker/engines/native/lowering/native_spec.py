@@ -39,12 +39,12 @@ class NativeSpec:
     layout: StateLayout
     properties: list[nodes.Predicate]
     instances: int
-    emit: ir.Function
-    fail: ir.Function
-    expand_state: ir.Function
-    check_state: ir.Function
-    check_step: ir.Function | None
-    within_constraint: ir.Function | None
+    emit: ir.IrFunction
+    fail: ir.IrFunction
+    expand_state: ir.IrFunction
+    check_state: ir.IrFunction
+    check_step: ir.IrFunction | None
+    within_constraint: ir.IrFunction | None
     sites: list[nodes.Site] = field(default_factory=list)
     branches: Branches | None = None
     labels: StepLabels | None = None

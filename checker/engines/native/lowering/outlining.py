@@ -55,7 +55,7 @@ class Outliner:
         make_lowering: MakeLowering,
     ):
         self._module, self._number_of, self._make_lowering = module, number_of, make_lowering
-        self._functions: dict[nodes.Function, ir.Function] = {}
+        self._functions: dict[nodes.Function, ir.IrFunction] = {}
         self.sizes = Sizes()
         calls = _calls(program)
         self._chosen = {helper for helper, count in calls.items() if _pays(self.sizes.of_helper(helper), count)}
@@ -69,7 +69,7 @@ class Outliner:
         context = expressions.context
         result = context.new_variable(node.type)
         # A root that the caller does not have, such as `old` in an action, is never read by the helper.
-        null = ir.Constant(WORD_POINTER, None)
+        null = ir.ConstantValue(WORD_POINTER, None)
         roots = [context.roots.get(name, null) for name in ("self", "old")]
         arguments = []
         for parameter, argument in zip(node.function.parameters, node.arguments, strict=True):
@@ -86,38 +86,38 @@ class Outliner:
         """Emit the end of the caller's evaluation for the case that a status is not DONE."""
         emit = context.emit
         done, ended = emit.block("done"), emit.block("ended")
-        emit.builder.cbranch(emit.builder.icmp_unsigned("==", status, ir.Constant(I32, DONE)), done, ended)
+        emit.builder.cbranch(emit.builder.icmp_unsigned("==", status, ir.ConstantValue(I32, DONE)), done, ended)
         emit.position(ended)
         # Without a target (in a property) no `require` occurs, so every other status is a failure.
         if context.disabled is not None:
             failed = emit.block("failed")
-            is_disabled = emit.builder.icmp_unsigned("==", status, ir.Constant(I32, DISABLED))
+            is_disabled = emit.builder.icmp_unsigned("==", status, ir.ConstantValue(I32, DISABLED))
             emit.builder.cbranch(is_disabled, context.disabled, failed)
             emit.position(failed)
-        context.fail_with(emit.builder.sub(status, ir.Constant(I32, FIRST_SITE)))
+        context.fail_with(emit.builder.sub(status, ir.ConstantValue(I32, FIRST_SITE)))
         emit.position(done)
 
-    def _function(self, helper: nodes.Function) -> ir.Function:
+    def _function(self, helper: nodes.Function) -> ir.IrFunction:
         if helper not in self._functions:
             words = [_passed_type(parameter.type) for parameter in helper.parameters]
             kind = ir.FunctionType(I32, [WORD_POINTER, WORD_POINTER, WORD_POINTER, *words])
             name = self._module.get_unique_name(f"helper.{helper.name}")
-            function = self._functions[helper] = ir.Function(self._module, kind, name)
+            function = self._functions[helper] = ir.IrFunction(self._module, kind, name)
             function.linkage = "internal"
             self._define(helper, function)
         return self._functions[helper]
 
-    def _define(self, helper: nodes.Function, function: ir.Function) -> None:
+    def _define(self, helper: nodes.Function, function: ir.IrFunction) -> None:
         emit = Emitter(function)
         end, disabled = emit.block("end"), emit.block("disabled")
 
         def fail(site: nodes.Site) -> None:
-            emit.builder.ret(ir.Constant(I32, FIRST_SITE + self._number_of(site)))
+            emit.builder.ret(ir.ConstantValue(I32, FIRST_SITE + self._number_of(site)))
 
         roots = {"self": function.args[0], "old": function.args[1]}
         lowering = self._make_lowering(emit, roots, fail, disabled)
         context = lowering.context
-        context.fail_with = lambda number: emit.builder.ret(emit.builder.add(number, ir.Constant(I32, FIRST_SITE)))
+        context.fail_with = lambda number: emit.builder.ret(emit.builder.add(number, ir.ConstantValue(I32, FIRST_SITE)))
         result = helper.result or NONE
         context.frame = NativeFrame(
             reassigned=reassigned_locals(helper.body, helper.parameters),
@@ -131,7 +131,7 @@ class Outliner:
         emit.jump(end)
         for block, status in ((end, DONE), (disabled, DISABLED)):
             emit.position(block)
-            emit.builder.ret(ir.Constant(I32, status))
+            emit.builder.ret(ir.ConstantValue(I32, status))
         emit.finish()
 
 
@@ -150,7 +150,7 @@ def _is_passed_by_number(kind: Type) -> bool:
     return isinstance(kind, IntType) or not layout_of(kind).is_wide
 
 
-def _passed_type(kind: Type) -> ir.Type:
+def _passed_type(kind: Type) -> ir.IrType:
     return WORD_POINTER.pointee if _is_passed_by_number(kind) else WORD_POINTER
 
 

@@ -56,7 +56,7 @@ from checker.language.types import (
 )
 
 
-def define_representative(module: ir.Module, layout: StateLayout, domains: Sequence[DomainType]) -> ir.Function:
+def define_representative(module: ir.Module, layout: StateLayout, domains: Sequence[DomainType]) -> ir.IrFunction:
     """Define `void representative(i64* state)`, and return it: replace a state by its representative.
 
     The members of each of the domains are interchangeable. Raises SpecError if the state, or a domain, is too large.
@@ -102,13 +102,13 @@ class PermutedStates:
     def _mentions(self, kind: Type) -> bool:
         return any(found in self._domains for found in domains_in(kind))
 
-    def define(self, module: ir.Module) -> ir.Function:
+    def define(self, module: ir.Module) -> ir.IrFunction:
         """Define `void representative(i64* state)`: replace a state by its representative."""
         exchanges = [
             [_Exchange(self._layout, domain, first).define(module, number) for first in range(len(domain.members) - 1)]
             for number, domain in enumerate(self._domains)
         ]
-        function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), "representative")
+        function = ir.IrFunction(module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), "representative")
         function.attributes.add("noinline")
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         state, words = function.args[0], self._layout.words
@@ -133,7 +133,7 @@ class PermutedStates:
         return function
 
     @staticmethod
-    def _sort(builder: ir.IRBuilder, state: ir.Value, keys: list[ir.Value], swaps: Sequence[ir.Function]) -> ir.Value:
+    def _sort(builder: ir.IRBuilder, state: ir.Value, keys: list[ir.Value], swaps: Sequence[ir.IrFunction]) -> ir.Value:
         """Emit a bubble sort of the members by their keys; return the ties: bit i if i and i + 1 are tied."""
         for end in range(len(keys) - 1, 0, -1):
             for position in range(end):
@@ -199,7 +199,7 @@ class _TieWalk:
     """The walk through the ties of one domain: a table of exchanges for each pattern of ties."""
 
     def __init__(
-        self, module: ir.Module, number: int, count: int, pattern: ir.Value, swaps: Sequence[ir.Function]
+        self, module: ir.Module, number: int, count: int, pattern: ir.Value, swaps: Sequence[ir.IrFunction]
     ) -> None:
         walks = [_walk(_sizes(found, count)) for found in range(1 << (count - 1))]
         starts = list(itertools.accumulate((len(walk) for walk in walks), initial=0))
@@ -237,10 +237,10 @@ def _walk_all(builder: ir.IRBuilder, state: ir.Value, walks: Sequence[_TieWalk],
     walks[0].emit(builder, state, lambda: _walk_all(builder, state, walks[1:], visit))
 
 
-def _table(module: ir.Module, name: str, kind: ir.IntType, values: Sequence[int]) -> ir.GlobalVariable:
+def _table(module: ir.Module, name: str, kind: ir.IntegerType, values: Sequence[int]) -> ir.GlobalVariable:
     table = ir.GlobalVariable(module, ir.ArrayType(kind, len(values)), f"representative.{name}")
     table.linkage, table.global_constant = "internal", True
-    table.initializer = ir.Constant(table.value_type, [ir.Constant(kind, value) for value in values])
+    table.initializer = ir.ConstantValue(table.value_type, [ir.ConstantValue(kind, value) for value in values])
     return table
 
 
@@ -251,7 +251,7 @@ def _entry(builder: ir.IRBuilder, table: ir.GlobalVariable, index: ir.Value) -> 
 def _keep_least(builder: ir.IRBuilder, best: ir.Value, state: ir.Value, words: int) -> None:
     """Emit `if state < best: best = state`, by the order of the words."""
     one, other = read_words(builder, state, words), read_words(builder, best, words)
-    is_less: ir.Value = ir.Constant(I1, 0)
+    is_less: ir.Value = ir.ConstantValue(I1, 0)
     for a, b in reversed(list(zip(one, other, strict=True))):
         is_less = builder.select(builder.icmp_unsigned("==", a, b), is_less, builder.icmp_unsigned("<", a, b))
     with builder.if_then(is_less):
@@ -337,10 +337,10 @@ class _Exchange:
         self._deltas: dict[tuple[int, int], int] = {}
         self._rows: list[tuple[int, int, int, int, int]] = []
 
-    def define(self, module: ir.Module, number: int) -> ir.Function:
+    def define(self, module: ir.Module, number: int) -> ir.IrFunction:
         """Define `void exchange(i64* state)`."""
         name = f"exchange.{number}.{self._first}"
-        function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), name)
+        function = ir.IrFunction(module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), name)
         function.linkage = "internal"
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         self._bits = _StateBits(builder, read_words(builder, function.args[0], self._layout.words))

@@ -35,14 +35,14 @@ class PredicateLowering:
         self.module = module
         self._view = view
 
-    def define_check(self, name: str, properties: list[nodes.Predicate]) -> ir.Function:
+    def define_check(self, name: str, properties: list[nodes.Predicate]) -> ir.IrFunction:
         """Define `check_state` or `check_step`, which checks the properties that are selected by its mask."""
         states = 2 if name == "check_step" else 1
         function, emit = self.module.new_function(name, I64, [WORD_POINTER] * states + [I64])
         mask = function.args[states]
         roots = {"self": function.args[states - 1], "old": function.args[0]}
         result = emit.slot()
-        emit.builder.store(ir.Constant(I64, 0), result)
+        emit.builder.store(ir.ConstantValue(I64, 0), result)
 
         def report(bit: int, block: ir.Block, then: ir.Block) -> None:
             emit.position(block)
@@ -111,7 +111,7 @@ class PredicateLowering:
             assert isinstance(value, PackedValue)
             emit.branch(value.number, then, otherwise)
 
-    def define_within_constraint(self) -> ir.Function:
+    def define_within_constraint(self) -> ir.IrFunction:
         """Define `within_constraint`; it returns false for a constraint that leaves its bounds."""
         function, emit = self.module.new_function("within_constraint", I1, [WORD_POINTER])
         # A constraint that leaves its bounds is reported by `check_state`. Here it only means that the state is not
@@ -121,8 +121,8 @@ class PredicateLowering:
             holds = emit.block("holds")
             self._predicate(emit, predicate, {"self": function.args[0]}, outside, holds, outside)
             emit.position(holds)
-        emit.builder.ret(ir.Constant(I1, 1))
+        emit.builder.ret(ir.ConstantValue(I1, 1))
         emit.position(outside)
-        emit.builder.ret(ir.Constant(I1, 0))
+        emit.builder.ret(ir.ConstantValue(I1, 0))
         emit.finish()
         return function

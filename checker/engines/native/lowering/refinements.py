@@ -34,7 +34,7 @@ class AbstractStepFunction:
     """The function `i64 step(i64* before, i64* after)` of an abstract program, which returns a status; its layout."""
 
     layout: StateLayout
-    function: ir.Function
+    function: ir.IrFunction
 
 
 class RefinementLowering:
@@ -55,7 +55,7 @@ class RefinementLowering:
             _mapped_state(expressions, step.layout, node.abstract, side) for side in (node.before, node.after)
         )
         status = emit.slot()
-        emit.builder.store(ir.Constant(I64, STEP), status)
+        emit.builder.store(ir.ConstantValue(I64, STEP), status)
 
         def search() -> None:
             emit.builder.store(emit.builder.call(step.function, [before, after]), status)
@@ -77,14 +77,14 @@ class RefinementLowering:
         search = builder.alloca(_SEARCH)
         builder.store(function.args[1], struct_field(builder, search, _WANTED))
         for number in (_FOUND, _FAILURES):
-            builder.store(ir.Constant(I64, 0), struct_field(builder, search, number))
+            builder.store(ir.ConstantValue(I64, 0), struct_field(builder, search, number))
         builder.call(expand_state, [function.args[0], builder.bitcast(search, SINK)])
         found, failures = (
-            builder.icmp_unsigned("!=", builder.load(struct_field(builder, search, number)), ir.Constant(I64, 0))
+            builder.icmp_unsigned("!=", builder.load(struct_field(builder, search, number)), ir.ConstantValue(I64, 0))
             for number in (_FOUND, _FAILURES)
         )
-        without = builder.select(failures, ir.Constant(I64, FAILED), ir.Constant(I64, NO_STEP))
-        builder.ret(builder.select(found, ir.Constant(I64, STEP), without))
+        without = builder.select(failures, ir.ConstantValue(I64, FAILED), ir.ConstantValue(I64, NO_STEP))
+        builder.ret(builder.select(found, ir.ConstantValue(I64, STEP), without))
         emit.finish()
         return AbstractStepFunction(abstract.layout, function)
 
@@ -96,7 +96,7 @@ def _mapped_state(
     emit = expressions.context.emit
     pointer = emit.slot(max(2, layout.words))
     for word in range(layout.words):
-        emit.builder.store(ir.Constant(I64, 0), emit.word_pointer(pointer, word))
+        emit.builder.store(ir.ConstantValue(I64, 0), emit.word_pointer(pointer, word))
     for variable, value in zip(program.variables, values, strict=True):
         place = layout.places[variable]
         emit.store(MemoryPlace(place.layout, pointer, place.word, place.shift), expressions.evaluate(value))
@@ -111,28 +111,28 @@ def _same_words(emit: Emitter, left: ir.Value, right: ir.Value, words: int) -> T
     return same
 
 
-def _define_emit(function: ir.Function, words: int) -> None:
+def _define_emit(function: ir.IrFunction, words: int) -> None:
     """Give `emit` its body: note whether the successor is the wanted state."""
     function.attributes.add("alwaysinline")
     function.linkage = "internal"
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     search = builder.bitcast(function.args[0], _SEARCH.as_pointer())
     wanted = read_words(builder, builder.load(struct_field(builder, search, _WANTED)), words)
-    differences: ir.Value = ir.Constant(I64, 0)
+    differences: ir.Value = ir.ConstantValue(I64, 0)
     for word, other in zip(wanted, read_words(builder, function.args[1], words), strict=True):
         differences = builder.or_(differences, builder.xor(word, other))
-    is_wanted = builder.zext(builder.icmp_unsigned("==", differences, ir.Constant(I64, 0)), I64)
+    is_wanted = builder.zext(builder.icmp_unsigned("==", differences, ir.ConstantValue(I64, 0)), I64)
     found = struct_field(builder, search, _FOUND)
     builder.store(builder.or_(builder.load(found), is_wanted), found)
     builder.ret_void()
 
 
-def _define_fail(function: ir.Function) -> None:
+def _define_fail(function: ir.IrFunction) -> None:
     """Give `fail` its body: count the failure."""
     function.attributes.add("alwaysinline")
     function.linkage = "internal"
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     search = builder.bitcast(function.args[0], _SEARCH.as_pointer())
     failures = struct_field(builder, search, _FAILURES)
-    builder.store(builder.add(builder.load(failures), ir.Constant(I64, 1)), failures)
+    builder.store(builder.add(builder.load(failures), ir.ConstantValue(I64, 1)), failures)
     builder.ret_void()

@@ -108,9 +108,9 @@ class SortedMembers:
         parts = self._slices[0]
         return parts[number].count if number < len(parts) else 1
 
-    def define(self, module: ir.Module) -> ir.Function:
+    def define(self, module: ir.Module) -> ir.IrFunction:
         """Define `void representative(i64* state)`: replace a state by its representative."""
-        function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), "representative")
+        function = ir.IrFunction(module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), "representative")
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         words = read_words(builder, function.args[0], self._words)
         keys = [
@@ -184,7 +184,7 @@ def _emit_sort(builder: ir.IRBuilder, keys: list[list[ir.Value]]) -> None:
 
 def _emit_greater(builder: ir.IRBuilder, one: list[ir.Value], other: list[ir.Value]) -> ir.Value:
     """Emit the lexicographic comparison of two keys."""
-    found: ir.Value = ir.Constant(I1, 0)
+    found: ir.Value = ir.ConstantValue(I1, 0)
     for a, b in reversed(list(zip(one, other, strict=True))):
         is_equal = builder.icmp_unsigned("==", a, b)
         found = builder.select(is_equal, found, builder.icmp_unsigned(">", a, b))

@@ -22,7 +22,7 @@ class StepLabels:
         kind = ir.ArrayType(I64, 2)
         self._lanes = ir.GlobalVariable(module, kind, "step_label")
         self._lanes.linkage = "internal"
-        self._lanes.initializer = ir.Constant(kind, None)
+        self._lanes.initializer = ir.ConstantValue(kind, None)
 
     def set(self, emit: Emitter, action: nodes.Action, arguments: list[Value]) -> None:
         """Emit the computation of the label of an action instance, at its start."""

@@ -29,14 +29,14 @@ class NativeView:
     """
 
     mask: tuple[int, ...]
-    compute: ir.Function | None = None
+    compute: ir.IrFunction | None = None
     words: int = 0
     may_fail: bool = False
 
     def key_of(self, builder: ir.IRBuilder, state: list[ir.Value]) -> list[ir.Value]:
         """Emit the key of a state; return its words."""
         masked = [(part, mask) for part, mask in zip(state, self.mask, strict=True) if mask]
-        key = [builder.and_(part, ir.Constant(part.type, mask)) for part, mask in masked]
+        key = [builder.and_(part, ir.ConstantValue(part.type, mask)) for part, mask in masked]
         if self.compute is None:
             return key
         # In the entry block: an alloca inside a loop would take new stack memory in every iteration.
@@ -59,7 +59,7 @@ def define_view(module: SpecModule, view: nodes.View) -> NativeView:
     failures: list[ir.Block] = []
 
     def end(status: int) -> None:
-        emit.builder.ret(ir.Constant(I64, status))
+        emit.builder.ret(ir.ConstantValue(I64, status))
 
     def fail() -> None:
         if not failures:
@@ -83,4 +83,4 @@ def define_view(module: SpecModule, view: nodes.View) -> NativeView:
 def _clear(emit: Emitter, place: MemoryPlace) -> None:
     """Emit zeros for the words of a place: a packed value leaves the bits that it does not use as they are."""
     for word in range(place.layout.storage):
-        emit.builder.store(ir.Constant(I64, 0), emit.word_pointer(place.pointer, word))
+        emit.builder.store(ir.ConstantValue(I64, 0), emit.word_pointer(place.pointer, word))

@@ -171,7 +171,7 @@ class _WalkKernel:
 
     def __init__(self, native: NativeSpec):
         self._native, self._words, self._entry = native, native.layout.words, entry_words(native)
-        function = ir.Function(native.module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), WALK)
+        function = ir.IrFunction(native.module, ir.FunctionType(ir.VoidType(), [WORD_POINTER]), WALK)
         self._builder = builder = ir.IRBuilder(function.append_basic_block("entry"))
         # Read once: LLVM cannot know that the arrays that a walk writes do not overlap the record.
         self._fields = {name: builder.load(builder.gep(function.args[0], [word(at)])) for name, at in FIELDS.items()}
@@ -193,13 +193,13 @@ class _WalkKernel:
 
     # Access to the arrays of the record.
 
-    def _array(self, name: str, kind: ir.Type = I64) -> ir.Value:
+    def _array(self, name: str, kind: ir.IrType = I64) -> ir.Value:
         return self._builder.inttoptr(self._fields[name], kind.as_pointer())
 
-    def _at(self, name: str, index: ir.Value, kind: ir.Type = I64) -> ir.Value:
+    def _at(self, name: str, index: ir.Value, kind: ir.IrType = I64) -> ir.Value:
         return self._builder.gep(self._array(name, kind), [index], inbounds=True)
 
-    def _write(self, name: str, index: ir.Value, value: ir.Value, kind: ir.Type = I64) -> None:
+    def _write(self, name: str, index: ir.Value, value: ir.Value, kind: ir.IrType = I64) -> None:
         narrow = value if value.type == kind else self._builder.trunc(value, kind)
         self._builder.store(narrow, self._at(name, index, kind))
 
@@ -221,9 +221,9 @@ class _WalkKernel:
             value = builder.mul(builder.xor(value, builder.lshr(value, word(shift))), word(multiplier))
         value = builder.xor(value, builder.lshr(value, word(31)))
         # A remainder would need a division per number, which is slower than the wide product.
-        wide = ir.IntType(128)
+        wide = ir.IntegerType(128)
         product = builder.mul(builder.zext(value, wide), builder.zext(end, wide))
-        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), I64)
+        return builder.trunc(builder.lshr(product, ir.ConstantValue(wide, 64)), I64)
 
     # One walk.
 
@@ -339,7 +339,7 @@ class _WalkKernel:
                     steps = fields["step_invariants"]
                     self._keep_lowest(walk, steps, self._native.check_step, [self._old, self._state])
 
-    def _keep_lowest(self, walk: _WalkVariables, mask: ir.Value, check: ir.Function, states: list[ir.Value]) -> None:
+    def _keep_lowest(self, walk: _WalkVariables, mask: ir.Value, check: ir.IrFunction, states: list[ir.Value]) -> None:
         """Emit a loop over properties that lowers `failed_property` to the first one that fails when checked alone."""
         builder = self._builder
         with each_bit(builder, mask) as bit:

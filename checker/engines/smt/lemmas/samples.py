@@ -147,7 +147,7 @@ def _masks(program: nodes.Program, states: Words) -> NDArray[np.uint64]:
     for declared in (native.emit, native.fail):
         ir.IRBuilder(declared.append_basic_block("entry")).ret_void()
     kind = ir.FunctionType(I64, [argument.type for argument in native.check_state.args])
-    outer = ir.Function(native.module, kind, "sample.check_state")
+    outer = ir.IrFunction(native.module, kind, "sample.check_state")
     builder = ir.IRBuilder(outer.append_basic_block("entry"))
     builder.ret(builder.call(native.check_state, outer.args))
     code = MachineCode(native.module)

@@ -93,12 +93,12 @@ def test_the_bytes_of_a_table_grow_by_an_eighth(bits: int) -> None:
 def _compiled(code: StateCode, words: int, shape: TableShape) -> object:
     """Return a function that computes code, hash, home and start of a state."""
     module = ir.Module()
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [WORD_POINTER, WORD_POINTER]), "divide")
+    function = ir.IrFunction(module, ir.FunctionType(ir.VoidType(), [WORD_POINTER, WORD_POINTER]), "divide")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     found = code.emit(builder, read_words(builder, function.args[0], words))
     hashed = emit_mixed_key(builder, found, code.bits)
     home = emit_home(builder, hashed, word(shape.slots), shape.hash_bits)
-    start = emit_start(builder, home, ir.Constant(I64, shape.inverse), shape.hash_bits)
+    start = emit_start(builder, home, ir.ConstantValue(I64, shape.inverse), shape.hash_bits)
     write_words(builder, function.args[1], [*found, hashed, home, start])
     builder.ret_void()
     compiled = MachineCode(module)

@@ -73,11 +73,11 @@ def _functions(module: ir.Module, toy: Toy) -> SpecFunctions:
 
     def call_emit(instance: int | ir.Value, values: list[ir.Value]) -> None:
         write_words(builder, scratch, values)
-        number = ir.Constant(I32, instance) if isinstance(instance, int) else builder.trunc(instance, I32)
+        number = ir.ConstantValue(I32, instance) if isinstance(instance, int) else builder.trunc(instance, I32)
         builder.call(emit, [expand.args[1], scratch, number])
 
     def call_fail(instance: int, site: int) -> None:
-        builder.call(fail, [expand.args[1], ir.Constant(I32, instance), ir.Constant(I32, site)])
+        builder.call(fail, [expand.args[1], ir.ConstantValue(I32, instance), ir.ConstantValue(I32, site)])
 
     toy.build_expand(builder, read_words(builder, expand.args[0], toy.words), call_emit, call_fail)
     builder.ret_void()
@@ -94,7 +94,7 @@ def _functions(module: ir.Module, toy: Toy) -> SpecFunctions:
     )
 
 
-def _check_state(module: ir.Module, toy: Toy) -> ir.Function:
+def _check_state(module: ir.Module, toy: Toy) -> ir.IrFunction:
     function = _internal(module, "check_state", I64, [WORD_POINTER, I64])
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     found = toy.build_check(builder, read_words(builder, function.args[0], toy.words))
@@ -102,7 +102,7 @@ def _check_state(module: ir.Module, toy: Toy) -> ir.Function:
     return function
 
 
-def _check_step(module: ir.Module, toy: Toy) -> ir.Function | None:
+def _check_step(module: ir.Module, toy: Toy) -> ir.IrFunction | None:
     if toy.build_check_step is None:
         return None
     function = _internal(module, "check_step", I64, [WORD_POINTER, WORD_POINTER, I64])
@@ -113,7 +113,7 @@ def _check_step(module: ir.Module, toy: Toy) -> ir.Function | None:
     return function
 
 
-def _constraint(module: ir.Module, toy: Toy) -> ir.Function | None:
+def _constraint(module: ir.Module, toy: Toy) -> ir.IrFunction | None:
     if toy.build_constraint is None:
         return None
     function = _internal(module, "within_constraint", I1, [WORD_POINTER])
@@ -122,8 +122,8 @@ def _constraint(module: ir.Module, toy: Toy) -> ir.Function | None:
     return function
 
 
-def _internal(module: ir.Module, name: str, result: ir.Type, arguments: list[ir.Type]) -> ir.Function:
-    function = ir.Function(module, ir.FunctionType(result, arguments), name)
+def _internal(module: ir.Module, name: str, result: ir.IrType, arguments: list[ir.IrType]) -> ir.IrFunction:
+    function = ir.IrFunction(module, ir.FunctionType(result, arguments), name)
     function.linkage = "internal"
     return function
 

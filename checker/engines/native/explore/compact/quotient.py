@@ -188,9 +188,9 @@ def emit_mixed_key(builder: ir.IRBuilder, code: list[ir.Value], code_bits: int) 
 
 def emit_home(builder: ir.IRBuilder, hashed: ir.Value, slots: ir.Value, hash_bits: int) -> ir.Value:
     """Emit the home (i64) of a hash."""
-    wide = ir.IntType(2 * _WORD)
+    wide = ir.IntegerType(2 * _WORD)
     product = builder.mul(builder.zext(hashed, wide), builder.zext(slots, wide))
-    return builder.trunc(builder.lshr(product, ir.Constant(wide, hash_bits)), I64)
+    return builder.trunc(builder.lshr(product, ir.ConstantValue(wide, hash_bits)), I64)
 
 
 def emit_start(builder: ir.IRBuilder, home: ir.Value, inverse: ir.Value, hash_bits: int) -> ir.Value:

@@ -285,14 +285,14 @@ def _emit_digit(builder: ir.IRBuilder, digit: Digit, words: list[ir.Value]) -> i
     if digit.ranks is None:
         return value
     table = _rank_table(builder.module, digit.ranks)
-    rank = builder.load(builder.gep(table, [ir.Constant(I32, 0), value], inbounds=True))
+    rank = builder.load(builder.gep(table, [ir.ConstantValue(I32, 0), value], inbounds=True))
     return builder.zext(rank, I64)
 
 
 def _rank_table(module: ir.Module, ranks: tuple[int, ...]) -> ir.GlobalVariable:
     """Return the constant array (i16) of some ranks; equal tables are one."""
     kind = ir.ArrayType(I16, len(ranks))
-    content = ir.Constant(kind, list(ranks))
+    content = ir.ConstantValue(kind, list(ranks))
     tables = [found for found in module.globals.values() if isinstance(found, ir.GlobalVariable)]
     for found in tables:
         # The text of an array has the types of its items, and as many as there are.

@@ -186,7 +186,7 @@ class _Table:
         body = builder.and_(first, word(~self._kernels.sizes.greatest_mark))
         mark = LocalVariable(builder, word(1), "mark")
         address = LocalVariable(builder, self.address_of(home), "address")
-        is_absent = LocalVariable(builder, ir.Constant(I1, 1), "is_absent")
+        is_absent = LocalVariable(builder, ir.ConstantValue(I1, 1), "is_absent")
         with endless_loop(builder, "probe") as probe:
             slot = self.read(address.get())
             # Also true for an empty slot, whose mark is 0. So the loop ends: the slots after the last one are empty.
@@ -215,7 +215,7 @@ class _Definitions:
         if view_words:
             # Of external linkage: the loader writes the address of the view, see `CompactKernels.use_view`.
             self._view = ir.GlobalVariable(module, I64, _VIEW_ADDRESS)
-            self._view.initializer = ir.Constant(I64, 0)
+            self._view.initializer = ir.ConstantValue(I64, 0)
         self.slot_words = smallest.slot_words
         self.rest_words = code.words - 1
         self._list = self._define_list()
@@ -231,9 +231,9 @@ class _Definitions:
         self._define_rebuild()
 
     def _function(
-        self, name: str, result: ir.Type, arguments: list[ir.Type], *, is_internal: bool = True
+        self, name: str, result: ir.IrType, arguments: list[ir.IrType], *, is_internal: bool = True
     ) -> tuple[ir.IRBuilder, tuple[ir.Value, ...]]:
-        function = ir.Function(self.module, ir.FunctionType(result, arguments), name)
+        function = ir.IrFunction(self.module, ir.FunctionType(result, arguments), name)
         if is_internal:
             function.linkage = "internal"
             function.attributes.add("noinline")
@@ -260,7 +260,7 @@ class _Definitions:
 
     # The list of codes that are in no slot.
 
-    def _define_list(self) -> ir.Function:
+    def _define_list(self) -> ir.IrFunction:
         """Define `void list(i64* record, i64* code)`: add hash and rest to the list, or record that it is full."""
         builder, (address, code) = self._function("list", ir.VoidType(), [WORD_POINTER, WORD_POINTER])
         record = self._record(builder, address)
@@ -275,7 +275,7 @@ class _Definitions:
         builder.ret_void()
         return builder.function
 
-    def _define_is_listed(self) -> ir.Function:
+    def _define_is_listed(self) -> ir.IrFunction:
         """Define `i64 is_listed(i64* record, i64* code)`: return 1 if hash and rest are in the list, or it is full.
 
         A code that did not fit into a full list may be stored already, so no state counts as new any more.
@@ -296,7 +296,7 @@ class _Definitions:
 
     # Insertion.
 
-    def _define_shift_in(self) -> ir.Function:
+    def _define_shift_in(self) -> ir.IrFunction:
         """Define `void shift_in(i64* record, i64 is_next, i8* address, i64* slot)`: insert a slot at an address.
 
         The slots from there to the next empty one move on by one. A code that would be too far from its home is added
@@ -378,7 +378,7 @@ class _Definitions:
             with otherwise:
                 self._emit_list(builder, table.record.address, code[0], code[1:])
 
-    def _define_insert_absent(self) -> ir.Function:
+    def _define_insert_absent(self) -> ir.IrFunction:
         """Define `void insert_absent(i64* record, i64* code)`: insert hash and rest into the table of the next shape.
 
         The code is not in the table: codes are not compared.
@@ -454,7 +454,7 @@ class _Definitions:
         counter = item(builder, table.record.words_at("distinct"), number, 1)
         builder.store(builder.add(builder.load(counter), word(1)), counter)
 
-    def _define_grow_shard(self) -> ir.Function:
+    def _define_grow_shard(self) -> ir.IrFunction:
         """Define `void grow_shard(i64* record)`: give a table its next shape, in place."""
         builder, (address,) = self._function("grow_shard", ir.VoidType(), [WORD_POINTER])
         record = self._record(builder, address)
@@ -494,13 +494,13 @@ class _Definitions:
         """Emit the copy of the slots of a block to the room for it, and empty them."""
         size = builder.mul(count, old.shape.slot_bytes)
         source = old.address_of(first)
-        no = ir.Constant(I1, 0)
+        no = ir.ConstantValue(I1, 0)
         pointer = I8.as_pointer()
         nothing = ir.VoidType()
         copy = self.module.declared("llvm.memcpy.p0.p0.i64", nothing, [pointer, pointer, I64, I1])
         clear = self.module.declared("llvm.memset.p0.i64", nothing, [pointer, I8, I64, I1])
         builder.call(copy, [moved, source, size, no])
-        builder.call(clear, [source, ir.Constant(I8, 0), size, no])
+        builder.call(clear, [source, ir.ConstantValue(I8, 0), size, no])
 
     def _put_block(
         self,

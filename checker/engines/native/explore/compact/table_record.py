@@ -96,4 +96,4 @@ class TableRecord:
             self._builder.store(mask, self._slot(first + number))
 
     def _slot(self, offset: int) -> ir.Value:
-        return self._builder.gep(self.address, [ir.Constant(I64, offset)], inbounds=True)
+        return self._builder.gep(self.address, [ir.ConstantValue(I64, offset)], inbounds=True)
