@@ -57,6 +57,7 @@ EXPRESSIONS = {
     "minus": "-" * 300 + "self.x < 3",
     "and": " and ".join(["self.x < 3"] * 300),
     "chain": "self.x < 3" + " <= 3" * 300,
+    "lists": "len(" + " + ".join(["[self.x]", "[0, 3]"] * 100) + ") + self.x < 303",
     "brackets": "(self.x < 3 and " * 60 + "True" + ")" * 60,
     "conditions": "(True if self.x < 3 else " * 60 + "False" + ")" * 60,
 }

@@ -97,13 +97,19 @@ class CollectionLowering(SubjectLowering):
         return self.emit.load(place, copy=False)
 
     def seq_concat(self, node: nodes.SeqConcat) -> Value:
-        place = self.emit.temporary(node.type)
-        for side in (node.left, node.right):
-            source = self.emit.spill(self.expressions.view(side))
+        place, fail = self.emit.temporary(node.type), self.context.failure_at(node.site)
+        assert isinstance(node.type, SeqType)
+        for part in _concatenated(node):
+            display = part.base if isinstance(part, nodes.Convert) else part
+            if isinstance(display, nodes.ItemsOf):
+                # All are evaluated before one is added, as those of any display.
+                for item in [self.expressions.evaluate(item) for item in display.items]:
+                    self.arrays.append(place, self.context.convert(item, node.type.item, part.site), fail)
+                continue
+            source = self.emit.spill(self.expressions.view(part))
 
             def append(position: Number, source: MemoryPlace = source) -> None:
-                item = self.emit.load(self.emit.item(source, position), copy=False)
-                self.arrays.append(place, item, self.context.failure_at(node.site))
+                self.arrays.append(place, self.emit.load(self.emit.item(source, position), copy=False), fail)
 
             if self.arrays.capacity(source):
                 self.arrays.each(self.arrays.length(source), self.arrays.capacity(source), append)
@@ -176,3 +182,23 @@ class CollectionLowering(SubjectLowering):
         bits, index = self.emit.load_bits(place), self.emit.bits_of(item)
         self.context.check(self.arrays.has_bit(bits, index), node.site)
         self.emit.store_bits(place, self.emit.bit_and(bits, self.emit.bit_xor(self.emit.shift_left(1, index), -1)))
+
+
+def _concatenated(node: nodes.SeqConcat) -> list[nodes.Expr]:
+    """Return the sequences that a chain of concatenations joins, in their order.
+
+    `a + b + c` is one concatenation with three parts: no intermediate result is copied, and nothing recurs over the
+    length of the chain.
+    """
+    parts = []
+    left: nodes.Expr = node
+    while isinstance(left, nodes.SeqConcat) and _has_items_of(left, node):
+        parts.append(left.right)
+        left = left.left
+    return [left, *reversed(parts)]
+
+
+def _has_items_of(node: nodes.Expr, whole: nodes.Expr) -> bool:
+    """Return whether a sequence has the item type of another one, so that its items need no conversion."""
+    assert isinstance(node.type, SeqType) and isinstance(whole.type, SeqType)
+    return node.type.item == whole.type.item
