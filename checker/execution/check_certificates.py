@@ -51,7 +51,8 @@ def execute_check(files: Sequence[Path], timeout: float, workers: int) -> int:
             found = checked(read_certificate(file), timeout, workers, progress)
         except UserError as error:
             progress.clear()
-            print(f"error: {error if error.file else f'{file}: {error.message}'}", file=sys.stderr)
+            is_named = error.file or str(file) in error.message
+            print(f"error: {error if is_named else f'{file}: {error.message}'}", file=sys.stderr)
             statuses.append(EXIT_WRONG_INPUT)
             continue
         progress.clear()

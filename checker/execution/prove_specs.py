@@ -66,9 +66,11 @@ def depth_of(method: Method, given: int | None) -> int:
 def execute_proofs(request: Request, settings: ProofSettings) -> int:
     """Prove what a request names and return the exit status; raise UserError if the input is wrong."""
     require_solvers()
-    check_outputs({"--json": settings.json}, target_files(request.targets))
+    outputs = {"--json": settings.json, "--certificate": str(settings.certificate or "")}
+    check_outputs(outputs, target_files(request.targets))
     method = _method_module(settings)
     statuses: list[int] = []
+    verdicts: list[str] = []
     wrong: list[UserError] = []
     folder = ProofFolder(settings.out)
     with JsonLines(settings.json) as json_lines:
@@ -94,13 +96,15 @@ def execute_proofs(request: Request, settings: ProofSettings) -> int:
                 statuses.append(EXIT_STOPPED)
                 break
             statuses.append(outcome.status)
+            verdicts.append(outcome.verdict)
             folder.write(task.run, outcome.violations, outcome.pages)
             json_lines.write(proof_to_json(task, outcome))
             if settings.json != STANDARD_OUTPUT:
                 styled_lines.write([*lines, BLANK], sys.stdout)
     folder.close()
     if settings.json != STANDARD_OUTPUT:
-        styled_lines.write(styled_lines.written_lines((settings.out, settings.json)), sys.stdout)
+        written = settings.certificate if "proved" in verdicts else None
+        styled_lines.write(styled_lines.written_lines((settings.out, settings.json, written)), sys.stdout)
     for message in dict.fromkeys(str(error) for error in wrong):
         print(f"error: {message}", file=sys.stderr)
     if wrong:
