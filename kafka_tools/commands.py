@@ -192,17 +192,26 @@ def experiment(
     record: Annotated[
         bool, option("--record", help="Write what the brokers and the producer did as events to the folder of --out.")
     ] = False,
+    trace: Annotated[
+        Path | None,
+        option("--from", metavar="TRACE.json", help="Run nothing; write an experiment for a trace to FILE.toml."),
+    ] = None,
 ) -> int:
     """Run an experiment with faults on a cluster of real brokers.
 
-    The command starts a cluster and a Java producer, runs the steps, and ends everything that it started, also after
-    Ctrl-C. It needs the extra `cluster`, Java 17 and Maven.
+    The command starts a cluster and a producer, runs the steps, and ends everything that it started, also after
+    Ctrl-C. It needs the extra `cluster`, Java 17 and Maven. With --from, it proposes an experiment for a counterexample
+    that `run --out` wrote, and names the steps that it cannot force.
 
     Exit status: 0 as the experiment expects, 1 not as expected, 2 wrong input, 3 a step did not end.
     """
     from checker.errors import InputError
-    from kafka_tools.cluster.cluster_command import list_experiments, run_experiment
+    from kafka_tools.cluster.cluster_command import list_experiments, propose_experiment, run_experiment
 
+    if trace is not None:
+        if kafka is not None or out is not None or record:
+            raise InputError("--from runs nothing: it takes neither --kafka nor --out nor --record")
+        return propose_experiment(name, trace)
     if record:
         from kafka_tools.recording.recorded_experiment import record_experiment
 

@@ -26,6 +26,7 @@ from kafka_tools.cluster.experiment import (
     read_experiment,
 )
 from kafka_tools.cluster.producer_process import RecordFuture
+from kafka_tools.cluster.proposals import propose
 from kafka_tools.cluster.proxy import TrafficObserver
 from kafka_tools.cluster.proxy_process import send_command, start_proxies
 from kafka_tools.cluster.steps import MESSAGES, STEPS
@@ -123,6 +124,19 @@ def list_experiments(version: str | None, out: Path | None) -> int:
         print(f"  {step:{widest}} {text}")
     print(f"\nMESSAGES is {MESSAGES}.")
     print("Default: requests of clients, all of them from now on. N: the next N. @N: the Nth of its kind.")
+    return EXIT_OK
+
+
+def propose_experiment(name: str, trace: Path) -> int:
+    """Write the file of an experiment that is proposed for a trace, and print it; return the exit status."""
+    if not name.endswith(".toml"):
+        raise InputError(f"{name}: the proposed experiment is a new file whose name ends in .toml")
+    if Path(name).exists():
+        raise InputError(f"{name} exists: name a new file")
+    text = propose(trace)
+    write_whole(Path(name), text)
+    print(text)
+    print(f"written: {name}; python -m checker experiment {name} runs it")
     return EXIT_OK
 
 

@@ -83,6 +83,7 @@ HARM = (
 _KEPT = re.compile(r"cluster|producer\d+\.(log|out|log4j2\.yaml)|outcome\.json")
 """The names in the folder of an experiment."""
 
+_OR_MORE = re.compile(r"\d+ or more")
 _STEP_SECONDS = 120
 _TOPIC = "experiment"
 _POLL = 0.05
@@ -110,7 +111,7 @@ class Experiment:
     broker: dict[str, str]
     topic: dict[str, str]
     producer: dict[str, str]
-    expect: dict[str, int]
+    expect: dict[str, int | str]
 
     @property
     def has_transactions(self) -> bool:
@@ -120,7 +121,7 @@ class Experiment:
     @property
     def expects_harm(self) -> bool:
         """Whether a record is expected to be lost, duplicated, reordered or decided wrongly, so that a bug is shown."""
-        return any(self.expect.get(name, 0) > 0 for name in HARM)
+        return any(_least(self.expect.get(name, 0)) > 0 for name in HARM)
 
 
 @dataclass(frozen=True)
@@ -179,8 +180,19 @@ class Outcome:
         return [
             f"{name.replace('_', ' ')}: {self.counts.get(name, 'unknown')}, expected {wanted}"
             for name, wanted in self.experiment.expect.items()
-            if self.counts.get(name) != wanted
+            if not _is_met(wanted, self.counts.get(name))
         ]
+
+
+def _least(wanted: int | str) -> int:
+    """Return the smallest count that meets an expectation: a number, or a text such as `1 or more`."""
+    return wanted if isinstance(wanted, int) else int(wanted.split()[0])
+
+
+def _is_met(wanted: int | str, count: int | None) -> bool:
+    if count is None:
+        return False
+    return count == wanted if isinstance(wanted, int) else count >= _least(wanted)
 
 
 def known_experiments() -> list[Path]:
@@ -230,8 +242,8 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
             raise InputError(f"{step}: the partitions are 0 to {partitions - 1}")
     expect = content.get("expect", {})
     for key, wanted in expect.items():
-        if key not in EXPECTATIONS or type(wanted) is not int:
-            raise InputError(f"[expect] {key}: it has whole numbers for {', '.join(EXPECTATIONS)}")
+        if key not in EXPECTATIONS or not (type(wanted) is int or _OR_MORE.fullmatch(str(wanted))):
+            raise InputError(f'[expect] {key}: it has numbers, or "1 or more", for {", ".join(EXPECTATIONS)}')
         if key in TRANSACTION_COUNTS and "transactional.id" not in producer:
             raise InputError(f"[expect] {key}: the producer has no transactional.id")
     client = content.get("client", "java")
