@@ -368,8 +368,8 @@ class ExactlyOnceLoop(Spec):
         self.give_up(instance)
         if self.assigned == instance:
             self.phase[instance] = Phase.ASSIGNED
-        elif self.transactional_id == "partition":
-            self.identity[instance] = None
+        if self.transactional_id == "partition":
+            self.identity[instance] = None  # the producer of the partition is closed with the partition
 
     def give_up(self, instance):
         """Give up the partition, and forget the position."""
@@ -787,6 +787,18 @@ class ExactlyOnceLoop(Spec):
     def no_result_above_offset(self):
         """No record from the committed offset on has a committed result: it would be processed again."""
         return all(record < self.decided_offset() for record in self.decided_results())
+
+    @invariant(says="output {self.output}, transactions {self.transactions}")
+    def no_fenced_record_committed(self):
+        """A record is committed by a marker of its own transaction: with its epoch, or the next one in version 2."""
+        step = 1 if self.transaction_version == 2 else 0
+        return all(
+            outcome(self.output, i, entry.identity) != Decision.COMMIT
+            or EndMarker(identity=replace(entry.identity, epoch=entry.identity.epoch + step), decision=Decision.COMMIT)
+            in self.output
+            for i, entry in enumerate(self.output)
+            if isinstance(entry, OutputRecord)
+        )
 
     @step_invariant(says="from {old.last_stable_offset()} to {self.last_stable_offset()}")
     def stable_offset_never_goes_back(self, old):

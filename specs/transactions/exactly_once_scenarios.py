@@ -12,6 +12,7 @@ SAFETY = [
     "no_reorder",
     "no_gap",
     "no_result_above_offset",
+    "no_fenced_record_committed",
     "stable_offset_never_goes_back",
     "reads_are_stable",
 ]
@@ -21,7 +22,8 @@ PROMISES = [*SAFETY, *LIVENESS, "everything_is_processed"]
 ONE_REBALANCE = dict(crashes=0)
 ONE_CRASH = dict(rebalances=0)
 BATCHES = dict(crashes=0, max_poll_records=2)
-ID_PER_PARTITION = dict(transactional_id="partition", fences_generations=False)
+ID_PER_PARTITION = dict(transactional_id="partition", fences_generations=False, requires_stable=False)
+"""An application before KIP-447, with consumers of that time."""
 
 scenarios = [
     Scenario(

@@ -626,9 +626,9 @@ scenarios = [
     Scenario(
         TransactionalReader,
         "one_producer",
-        dict(transactions=3, max_producer_id=0, max_epoch=3, batches=2, max_fetch=2),
+        dict(transactions=3, max_producer_id=0, max_epoch=3, batches=2),
         properties=PROMISES,
-        description="Three transactions of one producer with two batches each; a response ends inside a transaction.",
+        description="Three transactions of one producer with two batches each; a response begins and ends anywhere.",
     ),
     Scenario(
         TransactionalReader,
