@@ -15,6 +15,13 @@ def report(
     json: JsonFile = "",
     master: Master = None,
     max_states: SearchStates = 2_000_000,
+    exact: Annotated[
+        bool,
+        option(
+            "--exact",
+            help="Compute exact probabilities for configurations of up to 100,000 states (default: up to 2,000).",
+        ),
+    ] = False,
     spec: SpecFile = None,
 ) -> int:
     """Analyse random walks: violation rates, causes, counterexamples.
@@ -29,4 +36,4 @@ def report(
     require_pyspark()
     from checker.execution.report_walks import report_walks
 
-    return report_walks(folder, spec, out=out, json_name=json, master=master, max_states=max_states)
+    return report_walks(folder, spec, out=out, json_name=json, master=master, max_states=max_states, exact=exact)

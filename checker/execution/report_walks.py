@@ -22,7 +22,7 @@ from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG
 from checker.run.result import Violation
 from spark_analysis.report.causes import first_and_frequent
 from spark_analysis.report.chart_geometry import share_text
-from spark_analysis.report.make_report import WalkReport, dot_of, report_on
+from spark_analysis.report.make_report import MOST_EXACT_STATES, WalkReport, dot_of, report_on
 from spark_analysis.report.report_page import rate_of, walk_report_page, walks_text
 from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.session import master_url
@@ -31,18 +31,29 @@ from traces.walks.records import trusted_run
 from traces.walks.writing import check_walk_outputs
 
 PAGES = "counterexamples"
+MOST_EXACT_STATES_ASKED = 100_000
+"""Number of states up to which `--exact` computes exact probabilities: about a minute of the interpreter."""
+
 SENTENCE_WIDTH = 80
 MOST_PAGES = 24
 """The number of causes with a counterexample page: the most frequent ones, and the first of each property."""
 
 
 def report_walks(
-    folder: Path, spec: Path | None, *, out: Path | None, json_name: str, master: str | None, max_states: int
+    folder: Path,
+    spec: Path | None,
+    *,
+    out: Path | None,
+    json_name: str,
+    master: str | None,
+    max_states: int,
+    exact: bool,
 ) -> int:
     """Write the report on a folder of walks, show a summary, and return the exit status.
 
-    `spec` is the file of the spec, if that is not in the library. Raises UserError if the folder has no readable walks
-    or the report cannot be written. An interrupt writes nothing.
+    `spec` is the file of the spec, if that is not in the library. `exact` computes exact probabilities of larger
+    configurations too. Raises UserError if the folder has no readable walks or the report cannot be written. An
+    interrupt writes nothing.
     """
     # Wrong input is reported before a folder is created.
     master_url(master)
@@ -55,7 +66,10 @@ def report_walks(
     make_folder(to)
     started = time.perf_counter()
     on_stage = _show_stage if sys.stderr.isatty() else _ignore
-    found = report_on(folder, spec=spec, master=master, max_states=max_states, on_stage=on_stage)
+    exact_states = MOST_EXACT_STATES_ASKED if exact else MOST_EXACT_STATES
+    found = report_on(
+        folder, spec=spec, master=master, max_states=max_states, exact_states=exact_states, on_stage=on_stage
+    )
     words = ["python", "-m", "checker", "report", str(folder), *registry.spec_words(found.run.target)]
     words += ["--out", str(out)] if out else []
     pages = _write_pages(to, found, folder)
@@ -170,6 +184,8 @@ def _summary_lines(data: dict[str, Any], page: Path, seconds: float) -> list[Lin
         share, setting = rate_of(data, failure)
         interval = f"{share_text(share['low'])} to {share_text(share['high'])}"
         rate = f"{share_text(share['rate']):>8}  of walks ({interval})"
+        if share["exact"] is not None:
+            rate += f", exactly {share_text(share['exact'])}"
         if setting:
             rate += f" with {setting}; in {failure['violated_in']} of {len(data['configurations'])} configurations"
         more = ", leaves its bounds" if failure["is_error"] else ""

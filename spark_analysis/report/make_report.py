@@ -21,10 +21,14 @@ from spark_analysis.report.report_data import report_data
 from spark_analysis.report.shrunk_walks import ShrunkWalks, shrink_walks
 from spark_analysis.report.walk_counts import WalkCounts, count_walks, read_rows
 from spark_analysis.session import FORWARDING, opened
+from traces.walks.exact_probability import Failure, exact_probabilities
 from traces.walks.records import WalkRun, spec_of, trusted_run
 
 MOST_STATES = 2_000_000
 """Default limit for the states of each search for a shorter trace and of each exploration of a configuration."""
+
+MOST_EXACT_STATES = 2_000
+"""Number of states up to which a report computes exact probabilities by itself: about a second of the interpreter."""
 
 _POLL_SECONDS = 0.2
 
@@ -59,13 +63,15 @@ def report_on(
     spec: Path | None = None,
     master: str | None = None,
     max_states: int = MOST_STATES,
+    exact_states: int = MOST_EXACT_STATES,
     on_stage: Callable[[str], None] = lambda stage: None,
     spark: Any = None,
 ) -> WalkReport:
     """Return the report on a folder of walks.
 
     `spec` is the file of the spec, if that is not in the library. `spark` is a session to use instead of a new one on
-    `master`. `max_states` bounds each search. `on_stage` is called with the name of each stage. Raises InputError if
+    `master`. `max_states` bounds each search. Exact probabilities are computed for configurations of at most
+    `exact_states` states. `on_stage` is called with the name of each stage. Raises InputError if
     the folder has no readable walks.
     """
     run = trusted_run(folder, spec)
@@ -86,7 +92,9 @@ def report_on(
         counts, clusters, shrunk = _counted(spark, run, parts.paths, specs, max_states, notes, on_stage)
     on_stage("exploring all states for comparison")
     known = {number: baseline_of(spec, run, number, max_states) for number, spec in specs.items()}
-    data = report_data(run, _roles(run), counts, clusters, shrunk, known, specs, notes)
+    on_stage("computing exact probabilities")
+    exact = {number: _exact(run, number, spec, known[number], exact_states) for number, spec in specs.items()}
+    data = report_data(run, _roles(run), counts, clusters, shrunk, known, exact, specs, notes)
     missed = tuple(
         (specs[entry["configuration"]], _violation_in(known[entry["configuration"]], entry["property"]))
         for entry in data["missed"]
@@ -94,6 +102,16 @@ def report_on(
     return WalkReport(
         data, run, tuple((specs[found.configuration], found) for found in clusters.found), missed, parts.damaged
     )
+
+
+def _exact(
+    run: WalkRun, number: int, spec: Spec, known: ExhaustiveBaseline, most: int
+) -> Mapping[Failure, float] | None:
+    """Return the exact probability of each failure in a configuration; None if it has more states than `most`."""
+    if known.states is None or known.states > most:
+        return None
+    weights = {action.name: action.weight for action in run.configurations[number].actions}
+    return exact_probabilities(spec, run.properties, run.depth, weights, most)
 
 
 def _violation_in(known: ExhaustiveBaseline, name: str) -> Violation:

@@ -20,6 +20,7 @@ from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, WalkOutco
 from traces.failed_conjunct import conjunct_text
 from traces.schedule import calls_of
 from traces.trace_file import arguments_to_json
+from traces.walks.exact_probability import Failure
 from traces.walks.records import ActionRange, WalkConfiguration, WalkRun
 from traces.walks.statistics import EstimatedCount, Share, step_by_which, violated_by_step, wilson
 
@@ -53,17 +54,18 @@ def report_data(
     clusters: CauseClusters,
     shrunk: ShrunkWalks,
     known: Mapping[int, ExhaustiveBaseline],
+    exact: Mapping[int, Mapping[Failure, float] | None],
     specs: Mapping[int, Spec],
     notes: list[str],
 ) -> dict[str, Any]:
     """Return the data of the whole report.
 
-    `roles` are those of the properties. `known` and `specs` are by configuration, without changed specs. `notes` are
-    sentences about data that the report does not include.
+    `roles` are those of the properties. `known`, `exact` and `specs` are by configuration, without changed specs.
+    `notes` are sentences about data that the report does not include.
     """
     failures = walk_failures(run, roles, counts.outcomes)
     configurations = [
-        _configuration(run, found, counts, failures, known.get(found.number))
+        _configuration(run, found, counts, failures, known.get(found.number), exact.get(found.number))
         for found in run.configurations
         if counts.walks.get(found.number)
     ]
@@ -185,6 +187,7 @@ def _configuration(
     counts: WalkCounts,
     failures: Sequence[WalkFailure],
     known: ExhaustiveBaseline | None,
+    exact: Mapping[Failure, float] | None,
 ) -> dict[str, Any]:
     number = configuration.number
     outcomes = [found for found in counts.outcomes if found.configuration == number]
@@ -199,7 +202,9 @@ def _configuration(
         "walks": counts.walks[number],
         "endings": dict(sorted(endings.items())),
         "any": _share(wilson(violating, counts.walks[number])),
-        "failures": [_failure(run, found, outcomes, counts, number) for found in failures],
+        "failures": [
+            {**_failure(run, found, outcomes, counts, number), "exact": _exact(exact, found)} for found in failures
+        ],
         "reached": _reached(run, counts.reached.get(number, {}), {found.name for found in failures}),
         "actions": [_action(found, counts.taken.get(number, {})) for found in configuration.actions],
         "branches": [
@@ -215,6 +220,10 @@ def _configuration(
         "saturation": _saturation(counts, number, run),
         "known": _known(known),
     }
+
+
+def _exact(exact: Mapping[Failure, float] | None, failure: WalkFailure) -> float | None:
+    return round(exact.get(failure, 0.0), _DIGITS) if exact is not None else None
 
 
 def _failure(

@@ -58,6 +58,7 @@ def walk_report_page(
         data=data,
         headline=headline(data),
         rows=rows,
+        has_exact=any(row.share["exact"] is not None for row in rows),
         clusters=[_cluster(data, found, page) for found, page in zip(data["clusters"], pages, strict=True)],
         time_charts=report_charts.time_charts(data),
         heat_maps=report_charts.heat_maps(data),
@@ -157,12 +158,13 @@ def rate_of(data: Mapping[str, Any], failure: Mapping[str, Any]) -> tuple[Mappin
     With several configurations it is the largest share of a configuration. A share of the walks of all of them would
     mix settings that nobody uses together.
     """
-    if len(data["configurations"]) < 2 or failure["most_in"] is None:
-        return failure, ""
-    found = next(found for found in data["configurations"] if found["number"] == failure["most_in"])
+    everything = data["configurations"]
+    if len(everything) > 1 and failure["most_in"] is None:
+        return {**failure, "exact": None}, ""
+    found = next((found for found in everything if found["number"] == failure["most_in"]), everything[0])
     same = (failure["property"], failure["is_error"])
     share = next(entry for entry in found["failures"] if (entry["property"], entry["is_error"]) == same)
-    return share, constants_text(found["swept"])
+    return share, constants_text(found["swept"]) if len(everything) > 1 else ""
 
 
 def settings_without_violation(data: Mapping[str, Any]) -> list[dict[str, Any]]:

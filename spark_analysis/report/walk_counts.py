@@ -144,10 +144,8 @@ def count_walks(spark: SparkSession, run: WalkRun, paths: Sequence[Path]) -> Wal
         counted = own.select(*column_counts.COLUMNS).mapInArrow(column_counts.counts, column_counts.SQL_SCHEMA)
         counted.createOrReplaceTempView("counted")
         ends = _rows(spark, _ENDS)
-        patterns = sorted(
-            (_pattern(*row) for row in _rows(spark, _PATTERNS.format(bits=_WALK_BITS))),
-            key=lambda pattern: pattern.walk,
-        )
+        found = _rows(spark, _PATTERNS.format(bits=_WALK_BITS))
+        patterns = sorted((_pattern(*row) for row in found), key=lambda pattern: pattern.walk)
         inside = sorted(_rows(spark, _CONTENTS.format(walks=run.walks)))
     foreign = sum(row[-1] for row in ends if row[0] not in digests)
     ends = [row[1:] for row in ends if row[0] in digests]

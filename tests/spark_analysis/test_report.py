@@ -65,6 +65,14 @@ def test_rates_equal_those_of_the_rows(made):
     assert set(entry["reached"]) == {"is_full"}
 
 
+def test_small_specs_have_exact_probabilities(made):
+    _, _, found = made
+    for failure in found.data["configurations"][0]["failures"]:
+        assert failure["exact"] == pytest.approx(failure["rate"], abs=0.05)
+    text = walk_report_page(found.data, [None] * len(found.clusters), {}, "report")
+    assert '<th class="figure">exactly</th>' in text
+
+
 def test_report_has_the_shortest_trace_of_every_violated_property(made):
     run, _, found = made
     spec = spec_of(run, 0)
