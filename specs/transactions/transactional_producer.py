@@ -87,6 +87,13 @@ class LateProduce(Struct):
     shows = "produce {batch} to {partition}"
 
 
+class LateInit(Struct):
+    """A copy of an InitProducerId request, with the identity of a client that continues after an error."""
+
+    expected: Option(Identity)
+    shows = "init ({expected})"
+
+
 class LateAdd(Struct):
     """A copy of an AddPartitionsToTxn request."""
 
@@ -111,7 +118,7 @@ class LateMarker(Struct):
     shows = "marker {marker} to {partition}"
 
 
-LateMessage = OneOf(LateProduce, LateAdd, LateEnd, LateMarker)
+LateMessage = OneOf(LateProduce, LateInit, LateAdd, LateEnd, LateMarker)
 
 
 class Transactions(PartitionRules, CoordinatorRules):
@@ -120,8 +127,11 @@ class Transactions(PartitionRules, CoordinatorRules):
     A request that the client waits for is handled and answered in one step. A connection may break: then a copy of the
     request stays in the network, where it arrives at any time or never. The client sends the request again, or gives
     up. This covers lost answers: the copy arrives, and the client has to repeat the request. `max_late` bounds the
-    copies in the network at the same time. A crashed instance is one that does nothing any more. Replication, expiry of
-    transactional ids and late InitProducerId requests are not modelled.
+    copies in the network at the same time. A crashed instance is one that does nothing any more.
+
+    A partition may also stand for one of `__consumer_offsets`: sendOffsetsToTransaction adds it to the transaction
+    (AddOffsetsToTxn) and writes to it (TxnOffsetCommit), and a leader verifies both in the same way. `ExactlyOnceLoop`
+    contains the group. Replication and expiry of transactional ids are not modelled here.
     """
 
     max_producer_id = Constant(0)
@@ -144,6 +154,8 @@ class Transactions(PartitionRules, CoordinatorRules):
     """Which markers may arrive late: only one of a former coordinator, which got no answer, or any copy."""
     max_marker_copies = Constant(0, at_least=0)
     """The number of markers whose answer is lost, or of which a copy arrives late."""
+    max_init_copies = Constant(0, at_least=0)
+    """The number of copies of InitProducerId that arrive late. One without an identity fences every instance."""
     producers_expire = Constant(False)
     """Whether the state of a producer may expire while its copies are in the network (before KAFKA-9144)."""
 
@@ -157,6 +169,7 @@ class Transactions(PartitionRules, CoordinatorRules):
     unmarked = SetOf(Partition)
     gave_up_markers = bool
     marker_copies = Range(0, "max_marker_copies")
+    init_copies = Range(0, "max_init_copies")
 
     draws = Drawing(
         Lane("instance", each=Instance, facts={"client": "client"}),
@@ -185,6 +198,7 @@ class Transactions(PartitionRules, CoordinatorRules):
             Arrow("end_late", "'network'", "'coordinator'", "late EndTxn"),
             Arrow("produce_late", "'network'", "late.partition", "late Produce"),
             Arrow("mark_late", "'network'", "late.partition", "late marker"),
+            Arrow("init_late", "'network'", "'coordinator'", "late InitProducerId"),
             Arrow("add_late", "'network'", "'coordinator'", "late AddPartitionsToTxn"),
         ),
         events=(
@@ -225,6 +239,14 @@ class Transactions(PartitionRules, CoordinatorRules):
             self.client[instance].state = ClientState.READY
         elif answer != Error.CONCURRENT_TRANSACTIONS:
             self.client[instance].state = ClientState.FATAL_ERROR
+
+    @action
+    def delay_init(self, instance: Instance):
+        """A copy of InitProducerId stays in the network, and the client sends it again."""
+        require(self.client[instance].state == ClientState.INITIALIZING)
+        require(self.init_copies < self.max_init_copies and len(self.late) < self.max_late)
+        self.init_copies += 1
+        self.late.add(LateInit(expected=self.client[instance].identity))
 
     def adopt(self, instance, identity):
         """Continue with an identity: sequences begin at 0 again if it is a new one. Source: `resetSequenceNumbers`."""
@@ -489,6 +511,14 @@ class Transactions(PartitionRules, CoordinatorRules):
         return copies + self.instances < self.max_arrivals
 
     @action
+    def init_late(self, late: LateMessage):
+        """A copy of InitProducerId reaches the coordinator."""
+        require(late in self.late)
+        require(isinstance(late, LateInit))
+        self.late.remove(late)
+        _answer = self.answer_init(late.expected)
+
+    @action
     def add_late(self, late: LateMessage):
         """A copy of AddPartitionsToTxn reaches the coordinator."""
         require(late in self.late)
@@ -731,6 +761,20 @@ scenarios = [
     ),
     Scenario(
         Transactions,
+        "version_2_late_init",
+        dict(max_init_copies=2, max_epoch=8),
+        properties=SAFETY,
+        description="Transaction version 2: copies of InitProducerId arrive late and fence the instance.",
+    ),
+    Scenario(
+        Transactions,
+        "version_1_late_init",
+        dict(VERSION_1, max_init_copies=2, max_epoch=6, transactions=1),
+        properties=SAFETY,
+        description="Transaction version 1: copies of InitProducerId arrive late, also those after an error.",
+    ),
+    Scenario(
+        Transactions,
         "version_2_liveness",
         dict(times_out=True, max_epoch=8),
         properties=LIVENESS,
@@ -777,7 +821,7 @@ scenarios = [
         Transactions,
         {"aborted_is_never_read": 22},
         size=dict(max_epoch=4),
-        larger=dict(partitions=2, max_epoch=6),
+        larger=dict(transactions=3, max_epoch=6),
         faulty=VERSION_1,
         fixed=dict(transaction_version=2),
         promises=SAFETY,
@@ -790,7 +834,7 @@ scenarios = [
         Transactions,
         {"aborted_is_never_read": 29, "all_or_nothing": 25},
         size=dict(partitions=2, max_epoch=4, gives_up=False),
-        larger=dict(partitions=2, transactions=3, max_epoch=6, gives_up=False),
+        larger=dict(partitions=2, max_late=2, max_epoch=6, gives_up=False),
         faulty=VERSION_1,
         fixed=dict(transaction_version=2),
         promises=SAFETY,
