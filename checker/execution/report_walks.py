@@ -15,6 +15,7 @@ from checker.output.counterexample_text import non_default_constants
 from checker.output.files import make_folder
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
+from checker.output.simulation_text import choice_text
 from checker.output.styled_lines import BLANK, Line, line, write
 from checker.printable import printable
 from checker.run import registry
@@ -206,7 +207,9 @@ def _summary_lines(data: dict[str, Any], page: Path, seconds: float) -> list[Lin
         ]
     if len(data["clusters"]) > 8:
         shown += [BLANK, line(f"  and {len(data['clusters']) - 8} more causes")]
-    shown += [BLANK, *(line((f"  {note}", "yellow")) for note in data["notes"]), line("  ", str(page))]
+    choice = choice_text(data["bias"], data["weights"])
+    notes = [*([choice] if choice else []), *data["notes"]]
+    shown += [BLANK, *(line((f"  {note}", "yellow")) for note in notes), line("  ", str(page))]
     return shown
 
 

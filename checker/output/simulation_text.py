@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from checker.language.roles import Role
@@ -52,6 +53,19 @@ def simulation_lines(run: WalkRun, summaries: list[WalkTotals]) -> list[Line]:
     return [*shown, BLANK, *_notes(run, summaries)]
 
 
+def choice_text(bias: str, weights: Mapping[str, int]) -> str:
+    """Return how walks choose their steps if the choice is not uniform; "" if it is.
+
+    The rates of such walks are not those of uniform walks.
+    """
+    if bias != "uniform":
+        return f"The choices are biased ({bias}): the rates are those of biased walks, not of uniform ones."
+    if weights:
+        chosen = ", ".join(f"{action}={weight}" for action, weight in weights.items())
+        return f"The choices are weighted ({chosen}): the rates are those of weighted walks, not of uniform ones."
+    return ""
+
+
 def _rows(run: WalkRun, configuration: WalkConfiguration, summary: WalkTotals) -> list[list[str]]:
     """Return the rows of a configuration: one for each violated property, or one row without violations."""
     own = [_value(configuration.constants[name]) for name in run.sweep]
@@ -73,7 +87,8 @@ def _value(value: int | bool | str) -> str:
 def _notes(run: WalkRun, summaries: list[WalkTotals]) -> list[Line]:
     """Return the differences from the expectation, and the properties that no walk reached."""
     whole = add_totals(summaries)
-    notes = []
+    choice = choice_text(run.bias, run.weights)
+    notes = [line((choice, "yellow"))] if choice else []
     if run.expected is not None:
         notes += [line((f"{text}, which is not expected", "red")) for text in unexpected_violations_of(run, whole)]
     if isinstance(run.expected, list):
