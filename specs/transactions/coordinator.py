@@ -543,6 +543,12 @@ class Coordinator(CoordinatorRules):
         return self.metadata.state != TransactionState.ONGOING
 
     @reachable
+    def rotated_at_end(self):
+        """EndTxn of an exhausted epoch returns the next producer id (version 2)."""
+        next_id = self.metadata.next_producer_id
+        return next_id is not None and Identity(producer_id=next_id, epoch=0) in self.given
+
+    @reachable
     def rotated(self):
         """A client gets a second producer id."""
         return any(identity.producer_id > 0 for identity in self.given)
@@ -568,6 +574,7 @@ scenarios = [
         Coordinator,
         "version_1",
         dict(max_epoch=2, max_coordinator_epoch=1, transaction_version=1),
+        properties=[*PROMISES, "rotated"],
         description="Transaction version 1, with an election of another coordinator.",
     ),
     Bug(

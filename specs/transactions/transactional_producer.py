@@ -896,7 +896,7 @@ scenarios = [
         promises=SAFETY,
         description="T8 (KAFKA-6119): the transaction times out, and its producer continues with the same epoch. The "
         "records before the timeout are aborted, those after it committed.",
-        remedy="T8 (1.0.1): the timeout raises the epoch, and the producer is fenced.",
+        remedy="T8 (1.0 and 0.11.0.2): the timeout raises the epoch, and the producer is fenced.",
     ),
     Bug(
         "t8_expired_state_accepts_old_marker",
