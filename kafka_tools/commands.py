@@ -182,7 +182,9 @@ def cluster(
 
 
 def experiment(
-    name: Annotated[str, argument("NAME|FILE.toml", help="A known experiment, or a file; `list` shows them.")],
+    name: Annotated[
+        str, argument("NAME|FILE.toml", help="A known experiment or a file; `list` shows them; or `soak`.")
+    ],
     kafka: Annotated[
         str | None, option(metavar="VERSION", help="The release of Kafka (default: as the experiment says).")
     ] = None,
@@ -196,14 +198,25 @@ def experiment(
         Path | None,
         option("--from", metavar="TRACE.json", help="Run nothing; write an experiment for a trace to FILE.toml."),
     ] = None,
+    minutes: Annotated[
+        int | None, option(min=1, metavar="N", help="soak: how long random faults are injected (default: 3).")
+    ] = None,
+    seed: Annotated[int | None, option(metavar="N", help="soak: the seed of the faults (default: 1).")] = None,
+    master: Annotated[
+        str | None, option(metavar="URL", help="soak: the Spark master that validates (default: local[*]).")
+    ] = None,
 ) -> int:
     """Run an experiment with faults on a cluster of real brokers.
+
+    `soak` runs rounds of random faults on three brokers, records every partition, validates the recordings on Spark,
+    and reports which actions of the spec real brokers took (extra `spark`).
 
     The command starts a cluster and a producer, runs the steps, and ends everything that it started, also after
     Ctrl-C. It needs the extra `cluster`, Java 17 and Maven. With --from, it proposes an experiment for a counterexample
     that `run --out` wrote, and names the steps that it cannot force.
 
-    Exit status: 0 as the experiment expects, 1 not as expected, 2 wrong input, 3 a step did not end.
+    Exit status: 0 as the experiment expects, 1 not as expected or a recording is rejected, 2 wrong input, 3 a step did
+    not end, or a recording is undecided or incomplete.
     """
     from checker.errors import InputError
     from kafka_tools.cluster.cluster_command import list_experiments, propose_experiment, run_experiment
@@ -212,6 +225,15 @@ def experiment(
         if kafka is not None or out is not None or record:
             raise InputError("--from runs nothing: it takes neither --kafka nor --out nor --record")
         return propose_experiment(name, trace)
+    if name == "soak":
+        from kafka_tools.recording.soak import SoakPlan
+        from kafka_tools.recording.soak_command import run_soak
+
+        if out is None or record:
+            raise InputError("soak writes recordings and its report to a folder: name it with --out, without --record")
+        return run_soak(SoakPlan(kafka or "4.3.1", minutes or 3, 1 if seed is None else seed), out, master)
+    if (minutes, seed, master) != (None, None, None):
+        raise InputError("--minutes, --seed and --master belong to the experiment soak")
     if record:
         from kafka_tools.recording.recorded_experiment import record_experiment
 

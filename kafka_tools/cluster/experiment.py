@@ -80,7 +80,10 @@ HARM = (
 )
 """The counts of records and transactions that do not have the outcome that the application learned."""
 
-_KEPT = re.compile(r"cluster|producer\d+\.(log|out|log4j2\.yaml)|outcome\.json")
+_KEPT = re.compile(
+    r"cluster|producer\d+\.(log|out|log4j2\.yaml)|outcome\.json|(partition|producer|windows)\.jsonl"
+    r"|soak\.(html|json)|verdicts\.parquet"
+)
 """The names in the folder of an experiment."""
 
 _OR_MORE = re.compile(r"\d+ or more")

@@ -89,6 +89,8 @@ NOT_RUN = {
     "python -m checker cluster up DIR --brokers 3 --trace": KAFKA,
     "python -m checker record LOG --cluster DIR": KAFKA,
     "python -m checker experiment i7-rolling-restart --record --out DIR": KAFKA,
+    "python -m checker experiment soak --minutes 30 --seed 1 --out DIR": KAFKA,
+    "python -m checker experiment soak --minutes 3 --out DIR": KAFKA,
     "python -m checker validate producer/idempotent_failover/i7_failover DIR/producer.jsonl "
     "--mapping kafka_tools.recording.idempotent": KAFKA,
     "python -m checker validate broker/leader_state/i7_restart DIR/producer.jsonl "

@@ -1,0 +1,182 @@
+"""The report of a soak: verdicts of its windows, and the coverage of the spec by what real brokers did."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from checker.errors import UserError
+from checker.output.output_files import write_whole
+from checker.output.page.render import render
+from checker.output.styled_lines import BLANK, Line, line
+from kafka_tools.recording.recorder import ClusterLogs, as_json, read_cluster_logs, record_partition
+from kafka_tools.recording.soak import SoakPlan, SoakRound
+from traces.validate.behaviour_coverage import BehaviourCoverage, BranchOutcome, uncovered
+from traces.validate.events import read_many
+from traces.validate.task import RunningValidation, ValidationTask
+from traces.validate.totals import Row
+
+SPEC, MAPPING = "replication/partition", "kafka_tools.recording.partition"
+WINDOWS = "windows.jsonl"
+
+_SHOWN = 12
+
+
+@dataclass
+class SoakReport:
+    """A soak: its rounds, the windows, a row for each validated window, and the coverage of the spec.
+
+    `unrecorded` are the windows whose log lines are no recording, with the reason.
+    """
+
+    plan: SoakPlan
+    rounds: list[SoakRound]
+    events: Counter[str]
+    lines: int
+    unparsed: tuple[str, ...]
+    unrecorded: dict[str, str] = field(default_factory=dict)
+    epochs: int = 0
+    rows: list[Row] = field(default_factory=list)
+    taken: Counter[str] = field(default_factory=Counter)
+    never: list[str] = field(default_factory=list)
+    missing: list[BranchOutcome] = field(default_factory=list)
+    outcomes: int = 0
+
+    @property
+    def verdicts(self) -> Counter[str]:
+        """The number of windows by verdict."""
+        return Counter(str(row["verdict"]) for row in self.rows)
+
+    @property
+    def faults(self) -> Counter[str]:
+        """The number of faults by kind."""
+        return Counter(fault.rstrip(" 0123456789") for each in self.rounds for fault in each.faults)
+
+    @property
+    def violated(self) -> Counter[str]:
+        """The invariants that are false in every candidate state after some event, and in how many windows."""
+        found: Counter[str] = Counter()
+        for row in self.rows:
+            found.update(json.loads(row["violated"] or "{}").keys())
+        return found
+
+    @property
+    def refused(self) -> list[Row]:
+        """The windows that do not conform."""
+        return [row for row in self.rows if row["verdict"] != "conforms"]
+
+
+def write_windows(plan: SoakPlan, rounds: Sequence[SoakRound], folder: Path) -> SoakReport:
+    """Write the recordings of all partitions of a soak to one file, and return the report without verdicts."""
+    logs = read_cluster_logs(folder / "cluster")
+    report = SoakReport(plan, list(rounds), Counter(), logs.lines, logs.unparsed)
+    texts = []
+    for partition in logs.partitions:
+        for event in _events(logs, partition, report):
+            report.events[event["event"]] += 1
+            texts.append(json.dumps({"trace": partition, **event}) + "\n")
+    write_whole(folder / WINDOWS, "".join(texts))
+    return report
+
+
+def _events(logs: ClusterLogs, partition: str, report: SoakReport) -> Iterator[dict[str, Any]]:
+    try:
+        found = record_partition(logs, partition)
+    except UserError as error:
+        report.unrecorded[partition] = error.message
+        return
+    topic = partition.rpartition("-")[0]
+    acks = next((each.acks for each in report.rounds if each.topic == topic), None)
+    if acks is None:
+        # Ctrl-C has interrupted this round.
+        report.unrecorded[partition] = "its round did not end"
+        return
+    found.events[0]["acks"] = acks
+    report.epochs += len({event["leader_epoch"] for event in found.events if "leader_epoch" in event}) or 1
+    yield from as_json(found.events)
+
+
+def validate_windows(report: SoakReport, folder: Path, master: str | None) -> None:
+    """Validate the windows on Spark, and add the verdicts to the report."""
+    from spark_analysis.validate.validation import validate_on_spark
+
+    task = ValidationTask(SPEC, MAPPING)
+    validate_on_spark(task, (folder / WINDOWS,), "trace", master=master, out=folder, write=report.rows.append)
+
+
+def cover(report: SoakReport, folder: Path) -> None:
+    """Add to the report what the behaviours of the conforming windows cover of the spec."""
+    conforming = {row["trace"] for row in report.rows if row["verdict"] == "conforms"}
+    validation, coverage = RunningValidation(ValidationTask(SPEC, MAPPING)), BehaviourCoverage()
+    for raw in read_many(folder / WINDOWS, "trace"):
+        if raw.name in conforming:
+            spec, found = validation.explanation(raw.recorded())
+            coverage.add(spec, found.trace)
+    report.taken = coverage.steps
+    report.never, report.missing, report.outcomes = uncovered(validation.entry.spec, coverage)
+
+
+def report_lines(report: SoakReport, folder: Path) -> Iterator[Line]:
+    """Yield the lines of the terminal: faults, verdicts, and the coverage of the spec."""
+    plan, verdicts = report.plan, report.verdicts
+    yield line((f"Soak of {plan.minutes:g} minutes, seed {plan.seed}", "bold"), f"  (Kafka {plan.kafka}, 3 brokers)")
+    yield BLANK
+    acknowledged = sum(each.acknowledged for each in report.rounds)
+    healed = sum(each.is_healed for each in report.rounds)
+    yield line(f"  {len(report.rounds)} rounds, {healed} healed; {acknowledged} records acknowledged")
+    yield line(f"  faults: {_counts(report.faults)}")
+    yield line(
+        f"  {len(report.rows)} windows with {report.epochs} leader epochs; {sum(report.events.values()):,} events from "
+        f"{report.lines:,} log lines, of which {len(report.unparsed)} look like an event and could not be parsed"
+    )
+    for partition, reason in report.unrecorded.items():
+        yield line((f"  {partition} is not recorded: {reason}", "yellow"))
+    yield line((f"  windows: {_counts(verdicts)}", "bold"))
+    for row in report.refused[:_SHOWN]:
+        yield line((f"    {row['trace']}, event {row['line']} of the file: {row['event']}: {row['cause']}", "red"))
+    yield line(f"  violated invariants: {_counts(report.violated) or 'none'}")
+    taken = len(report.taken)
+    yield BLANK
+    yield line((f"  real brokers took {taken} of {taken + len(report.never)} actions of {SPEC}", "bold"))
+    for name, count in report.taken.most_common():
+        yield line(f"    {name:36} {count:6,}")
+    yield line(f"    never: {', '.join(report.never)}")
+    seen = report.outcomes - len(report.missing)
+    yield line(f"  and {seen} of {report.outcomes} outcomes of the spec's if statements")
+    yield line((f"  files in {folder}: soak.html, soak.json, {WINDOWS}", "dim"))
+
+
+def _counts(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.most_common())
+
+
+def write_report(report: SoakReport, folder: Path) -> None:
+    """Write the report as a page and as JSON."""
+    content = {
+        "version": 1,
+        "plan": dataclasses.asdict(report.plan),
+        "rounds": [dataclasses.asdict(each) for each in report.rounds],
+        "faults": report.faults,
+        "events": report.events,
+        "leader_epochs": report.epochs,
+        "log_lines": report.lines,
+        "unparsed": report.unparsed,
+        "unrecorded": report.unrecorded,
+        "verdicts": report.verdicts,
+        "violated": report.violated,
+        "windows": report.rows,
+        "actions": report.taken,
+        "actions_never_taken": report.never,
+        "outcomes": report.outcomes,
+        "outcomes_never_seen": [dataclasses.asdict(each) for each in report.missing],
+    }
+    write_whole(folder / "soak.json", json.dumps(content, indent=1) + "\n")
+    page = render(
+        "soak.html.j2", package="kafka_tools.recording", title="Soak of real brokers", report=report, spec=SPEC
+    )
+    write_whole(folder / "soak.html", page)

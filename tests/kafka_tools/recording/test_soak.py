@@ -1,0 +1,78 @@
+"""The report of a soak, from kept logs of real brokers."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from io import StringIO
+
+import pytest
+
+from checker.cli.app import main
+from checker.output import styled_lines
+from kafka_tools.recording.soak import SoakPlan, SoakRound
+from kafka_tools.recording.soak_command import status_of
+from kafka_tools.recording.soak_report import cover, report_lines, write_report, write_windows
+from tests.kafka_tools.recording.kept_cluster import extract
+
+ROUND = SoakRound("experiment", "1", 1, ["kill 1", "pause 3", "stop 3"], sent=10, acknowledged=10, is_healed=True)
+
+
+def windows(tmp_path, rounds=(ROUND,)):
+    extract("failover-4.3.1", tmp_path / "cluster")
+    return write_windows(SoakPlan("4.3.1", 1, 1), rounds, tmp_path)
+
+
+def text_of(report, folder):
+    stream = StringIO()
+    styled_lines.write(list(report_lines(report, folder)), stream)
+    return stream.getvalue()
+
+
+def test_windows_are_partitions_of_rounds(tmp_path):
+    report = windows(tmp_path)
+    rows = [json.loads(text) for text in (tmp_path / "windows.jsonl").read_text().splitlines()]
+    assert {row["trace"] for row in rows} == {"experiment-0"} and len(rows) == sum(report.events.values()) > 100
+    assert rows[0]["acks"] == "1" and report.epochs == 2 and not report.unrecorded
+    assert report.faults == Counter({"kill": 1, "pause": 1, "stop": 1})
+
+
+def test_a_window_of_an_interrupted_round_is_named(tmp_path):
+    report = windows(tmp_path, rounds=())
+    assert report.unrecorded == {"experiment-0": "its round did not end"}
+    assert "experiment-0 is not recorded: its round did not end" in text_of(report, tmp_path)
+    assert status_of(report) == 3
+
+
+def test_a_rejected_window_is_in_the_report(tmp_path):
+    report = windows(tmp_path)
+    row = {"trace": "experiment-0", "verdict": "rejected", "line": 9, "event": "received", "cause": "<guard>"}
+    report.rows = [{**row, "violated": "{}", "message": ""}]
+    write_report(report, tmp_path)
+    page = (tmp_path / "soak.html").read_text()
+    assert "0 of 1 windows of real brokers conform" in page and "&lt;guard&gt;" in page and "<guard>" not in page
+    assert "experiment-0, event 9 of the file: received: <guard>" in text_of(report, tmp_path)
+    assert status_of(report) == 1
+    assert json.loads((tmp_path / "soak.json").read_text())["verdicts"] == {"rejected": 1}
+
+
+@pytest.mark.slow
+def test_coverage_by_a_failover(tmp_path):
+    report = windows(tmp_path)
+    report.rows = [{"trace": "experiment-0", "verdict": "conforms", "violated": '{"no_acked_loss": 9}'}]
+    cover(report, tmp_path)
+    assert status_of(report) == 0
+    assert report.taken["leader_append"] == 10 and report.taken["broker_crash"] == 1
+    assert "operator_change_min_isr" in report.never and "follower_receive" not in report.never
+    assert 0 < len(report.missing) < report.outcomes
+    shown = text_of(report, tmp_path)
+    assert "windows: conforms 1" in shown and "violated invariants: no_acked_loss 1" in shown
+    assert "of the spec's if statements" in shown
+
+
+@pytest.mark.parametrize(
+    "words", [["soak"], ["soak", "--record", "--out", "x"], ["i7-restart", "--minutes", "3"], ["list", "--seed", "1"]]
+)
+def test_wrong_options(words, capsys):
+    assert main(["experiment", *words]) == 2
+    assert "error: " in capsys.readouterr().err
