@@ -138,7 +138,7 @@ def report_lines(report: SoakReport, folder: Path) -> Iterator[Line]:
         yield line((f"  {partition} is not recorded: {reason}", "yellow"))
     yield line((f"  windows: {_counts(verdicts)}", "bold"))
     for row in report.refused[:_SHOWN]:
-        yield line((f"    {row['trace']}, event {row['line']} of the file: {row['event']}: {row['cause']}", "red"))
+        yield line((f"    {row['trace']}, line {row['line']} of {WINDOWS}: {row['cause'] or row['message']}", "red"))
     yield line(f"  violated invariants: {_counts(report.violated) or 'none'}")
     taken = len(report.taken)
     yield BLANK

@@ -90,12 +90,10 @@ NOT_RUN = {
     "python -m checker record LOG --cluster DIR": KAFKA,
     "python -m checker experiment i7-rolling-restart --record --out DIR": KAFKA,
     "python -m checker experiment soak --minutes 30 --seed 1 --out DIR": KAFKA,
-    "python -m checker experiment soak --minutes 3 --out DIR": KAFKA,
     "python -m checker validate producer/idempotent_failover/i7_failover DIR/producer.jsonl "
     "--mapping kafka_tools.recording.idempotent": KAFKA,
     "python -m checker validate broker/leader_state/i7_restart DIR/producer.jsonl "
     "--mapping kafka_tools.recording.leader_state": KAFKA,
-    "python -m checker record LOG --cluster DIR --partition topic-0": KAFKA,
     "python -m checker validate replication/partition LOG --mapping kafka_tools.recording.partition": KAFKA,
     "python -m checker audit DIR": KAFKA,
     "python -m checker audit /var/lib/kafka/data": KAFKA,

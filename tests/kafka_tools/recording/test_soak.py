@@ -51,7 +51,7 @@ def test_a_rejected_window_is_in_the_report(tmp_path):
     write_report(report, tmp_path)
     page = (tmp_path / "soak.html").read_text()
     assert "0 of 1 windows of real brokers conform" in page and "&lt;guard&gt;" in page and "<guard>" not in page
-    assert "experiment-0, event 9 of the file: received: <guard>" in text_of(report, tmp_path)
+    assert "experiment-0, line 9 of windows.jsonl: <guard>" in text_of(report, tmp_path)
     assert status_of(report) == 1
     assert json.loads((tmp_path / "soak.json").read_text())["verdicts"] == {"rejected": 1}
 
