@@ -34,7 +34,7 @@ from checker.language import (
     require,
     step_invariant,
 )
-from specs.transactions.state import Decision, ProducerEpoch, ProducerId, TransactionState
+from specs.transactions.state import Decision, Identity, ProducerEpoch, ProducerId, TransactionState
 
 
 class Instance(Domain):
@@ -81,14 +81,6 @@ class Phase(Enum):
     IDLE = "idle"  # has no partition
     ASSIGNED = "assigned"  # has the partition, and does not know the committed offset yet
     PROCESSING = "processing"
-
-
-class Identity(Struct):
-    """The producer id and epoch that a producer sends with every request."""
-
-    producer_id: ProducerId
-    epoch: ProducerEpoch
-    shows = "id{producer_id} e{epoch}"
 
 
 class Transaction(Struct):
@@ -184,15 +176,15 @@ class ExactlyOnceLoop(Spec):
     owner of the input partition uses the id of that partition; initTransactions fences the earlier owner (the
     processing guarantee exactly_once before KIP-447). "random": a new id at every start. "shared": one id for all.
 
-    What is abstracted, and why that is sound here:
+    What is abstracted, and what follows:
 
-    - A request and its response are one step. The variables of the client and the broker change together. Late and
-      repeated requests are the subject of the specs of the coordinator in this folder.
+    - A request and its response are one step. A verdict of this spec does not cover late and repeated requests; they
+      are the subject of `specs.transactions.transactional_producer`.
     - AddPartitionsToTxn and AddOffsetsToTxn are one step, when the transaction begins. Kafka adds the second partition
       later. A partition that is added earlier gets a marker that ends nothing, which changes no result.
     - A partition is one log that is never truncated, and its high watermark is its end. `specs.transactions.reader` has
       the high watermark and elections.
-    - The coordinators do not fail, and epochs are not exhausted.
+    - The coordinators do not fail, and epochs are not exhausted: `specs.transactions.coordinator` has both.
     - Eager and cooperative rebalances are the case in which the earlier owner learns of the rebalance at once.
     """
 
@@ -222,6 +214,7 @@ class ExactlyOnceLoop(Spec):
     transaction_version = Constant(2, at_least=1, at_most=2)
     """Version 2 raises the epoch with every transaction (KIP-890)."""
 
+    # Bounds of types. A run that would exceed one ends with an error.
     max_generation = Constant(4, at_least=0)
     max_producer_id = Constant(3, at_least=0)
     max_epoch = Constant(9, at_least=0)

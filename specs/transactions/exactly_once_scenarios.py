@@ -142,7 +142,7 @@ scenarios = [
         ExactlyOnceLoop,
         violates={"no_gap": 11},
         size=dict(rebalances=0, crashes=0, aborts=1),
-        larger=dict(records=1, crashes=0, aborts=1),
+        larger=dict(rebalances=0, crashes=0, aborts=2),
         faulty=dict(after_abort="keep"),
         fixed=dict(after_abort="committed"),
         promises=PROMISES,

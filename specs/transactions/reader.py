@@ -111,12 +111,12 @@ class TransactionalReader(Spec):
     the index of aborted transactions are computed from the log. A fetch that finds nothing to read waits at the broker
     (DelayedFetch) and is completed later. The client drops the batches of an aborted transaction until its marker.
 
-    What is abstracted, and why that is sound here:
+    What is abstracted, and what follows:
 
     - The high watermark follows the in-sync replicas at once, and a leader that is elected from the ISR keeps it. The
       delays are the subject of `specs.replication`.
-    - A client does not write after its transaction has ended. Late requests are the subject of the specs of the
-      coordinator and the producer in this folder.
+    - A client does not write after its transaction has ended. A verdict of this spec does not cover late requests; they
+      are the subject of `specs.transactions.transactional_producer`.
     - The coordinator does not fail, and repeats a marker until it is replicated.
     - Each response is processed in one step. A client that processes it in parts keeps the list of aborted
       transactions with the response (CompletedFetch), so that the parts give the same records.
@@ -633,9 +633,9 @@ scenarios = [
     Scenario(
         TransactionalReader,
         "two_partitions",
-        dict(ONE_TRANSACTION, partitions=2, batches=2, elections=1),
+        dict(ONE_TRANSACTION, partitions=2, elections=1),
         properties=PROMISES,
-        description="A transaction with two batches in each of two partitions, and an election.",
+        description="A transaction with a batch in each of two partitions, and an election.",
     ),
     Scenario(
         TransactionalReader,
