@@ -16,7 +16,7 @@ import click
 
 from checker.cli.declaration import CommandEntry, CommandGroup
 from checker.cli.plugins import PluginGroup
-from checker.errors import UserError
+from checker.errors import EXIT_INTERNAL, UserError
 from checker.nesting import allow_nested_calls
 from checker.output import styled_lines
 from checker.printable import printable_lines, shortened
@@ -100,7 +100,23 @@ def main(arguments: list[str] | None = None) -> int:
     mistake of the user is one sentence, a mistake of the project a sentence that names a file with the report. Status 1
     is a verdict, and comes from a command only.
     """
-    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        return _main(sys.argv[1:] if arguments is None else arguments)
+    except BaseException as error:
+        # Code of a spec can close the standard streams, or take away what the reports of errors need: no module can be
+        # imported, and no stream written. Python would end with status 1.
+        with contextlib.suppress(OSError):
+            os.write(2, _LAST_WORDS.format(type(error).__name__).encode())
+        return EXIT_INTERNAL
+
+
+_LAST_WORDS = (
+    "internal error: {} while the command ended, not a verdict. Code of a spec or mapping may have changed the "
+    "interpreter: its streams, sys.path or the limit of recursion\n"
+)
+
+
+def _main(given: list[str]) -> int:
     allow_nested_calls()
     for name in ("stdout", "stderr"):
         # Python has no stream for a closed one; the exit status still is the answer.

@@ -164,6 +164,20 @@ def test_a_crash_costs_its_run_only(checker, monkeypatch, tmp_path):
     assert any(line.get("verdict") == "holds" for line in lines)
 
 
+def test_an_error_that_cannot_be_reported_is_not_a_verdict(checker, monkeypatch):
+    """Status 1 would be Python's own end."""
+
+    def ending(error):
+        raise ModuleNotFoundError("a spec has emptied sys.path")
+
+    written = []
+    monkeypatch.setattr("checker.cli.app.ending", ending)
+    monkeypatch.setattr(os, "write", lambda number, text: written.append((number, text)))
+    assert checker("run", "nothing.py").status == 70
+    ((number, text),) = written
+    assert number == 2 and text.startswith(b"internal error: ModuleNotFoundError while the command ended")
+
+
 @pytest.mark.parametrize("option", ["--json", "--junit", "--sarif", "--html"])
 def test_no_output_is_an_input(checker, tmp_path, option):
     # The index page needs a name that ends with .html; a hard link is the same file under another name.

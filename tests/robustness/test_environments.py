@@ -148,3 +148,21 @@ def test_a_reader_that_closes_its_pipe(words):
         ["sh", "-c", command], env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+INTERPRETER_CHANGES = {
+    "no path of modules": "import sys\nsys.path.clear()",
+    "few nested calls": "import sys\nsys.setrecursionlimit(50)",
+    "no streams": "import sys\nsys.stdout = sys.stderr = None",
+    "closed stream": "import sys\nsys.stdout.close()",
+    "closed descriptor": "import os\nos.close(1)",
+    "few open files": "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (5, 5))",
+}
+
+
+@pytest.mark.parametrize("name", INTERPRETER_CHANGES)
+def test_a_spec_that_changes_the_interpreter_is_no_verdict(tmp_path, name):
+    (tmp_path / "mine.py").write_text(f"{INTERPRETER_CHANGES[name]}\n{Path(TOY).read_text()}")
+    done = run(["run", tmp_path / "mine.py", "--engine", "python"])
+    assert done.returncode in {2, 3, 70}, done
+    assert b"error: " in done.stderr and b"Traceback" not in done.stderr
