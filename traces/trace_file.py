@@ -254,7 +254,8 @@ def _damage_text(error: json.JSONDecodeError) -> str:
             return str(error)
         try:
             _, position = decoder.raw_decode(error.doc, position)
-        except json.JSONDecodeError:
+        # Also a number of too many digits, and too many arrays within each other.
+        except (ValueError, RecursionError):
             is_cut = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string")
             return f"it {'ends' if is_cut else 'is not valid JSON'} in the middle of step {number}"
         number += 1

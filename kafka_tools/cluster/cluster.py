@@ -159,20 +159,19 @@ class Cluster:
         file = folder / _FILE
         try:
             found = json.loads(file.read_text(encoding="utf-8"))
-            nodes = [Node(**{**node, "process": _process(node["process"])}) for node in found["nodes"]]
             return Cluster(
                 folder,
                 str(found["version"]),
-                nodes,
+                [_node(number, node) for number, node in enumerate(found["nodes"], 1)],
                 str(found["identifier"]),
-                dict(found["settings"]),
+                {str(name): str(value) for name, value in dict(found["settings"]).items()},
                 bool(found["has_proxies"]),
                 _process(found["proxies"]),
                 is_traced=bool(found.get("is_traced", False)),
             )
         except FileNotFoundError:
             raise InputError(f"{folder} has no cluster: `python -m checker cluster up {folder}` makes one") from None
-        except (ValueError, KeyError, TypeError, OSError):
+        except (ValueError, KeyError, TypeError, OSError, RecursionError):
             raise InputError(f"{file} is not the file of a cluster") from None
 
     @property
@@ -413,8 +412,25 @@ def _addresses(ports: Mapping[str, int]) -> str:
     return ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in ports.items())
 
 
-def _process(found: Mapping[str, int] | None) -> ProcessId | None:
-    return None if found is None else ProcessId(**found)
+def _node(number: int, found: Mapping[str, Any]) -> Node:
+    """Return a node of a file; raise ValueError, KeyError or TypeError if it is not one."""
+    if found["number"] != number:
+        raise ValueError(number)
+    return Node(number, _ports(found["ports"]), _ports(found["advertised"]), _process(found["process"]))
+
+
+def _ports(found: Mapping[str, object]) -> dict[str, int]:
+    return {name: _natural(found[name]) for name in (BROKER, CONTROLLER, CLIENT)}
+
+
+def _process(found: Mapping[str, object] | None) -> ProcessId | None:
+    return None if found is None else ProcessId(_natural(found["pid"]), _natural(found["started"]))
+
+
+def _natural(found: object) -> int:
+    if type(found) is not int or found < 0:
+        raise ValueError(found)
+    return found
 
 
 @contextmanager

@@ -211,8 +211,11 @@ def read_experiment(name: str, version: str | None = None) -> Experiment:
         raise InputError(f"there is no experiment {name}: name a TOML file or one of {known}")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    # A ValueError: not TOML, not UTF-8, or a number of too many digits.
+    except (ValueError, OSError) as error:
         raise InputError(f"{path}: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: too many arrays and tables are within each other") from None
     try:
         found = _experiment(path.stem, content)
     except InputError as error:

@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import hypothesis
 import numpy as np
@@ -31,6 +31,7 @@ from checker.cli.app import main
 from checker.engines.native.row_kernels import HASH_RANGE, SortedRows, filter_words
 from checker.errors import UserError
 from kafka_tools.advise import configuration_files
+from kafka_tools.cluster.experiment import known_experiments, read_experiment
 from spark_analysis.explore.checkpoint import Checkpoint, ExplorationIdentity, ExplorationTotals, StoredLevels
 from spark_analysis.explore.level_tasks import ExpansionReport
 from spark_analysis.explore.row_files import (
@@ -43,6 +44,7 @@ from spark_analysis.explore.row_files import (
     write_candidates,
     write_run,
 )
+from tests.audit.real_log import extract
 from tests.traces.walks.walked import spec_of_walks, walks_in
 from traces.walks.digests import digest_of_run, write_digest
 from traces.walks.records import WALK_SCHEMA, WALKS, part_path
@@ -118,9 +120,9 @@ def changed_json(draw: Draw, value: Any) -> Any:
             case "swap":
                 part[key] = copy.deepcopy(other[other_key])
             case "add" if isinstance(part, dict):
-                part[draw(st.sampled_from(NASTY_TEXTS))] = draw(st.sampled_from(NASTY_VALUES))
+                part[draw(st.sampled_from(NASTY_TEXTS))] = copy.deepcopy(draw(st.sampled_from(NASTY_VALUES)))
             case _:
-                part[key] = draw(st.sampled_from(NASTY_VALUES))
+                part[key] = copy.deepcopy(draw(st.sampled_from(NASTY_VALUES)))
     return value
 
 
@@ -376,6 +378,67 @@ class SegmentReader:
             assert loaded[0] == self._totals
 
 
+class AuditReader:
+    """Segments of logs with their indexes, snapshots of producers and checkpoint files, by `audit`."""
+
+    def __init__(self, folder: Path):
+        self._partition = extract(folder) / "restarted-0"
+        files = [path for path in sorted(self._partition.iterdir()) if path.is_file()]
+        self._contents = {path: path.read_bytes() for path in files}
+
+    def check(self, draw: Draw) -> None:
+        """Audit a partition of which one file is damaged."""
+        path = draw(st.sampled_from(list(self._contents)))
+        path.write_bytes(changed_bytes(draw, self._contents[path]))
+        try:
+            called("audit", self._partition, "--workers", 1, allowed=(0, 1, 2, 3))
+        finally:
+            path.write_bytes(self._contents[path])
+
+
+class ExperimentReader:
+    """Files of experiments. No broker starts: the file is only read."""
+
+    def __init__(self, folder: Path):
+        self._path = folder / "mine.toml"
+        self._bases = [path.read_bytes() for path in known_experiments()]
+
+    def check(self, draw: Draw) -> None:
+        """Read a damaged experiment."""
+        self._path.write_bytes(changed_bytes(draw, draw(st.sampled_from(self._bases))))
+        with contextlib.suppress(UserError):
+            read_experiment(str(self._path))
+
+
+class ClusterReader:
+    """The file of a cluster, by `cluster status`."""
+
+    _PORTS: ClassVar[dict[str, int]] = {"PLAINTEXT": 7, "CONTROLLER": 8, "CLIENT": 9}
+    _FILE: ClassVar[dict[str, Any]] = {
+        "version": "4.3.1",
+        "identifier": "abcdefghijklmnopqrstuv",
+        "settings": {"num.partitions": "3"},
+        "has_proxies": False,
+        "proxies": None,
+        "is_traced": False,
+        "nodes": [
+            {"number": 1, "ports": _PORTS, "advertised": _PORTS, "process": None},
+            {"number": 2, "ports": _PORTS, "advertised": _PORTS, "process": {"pid": 4_000_000, "started": 12}},
+        ],
+    }
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        (folder / "cluster.json").write_text(json.dumps(self._FILE))
+        called("cluster", "status", folder, allowed=(0,))
+
+    def check(self, draw: Draw) -> None:
+        """Show the status of a cluster with a damaged file."""
+        content = damaged_text(draw, json.dumps(self._FILE).encode())
+        (self._folder / "cluster.json").write_bytes(content)
+        called("cluster", "status", self._folder)
+
+
 READERS = {
     "trace": TraceReader,
     "log": LogReader,
@@ -384,6 +447,9 @@ READERS = {
     "walks": WalkReader,
     "checkpoint": CheckpointReader,
     "segment": SegmentReader,
+    "audit": AuditReader,
+    "experiment": ExperimentReader,
+    "cluster": ClusterReader,
 }
 
 

@@ -121,6 +121,7 @@ def test_an_edited_trace_is_refused(written, shown, which, change, says):
         ('{"format": "tidemark-trace", "version": 1e999}', "is too large"),
         ('{"format": "tidemark-trace", "version": NaN}', "NaN is not a JSON number"),
         ('{"format": "tidemark-trace", "version": ' + "1" * 5000 + "}", "integer string conversion"),
+        ('{"format": x, "steps": [{}, ' + "1" * 5000 + "]}", "not valid JSON in the middle of step 2"),
         ('{"format": "tidemark-trace", "version": 1, "version": 2}', "has the key 'version' twice"),
         ('{"format": "tidemark-trace", "version": "\\ud800"}', "is not Unicode text"),
         ('{"format": "tidemark-trace", "version": "\ud800"}', "can't decode byte"),

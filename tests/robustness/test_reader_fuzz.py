@@ -4,7 +4,18 @@ import pytest
 
 from tests.robustness.fuzz_readers import READERS, fuzz
 
-EXAMPLES = {"trace": 40, "log": 10, "mapping": 25, "properties": 60, "walks": 40, "checkpoint": 8, "segment": 100}
+EXAMPLES = {
+    "trace": 40,
+    "log": 10,
+    "mapping": 25,
+    "properties": 60,
+    "walks": 40,
+    "checkpoint": 8,
+    "segment": 100,
+    "audit": 40,
+    "experiment": 60,
+    "cluster": 60,
+}
 
 
 @pytest.mark.slow
