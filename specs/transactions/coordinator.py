@@ -370,8 +370,8 @@ class Coordinator(CoordinatorRules):
         ),
         Lane("leaders", boxes={"requests": "marker requests"}),
         events=(
-            Event("elect", "a coordinator is elected", "election", "'coordinator'", kind="election"),
-            Event("time_out", "the transaction times out", "timeout", "'coordinator'", kind="timeout"),
+            Event("elect", "A coordinator is elected", "election", "'coordinator'", kind="election"),
+            Event("time_out", "The transaction times out", "timeout", "'coordinator'", kind="timeout"),
         ),
     )
 

@@ -103,7 +103,7 @@ class ReplicatedPartition(PartitionRules):
         ),
         Lane("follower", facts={"follower_end": "log end", "in_sync": "in the ISR"}),
         events=(
-            Event("elect", "the leader fails, and the follower is elected", "election", "'follower'", kind="election"),
+            Event("elect", "The leader fails, and the follower is elected", "election", "'follower'", kind="election"),
         ),
     )
 

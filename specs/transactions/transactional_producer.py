@@ -202,10 +202,10 @@ class Transactions(PartitionRules, CoordinatorRules):
             Arrow("add_late", "'network'", "'coordinator'", "late AddPartitionsToTxn"),
         ),
         events=(
-            Event("time_out", "the transaction times out", "timeout", "'coordinator'", kind="timeout"),
+            Event("time_out", "The transaction times out", "timeout", "'coordinator'", kind="timeout"),
             Event("give_up", "{instance} gives up the batch (delivery.timeout.ms)", "delivery timeout", kind="timeout"),
             Event("time_out_commit", "commitTransaction of {instance} times out", "commit timeout", kind="timeout"),
-            Event("elect_coordinator", "another coordinator is elected", "election", "'coordinator'", kind="election"),
+            Event("elect_coordinator", "Another coordinator is elected", "election", "'coordinator'", kind="election"),
         ),
     )
 
@@ -294,7 +294,7 @@ class Transactions(PartitionRules, CoordinatorRules):
 
     @action(fair="weak", for_each="instance")
     def add_partition(self, instance: Instance, partition: Partition):
-        """Version 1: an instance adds a partition to its transaction before it writes to it."""
+        """An instance adds a partition to its transaction before it writes to it (version 1)."""
         require(self.transaction_version == 1)
         client = self.client[instance]
         require(client.state == ClientState.IN_TRANSACTION and partition not in client.added and client.sending is None)
@@ -413,7 +413,7 @@ class Transactions(PartitionRules, CoordinatorRules):
 
     @action
     def delay_produce(self, instance: Instance):
-        """A copy of the produce request stays in the network, and the client sends it again."""
+        """A copy of the produce request stays in the network; the client sends it again, or gives up."""
         client = self.client[instance]
         require(client.sending is not None and client.identity is not None and client.transaction is not None)
         require(len(self.late) < self.max_late and not self.is_verifying(client.sending, self.batch_of(instance)))
