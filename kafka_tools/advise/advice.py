@@ -21,6 +21,7 @@ from kafka_tools.advise.questions import (
 )
 from kafka_tools.advise.remedies import SettingChange, Suggestion, is_last_resort
 from kafka_tools.advise.survey import Found, PipelineExploration, Settings, Survey, counterexample
+from kafka_tools.advise.transaction_answers import TransactionAnswer
 
 Verdict = Literal["yes", "no", "undecided"]
 
@@ -78,7 +79,8 @@ class Advice:
 
     `suggestions` are remedies that the model does not explore. `caused_by_brokers`: a yes that is a no with brokers
     that do not forget a producer's batches. `without_remedy`: no change helps. `impossible`: failures that cannot
-    happen or are not modelled. `is_whole`: every question was answered. `searched`: the search came to its end.
+    happen or are not modelled. `transactions`: the answers of the specs of transactions. `is_whole`: every question was
+    answered. `searched`: the search came to its end.
     """
 
     cluster: ClusterConfig
@@ -89,6 +91,7 @@ class Advice:
     caused_by_brokers: list[GuaranteeAnswer] = field(default_factory=list)
     without_remedy: list[GuaranteeAnswer] = field(default_factory=list)
     impossible: tuple[FailureMode, ...] = ()
+    transactions: list[TransactionAnswer] = field(default_factory=list)
     is_whole: bool = True
     searched: bool = True
 

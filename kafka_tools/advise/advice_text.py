@@ -10,6 +10,9 @@ from kafka_tools.advise import answer_sentences
 from kafka_tools.advise.advice import Advice, GuaranteeAnswer
 from kafka_tools.advise.questions import GuaranteeQuestion
 from kafka_tools.advise.remedy_texts import RemedyText, remedy_texts
+from kafka_tools.advise.transaction_answers import transaction_notes
+
+_VERDICT_STYLES = {"yes": "bold red", "no": "green", "undecided": "yellow"}
 
 WIDTH = 80
 """The width of the text, in columns."""
@@ -30,6 +33,7 @@ def advice_lines(advice: Advice, required: Sequence[GuaranteeQuestion]) -> Itera
     yield from _remedy_lines(advice)
     for answer in answer_sentences.mildest_answers(advice):
         yield from _example_lines(answer)
+    yield from _transaction_lines(advice)
     yield from _setting_lines(advice)
     yield BLANK
     yield from _wrapped(answer_sentences.explored_sentence(advice), style="dim")
@@ -87,7 +91,7 @@ def _cell(answer: GuaranteeAnswer | None) -> str:
 
 
 def _style(answer: GuaranteeAnswer | None) -> str:
-    return "" if answer is None else {"yes": "bold red", "no": "green", "undecided": "yellow"}[answer.verdict]
+    return "" if answer is None else _VERDICT_STYLES[answer.verdict]
 
 
 # Remedies.
@@ -129,6 +133,29 @@ def _example_lines(answer: GuaranteeAnswer) -> Iterator[Line]:
     for step in answer_sentences.steps_of(answer):
         yield from _wrapped(step.text, f"  {step.number:>2}  ", "      ")
     yield from _wrapped(answer_sentences.outcome(answer), "      ", "      ", "bold")
+    yield BLANK
+
+
+# Transactions.
+
+
+def _transaction_lines(advice: Advice) -> Iterator[Line]:
+    notes = list(transaction_notes(advice.cluster, advice.config))
+    if not notes:
+        return
+    versions = list(dict.fromkeys(answer.transaction_version for answer in advice.transactions))
+    yield line(("transactions: can it be that", "bold"))
+    for version in versions:
+        if len(versions) > 1:
+            since = "a new cluster" if version == 2 else "or lower: a cluster that was upgraded without the feature"
+            yield from _wrapped(f"with transaction.version={version} ({since})", "  ", "    ", "bold")
+        for answer in advice.transactions:
+            if answer.transaction_version == version:
+                size = f"{answer.length} states" if answer.length else f"{answer.distinct_states:,} states explored"
+                text = f"{answer.verdict:9}  {answer.question.text} ({size})"
+                yield from _wrapped(text, "  ", " " * 13, _VERDICT_STYLES[answer.verdict])
+    for note in notes:
+        yield from _wrapped(f"note: {note}", "  ", "    ", "yellow")
     yield BLANK
 
 

@@ -15,7 +15,7 @@ from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for
 from checker.printable import printable
 from checker.run.interrupts import interruptible
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
-from kafka_tools.advise import answer_sentences, versions
+from kafka_tools.advise import answer_sentences, transaction_answers, versions
 from kafka_tools.advise.advice import Advice
 from kafka_tools.advise.advice_pages import write_pages
 from kafka_tools.advise.advice_text import advice_lines
@@ -74,6 +74,9 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
         advice = advise(cluster, explorer.explore, failures=failures, largest_change=options.largest_change)
         if cache is not None:
             cache.prune()
+        explore = transaction_answers.explorer(options.max_states, cancelled)
+        advice.transactions.extend(transaction_answers.transaction_answers(cluster, advice.config, explore, cancelled))
+        advice.is_whole &= not cancelled.is_set()
     pages = write_pages(advice, options.out, files) if options.out is not None else {}
     if options.json:
         _write_json(options.json, answer_sentences.to_json(advice, pages))
@@ -119,8 +122,12 @@ def _cluster(files: Sequence[str], options: AdviseOptions) -> ClusterConfig:
 def _status(advice: Advice, required: Sequence[GuaranteeQuestion]) -> int:
     if any(answer.question in required and answer.verdict == "yes" for answer in advice.answers):
         return EXIT_VIOLATED
-    asked = [answer for answer in advice.answers if not required or answer.question in required]
-    if not advice.is_whole or any(answer.verdict == "undecided" for answer in asked):
+    names = {question.name for question in required}
+    if any(answer.question.of in names and answer.verdict == "yes" for answer in advice.transactions):
+        return EXIT_VIOLATED
+    asked = [answer.verdict for answer in advice.answers if not required or answer.question in required]
+    asked += [answer.verdict for answer in advice.transactions if not required or answer.question.of in names]
+    if not advice.is_whole or "undecided" in asked:
         return EXIT_STOPPED
     return EXIT_OK
 

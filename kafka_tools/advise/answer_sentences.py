@@ -24,6 +24,7 @@ from kafka_tools.advise.questions import (
 )
 from kafka_tools.advise.remedy_texts import cost_sentence, joined
 from kafka_tools.advise.survey import PipelineExplorer
+from kafka_tools.advise.transaction_answers import transaction_notes
 
 _OF_PARTITION = (
     "acks",
@@ -53,7 +54,7 @@ ASSUMPTIONS = (
     "any number of them. If unclean elections are allowed, they may follow every failure.",
     "A delivery timeout of two minutes or more does not pass. After a shorter one, the application sends the record "
     "again.",
-    "With a transactional.id, the effect of transactions on a producer restart is not explored.",
+    "With a transactional.id, the specs of transactions explore a restart of the producer, without this partition.",
     "If offsets are not committed automatically, the application commits after processing, or as --commits says. "
     "The consumer keeps its partition: no rebalance, no offset out of range.",
 )
@@ -227,6 +228,17 @@ def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]
             }
             for answer in advice.answers
         ],
+        "transactions": [
+            {
+                "sentence": answer.question.text,
+                "transaction_version": answer.transaction_version,
+                "answer": answer.verdict,
+                "length": answer.length,
+                "distinct_states": answer.distinct_states,
+            }
+            for answer in advice.transactions
+        ],
+        "transaction_notes": list(transaction_notes(advice.cluster, advice.config)),
         "impossible": [failure.slug for failure in advice.impossible],
         "remedies": [_remedy_to_json(remedy) for remedy in advice.remedies],
         "suggestions": [
@@ -296,7 +308,7 @@ def why_impossible(failure: FailureMode) -> str:
         return "cannot happen with unclean.leader.election.enable=false"
     if failure == TIMEOUT:
         return f"explored only if delivery.timeout.ms is set below {DEFAULT_DELIVERY_TIMEOUT} (docs/producer.md, P11)"
-    return "not explored, because the producer is transactional"
+    return "explored with the specs of transactions, if they answer (see below)"
 
 
 def mildest_answers(advice: Advice) -> list[GuaranteeAnswer]:

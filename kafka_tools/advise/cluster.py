@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from checker.errors import InputError
 from kafka_tools.advise import file_conflicts, frameworks
 from kafka_tools.advise.configuration_keys import (
-    ELIGIBLE_LEADER_REPLICAS_VERSION,
+    FEATURES,
     LIBRDKAFKA_ALIASES,
     ROLES,
     Client,
@@ -161,7 +161,7 @@ def gather(
 
 def _is_of_broker(read: ConfigurationFile, client: Client) -> bool:
     """Return whether a file configures a broker: it has a broker's setting with an effect, or nothing else."""
-    settings = [given for given in read.roles.get("broker", ()) if given.name != ELIGIBLE_LEADER_REPLICAS_VERSION]
+    settings = [given for given in read.roles.get("broker", ()) if given.name not in FEATURES]
     return bool(settings) and (
         any(key_of("broker", client, given.name) for given in settings) or set(read.roles) == {"broker"}
     )

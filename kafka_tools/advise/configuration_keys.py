@@ -22,6 +22,9 @@ BY_DURATION = "by_duration:"
 """The prefix of an auto.offset.reset value that goes back by a duration (KIP-1106, 4.0)."""
 
 ELIGIBLE_LEADER_REPLICAS_VERSION = "eligible.leader.replicas.version"
+TRANSACTION_VERSION = "transaction.version"
+FEATURES = (ELIGIBLE_LEADER_REPLICAS_VERSION, TRANSACTION_VERSION)
+"""The features of a cluster that `kafka-features.sh describe` prints."""
 """The feature of KIP-966. It is a property of the cluster, not of a broker's file."""
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
@@ -87,6 +90,8 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         "retries": ConfigurationKey(),
         "max.in.flight.requests.per.connection": ConfigurationKey(low=1),
         "transactional.id": _TEXT,
+        "transaction.timeout.ms": ConfigurationKey(),
+        "transaction.two.phase.commit.enable": _BOOL,
         "delivery.timeout.ms": ConfigurationKey(),
         "request.timeout.ms": ConfigurationKey(),
         "linger.ms": ConfigurationKey(),
@@ -111,12 +116,15 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         "unclean.leader.election.enable": _BOOL,
         "log.flush.interval.messages": ConfigurationKey(low=1, high=2**63 - 1),
         ELIGIBLE_LEADER_REPLICAS_VERSION: ConfigurationKey(high=1),
+        TRANSACTION_VERSION: ConfigurationKey(high=2),
+        "transaction.max.timeout.ms": ConfigurationKey(),
+        "transaction.partition.verification.enable": _BOOL,
         "process.roles": ConfigurationKey(shown=False, may_differ=True),
         "zookeeper.connect": _TEXT,
     },
 }
 """By role. `kafka-topics.sh --describe` prints `replication.factor`, and `kafka-features.sh describe` prints
-`eligible.leader.replicas.version`."""
+those of `FEATURES`."""
 
 LIBRDKAFKA_KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
     "producer": {

@@ -23,6 +23,7 @@ from specs.kafka_versions import (
     REFUSES_DEFAULT_IN_CONFLICT,
     RESET_BY_DURATION,
     RETRIES_UNLIMITED_BY_DEFAULT,
+    TWO_PHASE_COMMIT_SETTING,
     Conflict,
     catalogue_entry,
     idempotence_conflicts,
@@ -104,8 +105,9 @@ def resolve(cluster: ClusterConfig) -> EffectiveConfig:
         _resolve_java_producer(resolution)
     _resolve_topic(resolution)
     _resolve_consumer(resolution)
-    resolution.notes.extend(filter(None, [unexplored_bugs(cluster.version, cluster.client)]))
     is_transactional = ("producer", "transactional.id") in cluster.written
+    bugs = unexplored_bugs(cluster.version, cluster.client, is_transactional=is_transactional)
+    resolution.notes.extend(filter(None, [bugs]))
     hides_aborted_records = is_transactional and _resolve_isolation(resolution) == "read_committed"
     return EffectiveConfig(
         resolution.choices,
@@ -170,6 +172,7 @@ def _resolve_java_producer(resolution: _ConfigResolution) -> None:
     resolution.take("retries", str(retries), ("producer", "retries"))
     resolution.take(_IN_FLIGHT, "5", ("producer", _IN_FLIGHT))
     _check_timeouts(resolution)
+    _check_two_phase_commit(resolution)
 
 
 def _resolve_idempotence(
@@ -210,6 +213,17 @@ def _check_timeouts(resolution: _ConfigResolution) -> None:
     request = int(cluster.get("producer", "request.timeout.ms") or 30_000)
     if int(delivery) < min(linger + request, MOST):
         resolution.refuse("ConfigException: delivery.timeout.ms has to be at least linger.ms + request.timeout.ms")
+
+
+def _check_two_phase_commit(resolution: _ConfigResolution) -> None:
+    """Refuse a timeout of transactions that never time out (ProducerConfig.postProcessParsedConfig, KIP-939)."""
+    cluster = resolution.cluster
+    has_it = TWO_PHASE_COMMIT_SETTING.applies_to(cluster.version)
+    is_on = cluster.get("producer", "transaction.two.phase.commit.enable") == "true"
+    if has_it and is_on and cluster.get("producer", "transaction.timeout.ms") is not None:
+        resolution.refuse(
+            "ConfigException: transaction.timeout.ms cannot be set with transaction.two.phase.commit.enable=true"
+        )
 
 
 def _resolve_librdkafka_producer(resolution: _ConfigResolution) -> None:

@@ -21,8 +21,8 @@ def suggestions_for(
             "transactional.id (producer), isolation.level=read_committed (consumers)",
             "records that a restarted producer sends again",
             "the restarted producer fences the old one, and its unfinished transaction is aborted, so that readers do "
-            "not see its records. The application has to send again from the start of that transaction (KIP-98). The "
-            "model has no transactions",
+            "not see its records. The application has to send again from the start of that transaction (KIP-98). "
+            "With a transactional.id, advise explores the specs of transactions",
         )
     if yes & {("duplicates", "delivery-timeout"), ("reorder", "delivery-timeout")}:
         yield Suggestion(
@@ -55,5 +55,6 @@ def suggestions_for(
         yield Suggestion(
             "idempotent processing, or offsets that are committed in one transaction with the results",
             "records that a consumer processes again",
-            "no consumer setting prevents both skipped and repeated records. The model has no transactions",
+            "no consumer setting prevents both skipped and repeated records. docs/exactly-once.md explores "
+            "the transactions",
         )

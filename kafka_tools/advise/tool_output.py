@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from checker.errors import InputError
-from kafka_tools.advise.configuration_keys import ELIGIBLE_LEADER_REPLICAS_VERSION, Role
+from kafka_tools.advise.configuration_keys import FEATURES, Role
 from kafka_tools.advise.written_settings import ConfigurationFile, Precedence, WrittenSetting
 
 _DESCRIBED = re.compile(
@@ -18,8 +18,8 @@ _DESCRIBED = re.compile(
 
 _DESCRIBED_SETTING = re.compile(r"^\s+([a-z0-9._]+)=(.*?)\s+sensitive=(?:true|false)\b")
 
-_FEATURE = re.compile(rf"^Feature:\s*{re.escape(ELIGIBLE_LEADER_REPLICAS_VERSION)}\s.*\bFinalizedVersionLevel:\s*(\d+)")
-"""The line of eligible leader replicas in what `kafka-features.sh describe` prints."""
+_FEATURE = re.compile(rf"^Feature:\s*({'|'.join(map(re.escape, FEATURES))})\s.*\bFinalizedVersionLevel:\s*(\d+)")
+"""The line of a feature in what `kafka-features.sh describe` prints."""
 
 _TOPIC_LINE = re.compile(r"^Topic:\s*(\S+).*\bReplicationFactor:\s*(\d+)(?:.*\bConfigs:\s*(\S*))?")
 """The first line of a topic in what `kafka-topics.sh --describe` prints."""
@@ -49,9 +49,7 @@ def described(path: Path, text: str) -> ConfigurationFile | None:
                 precedence = Precedence.OVERRIDE if default else Precedence.ENFORCED
             of(role, None if default else name, number).extend(_listed(path, listed, number))
         elif feature:
-            of("broker", None, number).append(
-                WrittenSetting(ELIGIBLE_LEADER_REPLICAS_VERSION, feature.group(1), path.name, number)
-            )
+            of("broker", None, number).append(WrittenSetting(feature[1], feature[2], path.name, number))
         elif topic:
             name, factor, listed = topic.groups()
             found = of("topic", name, number)

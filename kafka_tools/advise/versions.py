@@ -24,15 +24,17 @@ def supported(version: str) -> str:
         raise InputError(f"--kafka: {error}") from None
 
 
-def unexplored_bugs(version: str, client: str) -> str:
+def unexplored_bugs(version: str, client: str, *, is_transactional: bool) -> str:
     """Return a note on the bugs of a release that later ones fix and that the model leaves out, or "".
 
-    Bugs of Kafka's own clients do not concern a client such as librdkafka.
+    Bugs of Kafka's own clients do not concern a client such as librdkafka, and those of transactions (T1 to T11) no
+    producer without them.
     """
     bugs = [
         entry
         for entry in fixed_bugs(version)
         if entry.name not in EXPLORED
+        and (is_transactional or not entry.name.startswith("T"))
         and (client == "java" or any(change.concerns not in CLIENTS for change in entry.closed_by))
     ]
     if not bugs:

@@ -346,9 +346,24 @@ def test_bugs_that_a_later_release_fixes_are_named():
 
 
 def test_bugs_of_kafkas_producer_do_not_concern_librdkafka():
-    java, other = versions.unexplored_bugs("3.7.0", "java"), versions.unexplored_bugs("3.7.0", "librdkafka")
+    java, other = (
+        versions.unexplored_bugs("3.7.0", client, is_transactional=False) for client in ("java", "librdkafka")
+    )
     assert "P13 (" in java and "R14 (" in java
     assert "P13 (" not in other and "R14 (" in other
+
+
+def test_bugs_of_transactions_concern_transactional_producers():
+    (note,) = [note for note in producer("3.7").notes if note.startswith("not explored")]
+    assert "T2" not in note
+    (note,) = [note for note in producer("3.7", transactional_id="x").notes if note.startswith("not explored")]
+    assert "T2 (fixed in 4.0.0)" in note
+
+
+def test_a_two_phase_commit_has_no_timeout():
+    settings = dict(transactional_id="x", transaction_two_phase_commit_enable="true")
+    assert producer("4.3", **settings).refusal is None
+    assert "transaction.timeout.ms cannot be set" in producer("4.3", **settings, transaction_timeout_ms="5").refusal
 
 
 def test_an_unknown_setting_is_an_error_with_a_suggestion():

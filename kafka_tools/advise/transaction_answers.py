@@ -1,0 +1,188 @@
+"""What may happen to the transactions of a producer, by its release and settings: the specs of transactions answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from checker.language.spec import Spec
+from checker.run.plan import Plan
+from checker.run.result import Result
+from kafka_tools.advise.cluster import ClusterConfig
+from kafka_tools.advise.configuration_keys import TRANSACTION_VERSION
+from kafka_tools.advise.effective_config import EffectiveConfig
+from specs.kafka_versions import EPOCH_PER_TRANSACTION, TWO_PHASE_COMMIT_SETTING, VERIFIES_TRANSACTIONS
+from specs.transactions.guarantees import PROPERTIES, RULES, SIZES
+from specs.transactions.transactional_producer import Transactions
+
+Verdict = Literal["yes", "no", "undecided"]
+Constants = Mapping[str, Any]
+Explore = Callable[[type[Spec], Constants, Sequence[str]], Result]
+"""Explores a spec with some constants, for some properties."""
+
+DEFAULT_TIMEOUT, LARGEST_TIMEOUT = 60_000, 900_000
+"""The defaults of transaction.timeout.ms and of the broker's transaction.max.timeout.ms, in ms."""
+
+_RESTARTED = dict(instances=2, max_epoch=8, max_late=0, max_arrivals=3, log_size=10)
+
+
+@dataclass(frozen=True)
+class TransactionQuestion:
+    """A question about transactions: the spec, its size and the properties that answer it.
+
+    `of`: the guarantee of `--require` that a yes violates, "" if none.
+    """
+
+    text: str
+    spec: type[Spec]
+    size: Constants
+    properties: tuple[str, ...]
+    of: str = ""
+
+
+def _of_column(column: str, text: str, of: str = "") -> TransactionQuestion:
+    """Return the question of a column of the table of docs/transactions.md."""
+    spec, size = SIZES[column]
+    room = dict(log_size=10) if spec is Transactions else {}
+    return TransactionQuestion(text, spec, {**size, **room}, PROPERTIES[column], of)
+
+
+QUESTIONS = (
+    _of_column("late_hang", "a transaction stays open for ever after a late record (T1)", "stuck"),
+    _of_column("late_read", "an aborted record is committed by a late request (T2)"),
+    _of_column("late_torn", "half of a transaction is committed after a late EndTxn (T3)", "loss"),
+    _of_column("coordinator", "a transaction never completes after the coordinator has moved (T4)", "stuck"),
+    _of_column("exhausted", "a transaction stays open for ever because no epoch is left (T6)", "stuck"),
+    _of_column("late_marker", "a committed record is lost by a late marker", "loss"),
+    _of_column("timeout", "half of a transaction is committed after transaction.timeout.ms (T8)", "loss"),
+    TransactionQuestion(
+        "a producer restarts, and the unfinished transaction of the former instance is committed",
+        Transactions,
+        _RESTARTED,
+        ("fenced_is_never_committed", "all_or_nothing"),
+    ),
+    TransactionQuestion(
+        "a producer restarts, repeats a transaction of which it does not know the end, and both are committed",
+        Transactions,
+        {**_RESTARTED, "transactions": 1, "max_late": 1, "gives_up": False, "commit_timeout": "repeated"},
+        ("committed_once",),
+        "duplicates",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class TransactionAnswer:
+    """An answer with one transaction version: `length` is that of the counterexample of a yes."""
+
+    question: TransactionQuestion
+    transaction_version: int
+    verdict: Verdict
+    distinct_states: int
+    length: int | None
+
+
+def transaction_versions(cluster: ClusterConfig) -> tuple[int, ...]:
+    """Return the versions that the transactions may have, 1 for those before 2.
+
+    From 4.0 on a new cluster has version 2, and an upgraded one may have an older one. Both are explored, unless the
+    release has only the older one or a file names the feature.
+    """
+    given = cluster.get("broker", TRANSACTION_VERSION)
+    if not EPOCH_PER_TRANSACTION.applies_to(cluster.version) or given in ("0", "1"):
+        return (1,)
+    return (2,) if given == "2" else (2, 1)
+
+
+def verifies(cluster: ClusterConfig) -> bool:
+    """Return whether the leaders verify transactions: the release has it, and the broker's file does not disable it."""
+    is_disabled = cluster.get("broker", "transaction.partition.verification.enable") == "false"
+    return VERIFIES_TRANSACTIONS.applies_to(cluster.version) and not is_disabled
+
+
+def transaction_answers(
+    cluster: ClusterConfig, config: EffectiveConfig, explore: Explore, cancelled: threading.Event
+) -> Iterator[TransactionAnswer]:
+    """Yield the answers for a transactional producer; none for another one and for a client that is not modelled."""
+    if not is_answered(cluster, config):
+        return
+    for version in transaction_versions(cluster):
+        for question in QUESTIONS:
+            if cancelled.is_set():
+                return
+            constants = {**question.size, **_rules(question.spec, cluster, version)}
+            result = explore(question.spec, constants, question.properties)
+            yield _answer(question, version, result)
+
+
+def is_answered(cluster: ClusterConfig, config: EffectiveConfig) -> bool:
+    """Return whether the specs answer: for Java producers with a transactional.id, without two-phase commit."""
+    return config.is_transactional and cluster.client == "java" and not has_two_phase_commit(cluster)
+
+
+def has_two_phase_commit(cluster: ClusterConfig) -> bool:
+    """Return whether the producer takes part in a two-phase commit (KIP-939)."""
+    return cluster.get("producer", "transaction.two.phase.commit.enable") == "true"
+
+
+def _rules(spec: type[Spec], cluster: ClusterConfig, version: int) -> Constants:
+    """Return the constants of the release with a transaction version and the broker's setting of verification."""
+    rules: dict[str, Any] = {**RULES[spec](cluster.version), "transaction_version": version}
+    return {**rules, "verification": verifies(cluster)} if spec is Transactions else rules
+
+
+def _answer(question: TransactionQuestion, version: int, result: Result) -> TransactionAnswer:
+    found = [violation for violation in result.violations if violation.property in question.properties]
+    if found:
+        length = min(violation.length for violation in found)
+        return TransactionAnswer(question, version, "yes", result.distinct_states, length)
+    verdict: Verdict = "no" if result.ended == "complete" and not result.undecided else "undecided"
+    return TransactionAnswer(question, version, verdict, result.distinct_states, None)
+
+
+def explorer(max_states: int | None, cancelled: threading.Event) -> Explore:
+    """Return a function that explores with compiled code, up to a number of states."""
+
+    def explore(spec: type[Spec], constants: Constants, properties: Sequence[str]) -> Result:
+        from checker.engines.native.engine import explore as run
+
+        return run(spec(**constants), Plan(tuple(properties), max_states=max_states, cancelled=cancelled))
+
+    return explore
+
+
+def transaction_notes(cluster: ClusterConfig, config: EffectiveConfig) -> Iterator[str]:
+    """Yield what the answers about transactions leave out, and settings that the coordinator refuses."""
+    if not config.is_transactional:
+        return
+    if cluster.client != "java":
+        yield "transactions: not answered. The specs have the transactional producer of the Java client."
+        return
+    if has_two_phase_commit(cluster):
+        yield (
+            "transactions: not answered. With transaction.two.phase.commit.enable=true a transaction never times out: "
+            "one whose producer does not come back stays open, and read_committed consumers stop before it. The broker "
+            "refuses keepPreparedTxn up to Kafka 4.3, and the specs do not have it."
+        )
+        if not TWO_PHASE_COMMIT_SETTING.applies_to(cluster.version):
+            since = TWO_PHASE_COMMIT_SETTING.since
+            yield f"the producer of Kafka {cluster.version} does not have transaction.two.phase.commit.enable ({since})"
+        return
+    timeout = int(cluster.get("producer", "transaction.timeout.ms") or DEFAULT_TIMEOUT)
+    largest = int(cluster.get("broker", "transaction.max.timeout.ms") or LARGEST_TIMEOUT)
+    if timeout > largest:
+        yield (
+            f"initTransactions fails: transaction.timeout.ms={timeout} is above the broker's "
+            f"transaction.max.timeout.ms={largest} (InvalidTxnTimeoutException)"
+        )
+    if not config.hides_aborted_records:
+        yield (
+            "consumers with isolation.level=read_uncommitted also read the records of open and of aborted transactions: "
+            "the answers about transactions are for read_committed"
+        )
+    yield (
+        "the answers about transactions have one producer, or two instances with one transactional.id. A "
+        "consumer group, the expiry of transactional ids and an upgrade are not explored. docs/transactions.md has the table by release."
+    )

@@ -1,0 +1,129 @@
+"""The answers about the transactions of a producer, and what is not answered."""
+
+import json
+import threading
+
+import pytest
+
+from checker.cli.app import main
+from kafka_tools.advise import transaction_answers
+from kafka_tools.advise.cluster import gather
+from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.transaction_answers import (
+    QUESTIONS,
+    explorer,
+    transaction_notes,
+    transaction_versions,
+    verifies,
+)
+from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+
+
+def cluster_of(version, producer=(("transactional.id", "t"),), broker=(), client=None):
+    """Return a cluster with settings of a producer and of a broker."""
+    roles = {"producer": producer, "broker": broker}
+    files = [
+        ConfigurationFile(role, {role: tuple(WrittenSetting(*pair, role, 1) for pair in pairs)})
+        for role, pairs in roles.items()
+        if pairs
+    ]
+    return gather(files, version, client)
+
+
+def answers(cluster, explore=None):
+    """Return the answers with the constants that were explored, without an exploration unless `explore` does it."""
+    explored = []
+
+    def record(spec, constants, properties):
+        explored.append((spec, constants, properties))
+        raise _NotExploredError
+
+    config = resolve(cluster)
+    if explore is not None:
+        return list(transaction_answers.transaction_answers(cluster, config, explore, threading.Event()))
+    found = transaction_answers.transaction_answers(cluster, config, record, threading.Event())
+    with pytest.raises(_NotExploredError):
+        next(found)
+    return explored
+
+
+class _NotExploredError(Exception):
+    """Ends the answers at the first exploration."""
+
+
+@pytest.mark.parametrize(
+    ("version", "broker", "found"),
+    [
+        ("3.9", (), (1,)),
+        ("4.3", (), (2, 1)),
+        ("4.3", (("transaction.version", "1"),), (1,)),
+        ("4.3", (("transaction.version", "2"),), (2,)),
+    ],
+)
+def test_versions(version, broker, found):
+    assert transaction_versions(cluster_of(version, broker=broker)) == found
+
+
+def test_verification_depends_on_the_release_and_the_broker():
+    disabled = (("transaction.partition.verification.enable", "false"),)
+    assert not verifies(cluster_of("3.5.2")) and verifies(cluster_of("3.6"))
+    assert not verifies(cluster_of("3.9", broker=disabled))
+    ((_, constants, _),) = answers(cluster_of("3.9", broker=disabled))
+    assert constants["verification"] is False and constants["transaction_version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("cluster", "note"),
+    [
+        (cluster_of("4.3", client="librdkafka"), "not answered. The specs have the transactional producer of the Java"),
+        (
+            cluster_of("4.3", (("transactional.id", "t"), ("transaction.two.phase.commit.enable", "true"))),
+            "not answered. With transaction.two.phase.commit.enable=true a transaction never times out",
+        ),
+    ],
+    ids=["librdkafka", "two-phase commit"],
+)
+def test_what_is_not_modelled_is_not_answered(cluster, note):
+    config = resolve(cluster)
+    assert list(transaction_answers.transaction_answers(cluster, config, None, threading.Event())) == []
+    assert note in next(transaction_notes(cluster, config))
+
+
+def test_a_producer_without_transactions_has_no_notes():
+    cluster = cluster_of("4.3", (("acks", "all"),))
+    assert list(transaction_notes(cluster, resolve(cluster))) == []
+
+
+def test_a_timeout_above_that_of_the_broker_is_noted():
+    producer = (("transactional.id", "t"), ("transaction.timeout.ms", "5000"))
+    cluster = cluster_of("4.3", producer, (("transaction.max.timeout.ms", "4000"),))
+    assert "initTransactions fails: transaction.timeout.ms=5000" in next(transaction_notes(cluster, resolve(cluster)))
+    assert "fails" not in next(transaction_notes(cluster_of("4.3"), resolve(cluster_of("4.3"))))
+
+
+@pytest.mark.slow
+def test_answers_by_release():
+    """T1 until 3.5, T2 and T3 with version 1; a repeated transaction is committed twice in every release."""
+    explore = explorer(None, threading.Event())
+    yes = {
+        version: [
+            (answer.transaction_version, answer.length)
+            for answer in answers(cluster_of(version), explore)
+            if answer.verdict == "yes" and answer.question in (QUESTIONS[0], QUESTIONS[2], QUESTIONS[-1])
+        ]
+        for version in ("3.5", "3.9", "4.3")
+    }
+    assert [version for version, _ in yes["3.5"]] == [1, 1, 1]
+    assert [version for version, _ in yes["3.9"]] == [1, 1]
+    assert [version for version, _ in yes["4.3"]] == [2, 1, 1]
+    assert all(answer.verdict == "undecided" for answer in answers(cluster_of("4.3"), explorer(1, threading.Event())))
+
+
+@pytest.mark.slow
+def test_a_required_guarantee_fails_if_a_transaction_violates_it(tmp_path, capsys):
+    file = tmp_path / "producer.properties"
+    file.write_text("bootstrap.servers=b:9092\ntransactional.id=t\nenable.auto.commit=false\n")
+    arguments = ["advise", str(file), "--kafka", "3.9", "--failure", "leader-change", "--json", "-"]
+    assert main([*arguments, "--require", "no-duplicates"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert {answer["answer"] for answer in found["transactions"]} == {"yes", "no"}
