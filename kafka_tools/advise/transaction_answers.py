@@ -179,10 +179,11 @@ def transaction_notes(cluster: ClusterConfig, config: EffectiveConfig) -> Iterat
         )
     if not config.hides_aborted_records:
         yield (
-            "consumers with isolation.level=read_uncommitted also read the records of open and of aborted transactions: "
-            "the answers about transactions are for read_committed"
+            "consumers with isolation.level=read_uncommitted also read the records of open and of aborted "
+            "transactions: the answers about transactions are for read_committed"
         )
     yield (
-        "the answers about transactions have one producer, or two instances with one transactional.id. A "
-        "consumer group, the expiry of transactional ids and an upgrade are not explored. docs/transactions.md has the table by release."
+        "the answers about transactions have one producer, or two instances with one transactional.id. A consumer "
+        "group, the expiry of transactional ids and an upgrade are not explored. docs/transactions.md has the table "
+        "by release."
     )
