@@ -42,7 +42,7 @@ def prove(
     ] = "",
     check: Annotated[
         list[Path] | None,
-        option(metavar="FILE", help="Repeat the proof of a certificate with the solver cvc5 (repeatable)."),
+        option(metavar="PATH", help="Repeat the proof of a certificate, or all of a folder, with cvc5 (repeatable)."),
     ] = None,
 ) -> int:
     """Prove invariants with Z3, or search for short violations.

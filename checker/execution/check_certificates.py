@@ -20,7 +20,7 @@ from checker.language.roles import Role
 from checker.output import styled_lines
 from checker.output.certificate_text import checked_lines, stale_lines
 from checker.output.styled_lines import BLANK
-from checker.run.certificate import Certificate, read_certificate
+from checker.run.certificate import FOLDER, Certificate, read_certificate
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 
 
@@ -45,7 +45,7 @@ class CheckedCertificate:
 def execute_check(files: Sequence[Path], timeout: float, workers: int) -> int:
     """Check certificates and return the exit status."""
     statuses = []
-    for file in files:
+    for file in _certificates(files):
         progress = ProofProgress(str(file))
         try:
             found = checked(read_certificate(file), timeout, workers, progress)
@@ -64,6 +64,17 @@ def execute_check(files: Sequence[Path], timeout: float, workers: int) -> int:
         )
         styled_lines.write([*lines, BLANK], sys.stdout)
     return next((status for status in (EXIT_WRONG_INPUT, EXIT_VIOLATED, EXIT_STOPPED) if status in statuses), EXIT_OK)
+
+
+def _certificates(places: Sequence[Path]) -> list[Path]:
+    """Return files, and the certificates in folders; raise InputError if a folder has none."""
+    found: list[Path] = []
+    for place in places:
+        inside = sorted(place.rglob(f"{FOLDER}/*.toml")) if place.is_dir() else [place]
+        if not inside:
+            raise InputError(f"{place} has no certificates: they are files of folders {FOLDER} below it")
+        found += inside
+    return found
 
 
 def checked(certificate: Certificate, timeout: float, workers: int, progress: ProofProgress) -> CheckedCertificate:

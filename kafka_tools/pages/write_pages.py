@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from checker.errors import InputError, OutputError
-from kafka_tools.pages import high_watermark_page, myths_page, versions_page
+from kafka_tools.pages import high_watermark_page, myths_page, proof_table, versions_page
 from kafka_tools.pages.museum import museum_page
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "high-watermark.md": high_watermark_page.render,
     "museum.md": museum_page.render,
     "myths.md": myths_page.render,
+    "proving.md": proof_table.render,
     "versions.md": versions_page.render,
 }
 """The pages: the name of the file, and the function that computes its text."""

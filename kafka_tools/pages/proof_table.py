@@ -1,0 +1,60 @@
+"""The table of proofs in docs/proving.md, from the certificates beside the specs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import specs
+from checker.errors import InputError
+from checker.run.certificate import FOLDER, Certificate, read_certificate
+from kafka_tools.pages import markdown
+
+BEGIN, END = "<!-- `python -m checker pages` writes this table. -->\n", "<!-- end of the table of proofs -->"
+
+_SPECS = Path(next(iter(specs.__path__)))
+_PAGE = _SPECS.parent / "docs" / "proving.md"
+
+
+def render() -> str:
+    """Return docs/proving.md with the present table; raise InputError if the page has no section for it."""
+    text = _PAGE.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise InputError(f"{_PAGE} has no section for the table: write a line {BEGIN.strip()} and a line {END}")
+    return f"{before}{BEGIN}\n{table(certificates())}\n\n{END}{after}"
+
+
+def certificates() -> list[tuple[Path, Certificate]]:
+    """Return the certificates beside the specs, with their files relative to the folder of the specs."""
+    files = sorted(_SPECS.rglob(f"{FOLDER}/*.toml"))
+    return [(file.relative_to(_SPECS.parent), read_certificate(file)) for file in files]
+
+
+def table(found: list[tuple[Path, Certificate]]) -> str:
+    """Return the table: a row for each certificate, finite proofs first."""
+    header = ["certificate", "scenario", "constants", "proved", "lemmas", "cells", "processor seconds"]
+    ordered = sorted(found, key=lambda pair: (bool(pair[1].unbounded), pair[1].target, str(pair[0])))
+    return markdown.table(header, (_row(file, certificate) for file, certificate in ordered))
+
+
+def _row(file: Path, certificate: Certificate) -> list[str]:
+    return [
+        f"`{file.as_posix()}`",
+        f"`{certificate.target}`",
+        ", ".join(_constants(certificate)),
+        ", ".join(f"`{name}`" for name in certificate.properties),
+        str(len(certificate.lemmas)),
+        str(len(certificate.cells)),
+        f"{certificate.seconds:.1f}",
+    ]
+
+
+def _constants(certificate: Certificate) -> Iterator[str]:
+    """Iterate over the constants that are open or numbers; the others are choices that the scenario describes."""
+    for name, value in certificate.constants.items():
+        if name in certificate.unbounded:
+            yield f"`{name}` **any**"
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield f"`{name}` {value:,}"

@@ -1,0 +1,32 @@
+"""The table of proofs in docs/proving.md is made from the certificates."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from checker.errors import InputError
+from kafka_tools.pages import proof_table
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def test_the_page_has_the_table_of_the_certificates():
+    assert proof_table.render() == (DOCS / "proving.md").read_text(), "run python -m checker pages"
+
+
+def test_the_table_has_what_the_certificates_say():
+    found = proof_table.certificates()
+    assert len(found) > 2
+    file, certificate = found[0]
+    changed = dataclasses.replace(certificate, properties=("is_blue",), seconds=98765.0)
+    row = proof_table.table([(file, changed)]).splitlines()[-1]
+    assert f"`{file}`" in row and "`is_blue`" in row and "98765.0" in row
+    assert (DOCS.parent / file).exists()
+
+
+def test_a_page_without_a_section_is_an_error(monkeypatch, tmp_path):
+    (tmp_path / "proving.md").write_text("# Proving\n")
+    monkeypatch.setattr(proof_table, "_PAGE", tmp_path / "proving.md")
+    with pytest.raises(InputError, match="has no section for the table"):
+        proof_table.render()
