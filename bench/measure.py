@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,17 +40,33 @@ def run(
     folder: Path,
     environment: Mapping[str, str] | None = None,
     fine: Container[int] = (0,),
+    limit: float | None = None,
 ) -> Finished:
-    """Run a command in a folder; raise BenchmarkError if its exit status is not in `fine`.
+    """Run a command in a folder; raise BenchmarkError if its exit status is not in `fine`, or after `limit` seconds.
 
     The child starts as a fork of this process, and the system counts this process's memory into the child's peak. A
     peak below about 50 MB is therefore not reliable.
     """
     started = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        child = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=errors)
-        _, status, usage = os.wait4(child.pid, 0)
+        # In a session of its own: the limit ends the processes that it started too.
+        child = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=output, stderr=errors, start_new_session=True
+        )
+        timer = threading.Timer(limit or 0, os.killpg, (child.pid, signal.SIGKILL))
+        if limit is not None:
+            timer.start()
+        try:
+            _, status, usage = os.wait4(child.pid, 0)
+        except BaseException:
+            # Ctrl-C reaches only the session of this process.
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
+        finally:
+            timer.cancel()
         seconds = time.perf_counter() - started
+        if limit is not None and seconds >= limit:
+            raise BenchmarkError(f"{' '.join(command)} did not end within {limit:.0f} s")
         child.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         errors.seek(0)

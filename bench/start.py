@@ -21,11 +21,15 @@ CACHE = "TIDEMARK_CODE_CACHE"
 
 @dataclass(frozen=True)
 class Command:
-    """A command, and whether it compiles a spec: then it is also measured with an empty cache of machine code."""
+    """A command, and whether it compiles a spec: then it is also measured with an empty cache of machine code.
+
+    `is_long`: it is not run once more before the measurements. The first measurement fills the cache.
+    """
 
     name: str
     words: tuple[str, ...]
     compiles: bool = False
+    is_long: bool = False
 
 
 KIP320 = ("replication/kip320", "--set", "replicas=3", "--set", "log_size=2", "--set", "max_records=2")
@@ -37,7 +41,8 @@ COMMANDS = (
     Command("Peterson", ("run", "examples/peterson"), compiles=True),
     Command("KIP-320 (3, 2, 2, 2)", ("run", *KIP320, "--set", "max_leader_epoch=2"), compiles=True),
 )
-ALL = Command("all scenarios", ("run",), compiles=True)
+ALL = Command("all scenarios", ("run",), compiles=True, is_long=True)
+"""The commands before have compiled the byte code of its modules."""
 
 _FINE = (0, 1, 2, 3)
 
@@ -45,36 +50,43 @@ _FINE = (0, 1, 2, 3)
 def main(
     repeat: Annotated[int, option(min=1, help="Number of measurements of each command; the median is printed.")] = 5,
     with_all: Annotated[bool, option("--all", help="Also run all scenarios, once with each cache.")] = False,
+    limit: Annotated[int, option(min=1, metavar="SECONDS", help="The time after which a command is ended.")] = 300,
 ) -> None:
     """Measure commands from start to end, with an empty and with a filled cache of machine code."""
     table = Table("command", "cache", "seconds", "processor seconds", box=None)
     with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as name:
         try:
             for command in COMMANDS:
-                _add_rows(table, command, repeat, Path(name))
+                _add_rows(table, command, repeat, Path(name), limit)
             if with_all:
-                _add_rows(table, ALL, 1, Path(name))
+                _add_rows(table, ALL, 1, Path(name), limit)
         except BenchmarkError as error:
             print(f"error: {error}", file=sys.stderr)
             raise SystemExit(1) from None
     tables.console().print(table)
 
 
-def _add_rows(table: Table, command: Command, repeat: int, folder: Path) -> None:
+def _add_rows(table: Table, command: Command, repeat: int, folder: Path, limit: int) -> None:
     print(f"{command.name} ...", file=sys.stderr, flush=True)
     cache = folder / "cache"
-    # The modules of the command get their byte code, and its specs their machine code.
-    _run(command, folder, cache)
+
+    def measured(caches: Sequence[Path]) -> tuple[str, str]:
+        return _cells([_run(command, folder, each, limit) for each in caches])
+
+    if command.is_long:
+        cache = folder / command.name
+    else:
+        # The modules of the command get their byte code, and its specs their machine code.
+        _run(command, folder, cache, limit)
     if command.compiles:
-        caches = [folder / f"{command.name}-{number}" for number in range(repeat)]
-        table.add_row(command.name, "empty", *_cells([_run(command, folder, empty) for empty in caches]))
-    again = [_run(command, folder, cache) for _ in range(repeat)]
-    table.add_row(command.name, "filled" if command.compiles else "not used", *_cells(again))
+        empty = [cache] if command.is_long else [folder / f"{command.name}-{number}" for number in range(repeat)]
+        table.add_row(command.name, "empty", *measured(empty))
+    table.add_row(command.name, "filled" if command.compiles else "not used", *measured([cache] * repeat))
 
 
-def _run(command: Command, folder: Path, cache: Path) -> Finished:
+def _run(command: Command, folder: Path, cache: Path, limit: int) -> Finished:
     words = [sys.executable, "-m", "checker", *command.words]
-    return run(words, ROOT, environment(folder / "byte-code") | {CACHE: str(cache)}, _FINE)
+    return run(words, ROOT, environment(folder / "byte-code") | {CACHE: str(cache)}, _FINE, limit)
 
 
 def _cells(processes: Sequence[Finished]) -> tuple[str, str]:
