@@ -46,11 +46,15 @@ def add_kernels(functions: SpecFunctions) -> None:
     define_fail(functions)
     expand_shard = define_expand_shard(functions)
     grow_table = define_grow_table(functions)
-    insert_shard = define_insert_shard(functions, grow_table, define_check_new(functions, CHECK_NEW))
+    check_new = define_check_new(functions, CHECK_NEW)
+    insert_shard = define_insert_shard(functions, grow_table, check_new)
     _define_expand(functions, expand_shard)
-    _define_insert(functions, insert_shard)
-    _define_find(functions)
-    _define_rebuild(functions, grow_table)
+    entry_points = [_define_insert(functions, insert_shard), _define_find(functions)]
+    entry_points.append(_define_rebuild(functions, grow_table))
+    if functions.lanes is not None:
+        # The part of the lane functions and that of `expand_state` take LLVM about the same time.
+        for function in (grow_table, check_new, insert_shard, *entry_points):
+            function.part = 1
     if functions.view is not None and functions.view.compute is not None:
         _define_view(functions, functions.view.compute, functions.view.words)
 
@@ -64,19 +68,21 @@ def _define_expand(spec: SpecFunctions, expand_shard: ir.IrFunction) -> None:
     builder.ret_void()
 
 
-def _define_insert(spec: SpecFunctions, insert_shard: ir.IrFunction) -> None:
+def _define_insert(spec: SpecFunctions, insert_shard: ir.IrFunction) -> ir.IrFunction:
     arguments = [WORD_POINTER, WORD_POINTER, I64]
     builder, (records, next_shard, mask) = _define(spec, INSERT, ir.VoidType(), arguments)
     with shards_taken(builder, next_shard) as shard:
         builder.call(insert_shard, [records, shard, mask])
     builder.ret_void()
+    return builder.function
 
 
-def _define_rebuild(spec: SpecFunctions, grow_table: ir.IrFunction) -> None:
+def _define_rebuild(spec: SpecFunctions, grow_table: ir.IrFunction) -> ir.IrFunction:
     builder, (records, next_shard) = _define(spec, REBUILD, ir.VoidType(), [WORD_POINTER, WORD_POINTER])
     with shards_taken(builder, next_shard) as shard:
         builder.call(grow_table, [ShardRecord.of_shard(builder, records, shard, spec.layout).address])
     builder.ret_void()
+    return builder.function
 
 
 def _define_view(spec: SpecFunctions, compute: ir.IrFunction, words: int) -> None:
@@ -85,7 +91,7 @@ def _define_view(spec: SpecFunctions, compute: ir.IrFunction, words: int) -> Non
     builder.ret_void()
 
 
-def _define_find(spec: SpecFunctions) -> None:
+def _define_find(spec: SpecFunctions) -> ir.IrFunction:
     builder, (records, address) = _define(spec, FIND, I64, [WORD_POINTER, WORD_POINTER])
     state = read_words(builder, address, spec.words)
     hashed = state_hash(builder, spec.key_of(builder, state))
@@ -94,6 +100,7 @@ def _define_find(spec: SpecFunctions) -> None:
     # Reads without synchronisation: the caller runs it between rounds, when no worker writes.
     absent, local, _ = HashTable(builder, record, spec.words, spec.key_of).find(state, hashed)
     builder.ret(builder.select(absent, word(NO_STATE), state_id(builder, shard, local)))
+    return builder.function
 
 
 def _define(

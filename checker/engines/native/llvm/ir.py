@@ -171,9 +171,11 @@ class GlobalVariable(Value):
         """The text that declares the variable in another part of the module."""
         return f"{self.ref} = external global {self.value_type}"
 
-    def __str__(self) -> str:
-        content = "" if self.initializer is None else f" {self.initializer.ref}"
-        linkage = self.linkage or ("external" if self.initializer is None else "")
+    def definition(self, linkage: str) -> str:
+        """Return the text of the variable."""
+        if self.initializer is None:
+            return self.declaration
+        content = f" {self.initializer.ref}"
         return f"{self.ref} = {linkage} {'constant' if self.global_constant else 'global'} {self.value_type}{content}"
 
 
@@ -206,16 +208,18 @@ class Module:
         return found
 
     def __str__(self) -> str:
-        parts = {found.part for found in self.globals.values() if isinstance(found, IrFunction)}
-        return PART.join(self._text(part) for part in sorted({0, *parts}))
+        parts = {found.part for found in self.globals.values() if isinstance(found, IrFunction)} | {0}
+        return PART.join(self._text(part, is_whole=len(parts) == 1) for part in sorted(parts))
 
-    def _text(self, part: int) -> str:
-        """Return the text of a part: what belongs to other parts is declared."""
+    def _text(self, part: int, *, is_whole: bool) -> str:
+        """Return the text of a part: what belongs to other parts is declared. `is_whole`: there are no others."""
         # No target: the process that compiles the text adds its own.
         lines = [f'; ModuleID = "{self.name}"']
         for found in self.globals.values():
             is_here = part == (found.part if isinstance(found, IrFunction) else 0)
-            lines.append(str(found) if is_here else found.declaration)
+            # Any part may use what another one defines.
+            linkage = found.linkage if is_whole else ""
+            lines.append(found.definition(linkage) if is_here else found.declaration)
         weights = ['!0 = !{!"branch_weights", i32 99, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 99}\n']
         return "\n".join([*lines, *weights])
 
@@ -227,8 +231,7 @@ _LIKELY, _UNLIKELY = ", !prof !0", ", !prof !1"
 class IrFunction(Value):
     """A function; the value is its address. Without blocks it is external.
 
-    `attributes`: such as `noinline`. `part`: the part of the module that has the function. Functions that others call
-    from another part have external linkage.
+    `attributes`: such as `noinline`. `part`: the part of the module that has the function.
     """
 
     def __init__(self, module: Module, kind: FunctionType, name: str):
@@ -259,11 +262,12 @@ class IrFunction(Value):
         """The text that declares the function where it is not defined."""
         return f"declare {self.kind.return_type} {self.ref}({', '.join(map(str, self.kind.args))})"
 
-    def __str__(self) -> str:
+    def definition(self, linkage: str) -> str:
+        """Return the text of the function, with its blocks if it has some."""
         if not self.blocks:
             return self.declaration
         arguments = ", ".join(f"{argument.type} {argument.ref}" for argument in self.args)
-        head = f"{self.linkage} {self.kind.return_type} {self.ref}({arguments}) {' '.join(sorted(self.attributes))}"
+        head = f"{linkage} {self.kind.return_type} {self.ref}({arguments}) {' '.join(sorted(self.attributes))}"
         lines = [f"define {head}", "{"]
         for block in self.blocks:
             lines.append(f'"{block.name}":')

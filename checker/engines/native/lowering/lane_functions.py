@@ -89,7 +89,8 @@ class _Function:
     def __init__(self, module: SpecModule, name: str, result: ir.IrType):
         kind = ir.FunctionType(result, [WORD_POINTER, WORD_POINTER])
         self.function = ir.IrFunction(module.module, kind, f"{module.prefix}{name}")
-        # Long blocks of vector code, which take LLVM a third of the time: they are compiled beside the rest.
+        self.function.linkage = "internal"
+        # Vector code takes LLVM a third of the time: it is compiled beside the rest.
         self.function.part = 1
         self._emit = LaneEmitter(self.function)
         self._module = module
