@@ -34,6 +34,9 @@ SCHEMA = Path(__file__).parent / "trace-file.schema.json"
 FORMAT = "tidemark-trace"
 VERSION = 1
 
+LARGEST = 256 << 20
+"""The bytes of the largest trace file that is read."""
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -165,7 +168,7 @@ def read_trace(path: Path) -> TraceFile:
     The content has the form of the schema. `rebuild_violation` and `traces.replay` check what it says.
     """
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(_text_of(path))
     except OSError as error:
         raise InputError(f"the trace {path} cannot be read: {error.strerror}") from None
     except json.JSONDecodeError as error:
@@ -239,6 +242,18 @@ def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
         steps=[{key: step[key] for key in ("action", "arguments", "state")} for step in content["steps"]],
         lasso={key: content[key] for key in LASSO_KEYS if key in content},
     )
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a file; raise ValueError if it is not UTF-8, or does not end: it may be a device."""
+    parts, size = [], 0
+    with path.open("rb") as stream:
+        while part := stream.read(1 << 20):
+            parts.append(part)
+            size += len(part)
+            if size > LARGEST:
+                raise ValueError(f"it has more than {LARGEST >> 20} MB")
+    return b"".join(parts).decode()
 
 
 def _damage_text(error: json.JSONDecodeError) -> str:

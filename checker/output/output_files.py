@@ -6,6 +6,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -50,11 +51,14 @@ def open_for_writing(path: Path) -> AtomicFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise IsADirectoryError(0, "it is a folder")
+        with suppress(FileNotFoundError):
+            # Links that name each other are an error of the system.
+            path.stat()
         if path.exists() and not os.access(path, os.W_OK):
             raise PermissionError(0, "permission denied")
         if _is_replaceable(path):
-            # Shows that a file can be created there.
-            tempfile.TemporaryFile(dir=path.parent).close()
+            # Shows that a file can be created there. A link keeps its place, and the file that it names is written.
+            tempfile.TemporaryFile(dir=path.resolve().parent).close()
     except OSError as error:
         raise OutputError(f"the file {path} cannot be written: {error.strerror}") from None
     return AtomicFile(path)

@@ -220,8 +220,11 @@ def test_a_file_is_replaced_as_a_whole(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_folder_and_a_long_name_are_no_files(tmp_path):
-    for path in (tmp_path, tmp_path / ("x" * 300)):
+def test_a_folder_a_long_name_and_links_without_a_file_are_no_files(tmp_path):
+    loop, lost = tmp_path / "loop", tmp_path / "lost"
+    loop.symlink_to(loop)
+    lost.symlink_to(tmp_path / "nothing" / "here")
+    for path in (tmp_path, tmp_path / ("x" * 300), loop, lost):
         with pytest.raises(OutputError, match="cannot be written"), open_for_writing(path) as stream:
             stream.write("text")
 
