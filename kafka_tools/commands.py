@@ -183,7 +183,8 @@ def cluster(
 
 def experiment(
     name: Annotated[
-        str, argument("NAME|FILE.toml", help="A known experiment or a file; `list` shows them; or `soak`.")
+        str,
+        argument("NAME|FILE.toml", help="A known experiment or a file; `list` shows them, `all` runs them; or `soak`."),
     ],
     kafka: Annotated[
         str | None, option(metavar="VERSION", help="The release of Kafka (default: as the experiment says).")
@@ -219,7 +220,12 @@ def experiment(
     not end, or a recording is undecided or incomplete.
     """
     from checker.errors import InputError
-    from kafka_tools.cluster.cluster_command import list_experiments, propose_experiment, run_experiment
+    from kafka_tools.cluster.cluster_command import (
+        list_experiments,
+        propose_experiment,
+        run_every_experiment,
+        run_experiment,
+    )
 
     if trace is not None:
         if kafka is not None or out is not None or record:
@@ -237,9 +243,11 @@ def experiment(
     if record:
         from kafka_tools.recording.recorded_experiment import record_experiment
 
-        if out is None or name == "list":
+        if out is None or name in ("list", "all"):
             raise InputError("--record writes events to the folder of --out: name an experiment and the folder")
         return record_experiment(name, kafka, out)
+    if name == "all":
+        return run_every_experiment(kafka, out)
     return list_experiments(kafka, out) if name == "list" else run_experiment(name, kafka, out)
 
 

@@ -6,10 +6,12 @@ import dataclasses
 import json
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 from checker.errors import InputError
 from checker.output import styled_lines
@@ -160,11 +162,34 @@ def run_experiment(
         outcome = ExperimentRun(experiment, folder, _progress, observer=observer).run()
         if out is not None:
             write_whole(folder / "outcome.json", json.dumps(outcome_data(outcome), indent=1) + "\n")
+            write_whole(folder / "audit.json", json.dumps(_audit(_partition(outcome, folder)), indent=1) + "\n")
         more = finish(outcome, folder) if finish is not None else ()
     styled_lines.write([*outcome_lines(outcome, out), *more], sys.stdout)
     if outcome.unfinished:
         return EXIT_STOPPED
     return EXIT_VIOLATED if outcome.differences else EXIT_OK
+
+
+def run_every_experiment(version: str | None, out: Path | None) -> int:
+    """Run the known experiments one after another, print their verdicts, and return the exit status."""
+    statuses: dict[str, int] = {}
+    for path in known_experiments():
+        statuses[path.stem] = run_experiment(path.stem, version, None if out is None else out / path.stem)
+        print()
+    verdicts = {EXIT_OK: "as expected", EXIT_VIOLATED: "not as expected", EXIT_STOPPED: "undecided"}
+    width = max(map(len, statuses))
+    for name, status in statuses.items():
+        print(f"{name:{width}}  {verdicts[status]}")
+    # A verdict has precedence over an experiment that did not end.
+    return EXIT_VIOLATED if EXIT_VIOLATED in statuses.values() else max(statuses.values())
+
+
+def _audit(partition: Path) -> dict[str, Any]:
+    """Return the audit of the partition of the last leader, as plain data."""
+    from spark_analysis.audit.audit import AuditTask, audit, in_processes
+    from spark_analysis.audit.audit_text import report_data
+
+    return report_data(audit(AuditTask((partition,)), in_processes(1, threading.Event())))
 
 
 def _progress(text: str) -> None:

@@ -46,7 +46,6 @@ from checker.errors import InputError, MissingExtraError
 from checker.output.files import make_folder
 from kafka_tools.cluster.cluster import BROKER, Cluster, Node, running
 from kafka_tools.cluster.distribution import release
-from kafka_tools.cluster.log_records import values_of
 from kafka_tools.cluster.process import LOOPBACK
 from kafka_tools.cluster.producer_process import (
     ProducerCall,
@@ -58,6 +57,7 @@ from kafka_tools.cluster.producer_process import (
 from kafka_tools.cluster.proxy import ProxyNetwork, TrafficObserver
 from kafka_tools.cluster.reassignment import reassign
 from kafka_tools.cluster.steps import FAULTS, check_step, fault_rule
+from kafka_tools.cluster.traffic import ObserverGroup, TrafficJournal
 from kafka_tools.cluster.transaction_outcome import (
     TRANSACTION_COUNTS,
     TRANSACTION_STEPS,
@@ -75,14 +75,17 @@ EXPECTATIONS = (
 """The counts that an experiment may expect."""
 
 HARM = (
-    *("duplicated", "lost", "failed_in_log", "reordered"),
+    *("duplicated", "lost", "reordered"),
     *("aborted_read", "committed_unread", "torn", "open_transactions"),
 )
-"""The counts of records and transactions that do not have the outcome that the application learned."""
+"""The counts of records and transactions that show a bug or a hazard.
+
+A failed record that is in the log shows none: a failure does not promise that the record is not there.
+"""
 
 _KEPT = re.compile(
-    r"cluster|producer\d+\.(log|out|log4j2\.yaml)|outcome\.json|(partition|producer|windows)\.jsonl"
-    r"|soak\.(html|json)|verdicts\.parquet"
+    r"cluster|producer\d+\.(log|out|log4j2\.yaml)|(outcome|audit)\.json"
+    r"|(partition|producer|windows|traffic)\.jsonl|soak\.(html|json)|verdicts\.parquet"
 )
 """The names in the folder of an experiment."""
 
@@ -316,7 +319,9 @@ class ExperimentRun:
             is_traced=self._observer is not None,
         )
         with ExitStack() as stack:
-            self._network = stack.enter_context(ProxyNetwork(cluster.links(), self._observer))
+            journal = stack.enter_context(TrafficJournal(self._folder / "traffic.jsonl"))
+            observers = [journal, *([self._observer] if self._observer is not None else [])]
+            self._network = stack.enter_context(ProxyNetwork(cluster.links(), ObserverGroup(observers)))
             self._cluster = stack.enter_context(running(cluster))
             self._create_topic()
             stack.callback(self._end_producers)
@@ -491,6 +496,8 @@ class ExperimentRun:
         self.outcome.sent = [record for producer in self._producers for record in producer.sent]
         self.outcome.calls = [call for producer in self._producers for call in producer.calls]
         folders = [self.partition_folder(partition) for partition in range(self.experiment.partitions)]
+        from kafka_tools.cluster.log_records import values_of
+
         self.outcome.log, *self.outcome.other_logs = [values_of(folder) for folder in folders]
         if self.experiment.has_transactions:
             self.outcome.open_transactions = open_transactions(folders)
@@ -511,12 +518,14 @@ def _has_sent(producer: ProducerProcess, count: int) -> bool:
 
 
 def admin_client() -> Any:
-    """Return librdkafka's AdminClient; raise MissingExtraError if it is not installed."""
+    """Return librdkafka's AdminClient; raise MissingExtraError if a package of the extra `cluster` is not installed."""
     try:
+        import crc32c  # noqa: F401
         from confluent_kafka.admin import AdminClient
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
+        package = "crc32c" if error.name == "crc32c" else "confluent-kafka"
         raise MissingExtraError(
-            "experiments need confluent-kafka, which is not installed: pip install 'tidemark[cluster]', "
+            f"experiments need {package}, which is not installed: pip install 'tidemark[cluster]', "
             "or pip install -e '.[cluster]' in a checkout"
         ) from None
     return AdminClient

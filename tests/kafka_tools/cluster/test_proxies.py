@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import select
@@ -21,6 +22,7 @@ from kafka_tools.cluster.messages import RequestHeader, request_header
 from kafka_tools.cluster.process import LOOPBACK, free_ports, owner_of_connection
 from kafka_tools.cluster.proxy import CLIENT, OTHER, Link, PassingRequest, ProxyNetwork, TrafficObserver
 from kafka_tools.cluster.steps import fault_rule
+from kafka_tools.cluster.traffic import ObserverGroup, TrafficJournal
 
 PRODUCE, FETCH, METADATA = 0, 1, 3
 PATIENCE = 5.0
@@ -311,6 +313,34 @@ def test_a_failing_observer_is_not_silent(broker):
     assert is_closed(client)
     with pytest.raises(KeyError, match="observer"):
         network.close()
+
+
+def test_the_journal_of_the_traffic(broker, tmp_path):
+    links = [Link(0, 1, (LOOPBACK, broker.port)), Link(0, 1, (LOOPBACK, broker.port), lambda port: 2)]
+    also = Journal()
+    with (
+        TrafficJournal(tmp_path / "traffic.jsonl") as journal,
+        ProxyNetwork(links, ObserverGroup([journal, also])) as network,
+    ):
+        apply(network, "lose Produce responses")
+        client, peer = Client(network.ports[0]), Client(network.ports[1])
+        client.send(PRODUCE, 7)
+        assert peer.exchange(FETCH, 8) == 8
+        until(lambda: network.count("lose") == 1)
+        network.cut_clients()
+    events = [json.loads(line) for line in (tmp_path / "traffic.jsonl").read_text().splitlines()]
+    assert all(event.pop("seconds") >= 0 for event in events) and len(events) == len(also.lines)
+    asked = {"connection": 1, "from": "client", "to": 1, "kind": "Produce", "version": 0, "number": 1, "correlation": 7}
+    of_client = [event for event in events if event["connection"] == 1]
+    assert of_client == [
+        {"event": "sent", **asked},
+        {"event": "forwarded", **asked},
+        {"event": "answered", **asked, "bytes": 4},
+        {"event": "closed", "connection": 1, "unanswered": [7]},
+    ]
+    of_peer = [event for event in events if event["connection"] == 2]
+    assert [event["event"] for event in of_peer] == ["sent", "forwarded", "answered", "delivered", "closed"]
+    assert of_peer[0]["from"] == "broker 2" and of_peer[0]["kind"] == "Fetch"
 
 
 def test_the_process_of_a_connection_is_found():
