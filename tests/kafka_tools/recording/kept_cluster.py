@@ -9,6 +9,7 @@ from pathlib import Path
 from kafka_tools.recording.recorder import ClusterLogs, read_cluster_logs
 
 KEPT = Path(__file__).with_name("kept")
+PORTS = {"PLAINTEXT": 1, "CONTROLLER": 2, "CLIENT": 3}
 
 
 def extract(name: str, folder: Path) -> Path:
@@ -19,7 +20,7 @@ def extract(name: str, folder: Path) -> Path:
         home = folder / f"broker{number}"
         home.mkdir(parents=True)
         (home / "server.log").write_text(text)
-        nodes.append({"number": int(number), "ports": {}, "advertised": {}, "process": None})
+        nodes.append({"number": int(number), "ports": PORTS, "advertised": PORTS, "process": None})
     (folder / "harness.jsonl").write_text(found["notes"])
     content = {"version": found["version"], "identifier": "", "settings": {}, "is_traced": True, "nodes": nodes}
     content |= {"has_proxies": False, "proxies": None}
