@@ -34,9 +34,9 @@ class CellCache:
     """The proved cells of one spec with its constants."""
 
     def __init__(self, spec: Spec, program: nodes.Program):
-        context = digest_of_parts(
-            program.variables, {name: str(value) for name, value in spec.constants.items()}, program.init
-        )
+        # The text of an open constant is its name; its expression has its bounds, too.
+        constants = {name: repr(getattr(value, "expression", value)) for name, value in spec.constants.items()}
+        context = digest_of_parts(program.variables, constants, program.init)
         self._context = f"proof {context} {sources_digest('engines/smt')} {z3.get_full_version()}"
         self._actions = {action.name: digest_of_parts(action) for action in program.actions}
         predicates = [*program.properties, *program.constraints]

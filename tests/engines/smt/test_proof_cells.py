@@ -16,9 +16,12 @@ from checker.engines.smt.proof_cells import ProofAids
 from checker.engines.smt.second_solver import SecondSolverCells
 from checker.engines.smt.solving import QueryLimits, satisfiable
 from checker.engines.smt.transition_system import TransitionSystem
+from checker.engines.smt.unbounded import unbounded_induction
+from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.errors import InputError
 from checker.execution.check_certificates import checked
 from checker.execution.proof_progress import ProofProgress
+from checker.language import Constant, Range, Spec, action, invariant, require
 from checker.run.certificate import read_certificate
 from specs.examples.peterson import Peterson
 
@@ -121,6 +124,32 @@ def test_a_changed_lemma_or_action_invalidates_the_cells_that_need_it(cache_fold
     leave += "    self.at[process] = At.IDLE\n    self.wants_in[process] = False\n    self.turn = process"
     lost = everything - cached(with_methods(Peterson(), leave))
     assert {action for _, action in lost} == {"leave"}
+
+
+@pytest.mark.parametrize(("least", "is_cached"), [(1, True), (0, False)])
+def test_the_bounds_of_an_open_constant_are_part_of_a_cell(cache_folder, least, is_cached):
+    def proved_for(at_least):
+        class Counter(Spec):
+            most = Constant(3, at_least=at_least)
+            number = Range(0, "most")
+
+            @action
+            def increment(self):
+                require(self.number + 1 < self.most)
+                self.number += 1
+
+            @invariant
+            def is_less(self):
+                return self.number < self.most
+
+        system = UnboundedSystem(Counter(), ["most"], ["is_less"])
+        cache = CellCache(system.spec, system.program)
+        return unbounded_induction.prove(system, ["is_less"], [], QueryLimits(5), aids=ProofAids(cache=cache))
+
+    assert proved_for(1).verdict == "proved"
+    again = proved_for(least)
+    assert {cell.is_cached for cell in again.cells} == {is_cached}
+    assert again.verdict == ("proved" if is_cached else "unknown")
 
 
 def test_a_damaged_entry_is_ignored(cache_folder, monkeypatch):
