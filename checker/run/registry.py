@@ -476,7 +476,8 @@ def _specs_of(module: ModuleType) -> list[type[Spec]]:
     """Return the specs that a module defines, without the specs that it imports."""
     return [
         value
-        for value in vars(module).values()
+        # A copy: `value.abstract` of another program's class may import, and so define, further names.
+        for value in list(vars(module).values())
         if isinstance(value, type)
         and issubclass(value, Spec)
         and not value.abstract
