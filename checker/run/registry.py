@@ -476,7 +476,7 @@ def _specs_of(module: ModuleType) -> list[type[Spec]]:
     """Return the specs that a module defines, without the specs that it imports."""
     return [
         value
-        # A copy: `value.abstract` of another program's class may import, and so define, further names.
+        # A copy: to look at the class of a lazy object of another program may define further names.
         for value in list(vars(module).values())
         if isinstance(value, type)
         and issubclass(value, Spec)
