@@ -16,8 +16,11 @@ from typing import Any
 from kafka_tools.recording.line_patterns import RecognisedLine, recognise
 from kafka_tools.recording.log_lines import LogLine, read_lines
 
-_SAME_STEP_MS = 50
-"""The longest time between two lines of one step."""
+_SAME_STEP_MS = 500
+"""The longest time between two lines of one step. The thread writes no line of another step in between."""
+
+_CONCURRENT_MS = 50
+"""The longest time between the lines of two threads that count a fetch at once."""
 
 _SAME_CHANGE_MS = 1000
 """The longest time between the cause of changes and the last of them: a controller changes all partitions at once."""
@@ -139,7 +142,7 @@ def _by_cause_of_commits(observed: list[Observed]) -> list[Observed]:
         if each.kind == "recorded" and "high_watermark" in each.fields:
             for later in range(position + 1, min(position + _LOOKAHEAD, len(result))):
                 other = result[later]
-                if other.time - each.time > _SAME_STEP_MS:
+                if other.time - each.time > _CONCURRENT_MS:
                     break
                 follower = int(other.fields.get("follower", 0))
                 if other.partition == each.partition and other.kind != each.kind:

@@ -21,8 +21,8 @@ class RecordedPartition(Mapping):
     """Events of `kafka_tools.recording.partition_events`."""
 
     skips = ("created",)
-    silent = ("leader_answer_parked_fetch", "leader_await_follower")
-    silent_bound = 3
+    silent = ("leader_answer_parked_fetch", "leader_answer_without_record", "leader_await_follower")
+    silent_bound = 8
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
         """Return the rules of the Kafka version, with KRaft, and bounds that follow from the recording."""

@@ -18,6 +18,10 @@ from kafka_tools.recording.broker_log import Observed
 Event = dict[str, Any]
 
 
+_SAME_MOMENT_MS = 5
+"""How much earlier, by the clock, the count of a fetch may be written than the answer to the fetch before it."""
+
+
 @dataclass
 class _Broker:
     """What the events so far say about a broker."""
@@ -38,6 +42,8 @@ class _Broker:
     is_handled: bool = False
     last_fetch: Event | None = None
     earlier_offset: int | None = None  # that of the fetch before
+    repeat_time: int = -_SAME_MOMENT_MS - 1  # when a count of its fetch last seemed to repeat the one before
+    received_time: int = 0
 
     def has_asked_from(self, offset: int) -> bool:
         """Return whether the broker has sent a fetch from an offset; its session may have that fetch already."""
@@ -217,6 +223,7 @@ class PartitionEvents:
             self._fetch(fields["follower"], last, (number, last["leader_epoch"], last["offset"], last["last_epoch"]))
             is_known = True
         if is_known and follower.is_handled and "high_watermark" not in fields:
+            follower.repeat_time = self._time
             self._repeat("handled_fetch")
             return
         follower.is_handled = True
@@ -236,6 +243,8 @@ class PartitionEvents:
         if not records and "high_watermark" not in fields:
             self._repeat("received")
             return
+        self._infer_counted_fetch(number, fields["offset"])
+        broker.received_time = self._time
         broker.end, broker.fetch, broker.is_handled = fields["end"], None, False
         if "high_watermark" in fields:
             broker.high_watermark = fields["high_watermark"]
@@ -249,6 +258,23 @@ class PartitionEvents:
             **started,
         )
         self._commit(broker, broker.high_watermark)
+
+    def _infer_counted_fetch(self, number: int, offset: int) -> None:
+        """Add the fetch that is answered now, if its session had it, and its count seemed to repeat the one before."""
+        broker, last = self._brokers[number], self._brokers[number].last_fetch
+        leader = self._brokers.get(broker.leader or 0)
+        seemed_repeated = broker.repeat_time >= broker.received_time - _SAME_MOMENT_MS
+        if broker.fetch is None and last is not None and last["offset"] == offset and leader and seemed_repeated:
+            fetch = (broker.leader, last["leader_epoch"], offset, last["last_epoch"])
+            self._fetch(number, {**last, "inferred": True}, fetch)
+            self._note(
+                "handled_fetch",
+                broker=last["leader"],
+                follower=self._name(number),
+                end=offset,
+                high_watermark=leader.high_watermark,
+                inferred=True,
+            )
 
     def _on_truncated(self, number: int, fields: dict[str, Any]) -> None:
         broker = self._brokers[number]

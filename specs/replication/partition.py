@@ -626,6 +626,22 @@ class Partition(Switches):
             diverging = self.diverging(leader, request)
             self.answer_if_awaited(leader, follower, request, diverging, self.high_watermark[leader])
 
+    @action
+    def leader_answer_without_record(self, follower: Replica):
+        """A parked fetch is answered without the record that it waits for: other partitions use up the answer's size.
+
+        Source: ReplicaManager.readFromLog (replica.fetch.response.max.bytes, minOneMessage for one partition only).
+        """
+        require(follower in self.parked)
+        request = self.fetches[follower]
+        leader = request.leader
+        require(self.leads(leader) and request.leader_epoch == self.leader_epoch[leader])
+        require(request.offset < len(self.log[leader]) and self.diverging(leader, request) is None)
+        require(self.follows(follower) and self.leader[follower] == leader and self.is_waiting(follower, request))
+        self.parked.discard(follower)
+        self.fetches[follower] = None
+        self.answers[follower] = FetchResponse(record=None, high_watermark=self.high_watermark[leader], diverging=None)
+
     def answer_if_awaited(self, leader, follower, request, diverging, high_watermark):
         """Answer a fetch, unless its follower has turned to another leader or does not wait for the answer any more."""
         if self.follows(follower) and self.leader[follower] == leader and self.is_waiting(follower, request):
