@@ -54,7 +54,7 @@ class RunningValidation:
         self.task = task
         self.entry, self.scenario = _selected(task.target)
         self.mapping = load_mapping(task.mapping)
-        self._validators: dict[tuple[tuple[str, int | bool | str], ...], Validator] = {}
+        self._validators: dict[str, Validator] = {}
 
     @property
     def name(self) -> str:
@@ -89,7 +89,8 @@ class RunningValidation:
         recorded_constants = self._recorded_constants(recorded)
         constants = dict(self.scenario.constants) if self.scenario is not None else {}
         constants |= recorded_constants | dict(self.task.settings)
-        key = tuple(sorted(constants.items()))
+        # As text: a log can have any value, which the spec refuses in a sentence.
+        key = repr(sorted(constants.items(), key=lambda item: item[0]))
         if key not in self._validators:
             spec = self.entry.spec(**constants)
             silent = self.mapping.silent_bound if self.task.silent is None else self.task.silent
