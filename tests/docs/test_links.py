@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from checker.run import ledger
 from tests.docs.pages import PAGES, ROOT, blocks_of, without_blocks
 
 INDEX = "docs/index.md"
@@ -69,6 +70,9 @@ def test_every_page_can_be_reached_from_the_index_alone():
 def test_every_file_that_the_prose_names_exists(page):
     """A file of the checkout, one that `init` writes, or one that the page lets the reader save."""
     written = {"specs/lease.py", "tests/test_lease.py"} | {block.title for block in blocks_of(page)}
+    # A family of specs has the name of the folder examples/.
+    specs = {name for name in ledger.read(ledger.default_path()) if name.startswith("examples/")}
+    written |= specs | {name.rpartition("/")[0] for name in specs}
     named = [name.rstrip("/") for name in _FILE.findall(prose_of(PAGES[page]))]
     # Words in capital letters stand for something of the reader's.
     assert [
