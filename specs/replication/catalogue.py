@@ -23,7 +23,8 @@ truncation = [
         violates={"no_acked_loss": 13},
         size=RESTARTS,
         larger=RESTARTS_LARGER,
-        faulty=dict(truncation="high_watermark"),
+        # Without fetches that outlive their follower: they hide the story in a schedule of the same length.
+        faulty=dict(truncation="high_watermark", late_requests=False),
         fixed=dict(truncation="kip101"),
         description="KIP-101, first scenario: a follower whose high watermark is one fetch late restarts, truncates, "
         "and is elected.",

@@ -32,7 +32,7 @@ _OTHER_RECORD = (
 
 _BROKER_EPOCH = (
     "{', broker epoch ' + str(broker_epoch[broker]) + ' → ' + str(broker_epoch[broker] + 1)"
-    " if max_broker_epoch > 0 else ''}"
+    " if max_broker_epoch > 0 and not (acts_before_registration and broker not in unregistered) else ''}"
 )
 
 DRAWING = Drawing(
@@ -128,6 +128,29 @@ DRAWING = Drawing(
             " if fetches[follower].leader_epoch != leader_epoch[fetches[follower].leader] else ''}",
         ),
         Event(
+            "leader_park_fetch",
+            "{fetches[follower].leader} parks the fetch of {follower} from offset {fetches[follower].offset}, although "
+            "it has a record there by now",
+            "park the fetch of {follower}",
+        ),
+        Event(
+            "leader_answer_parked_fetch",
+            "{fetches[follower].leader} answers the parked fetch of {follower} from offset {fetches[follower].offset}",
+            "answer the parked fetch",
+        ),
+        Event(
+            "leader_answer_without_record",
+            "{fetches[follower].leader} answers the parked fetch of {follower} without the record at offset "
+            "{fetches[follower].offset}",
+            "answer without the record",
+        ),
+        Event(
+            "leader_await_follower",
+            "{leader}'s high watermark {'no longer waits' if follower in awaited[leader] else 'waits'} for {follower}, "
+            "which is outside the ISR",
+            "{'stop waiting' if follower in awaited[leader] else 'wait'} for {follower}",
+        ),
+        Event(
             "follower_receive",
             "{follower}" + _STILL + " gets the answer of {leader[follower]}: " + _ANSWER + _FROM_THE_FILE,
             _OTHER_RECORD,
@@ -141,6 +164,21 @@ DRAWING = Drawing(
             "leader_ask_to_shrink_isr",
             "{leader} asks the controller to remove {follower} from the ISR, because it lags",
             "ask: ISR without {follower}",
+        ),
+        Event(
+            "leader_ask_to_expand_isr",
+            "{leader} asks the controller to add {follower} to the ISR, because it has caught up",
+            "ask: ISR with {follower}",
+        ),
+        Event(
+            "leader_ask_to_be_alone",
+            "{leader} asks the controller to remove all followers from the ISR, because they lag",
+            "ask: ISR {leader} alone",
+        ),
+        Event(
+            "leader_drop_request",
+            "{leader} gives up its request for the ISR {str(pending[leader].isr)}, which was never sent",
+            "drop the request",
         ),
         Event(
             "controller_handle_alter_partition",
@@ -174,8 +212,12 @@ DRAWING = Drawing(
         Event("broker_shut_down", "{broker} shuts down cleanly", "shutdown", "broker", "shutdown"),
         Event(
             "broker_restart",
-            "{broker} restarts and registers with the controller" + _BROKER_EPOCH,
+            "{broker} restarts{' and registers with the controller' if not acts_before_registration else ''}"
+            + _BROKER_EPOCH,
             "restart" + _BROKER_EPOCH,
+        ),
+        Event(
+            "broker_register", "The controller registers {broker}" + _BROKER_EPOCH, "register {broker}", "'controller'"
         ),
         Event("broker_checkpoint", "{broker} writes its high watermark {high_watermark[broker]} to disk", "checkpoint"),
         Event("broker_reconnect", "{broker} reaches the controller again, which unfences it", "unfenced"),

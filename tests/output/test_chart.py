@@ -51,10 +51,10 @@ def test_events_have_signs_on_their_lanes(r1):
     assert [lane.title for lane in r1.lanes] == ["producer", "controller", "b1", "b2"]
     signs = {row.number: events(r1, row.number) for row in r1.rows if any(kind for _, kind in events(r1, row.number))}
     assert signs == {
-        8: [("b1", "crash")],
-        9: [("b2", "crash")],
-        10: [("b2", "restart")],
-        11: [("b2", "truncation")],
+        8: [("b2", "crash")],
+        9: [("b2", "restart")],
+        10: [("b2", "truncation")],
+        11: [("b1", "crash")],
         12: [("controller", "election")],
     }
     assert [text for _, text in r1.signs] == ["crash", "restart", "truncation", "election"]
@@ -63,8 +63,8 @@ def test_events_have_signs_on_their_lanes(r1):
 def test_a_lane_is_grey_from_its_crash_to_its_restart(r1):
     rows = {row.number: row.y for row in r1.rows}
     assert [(line.x, line.y1, line.y2) for line in r1.stopped] == [
-        (x_of(r1, "b1"), rows[8], r1.height),
-        (x_of(r1, "b2"), rows[9], rows[10]),
+        (x_of(r1, "b1"), rows[11], r1.height),
+        (x_of(r1, "b2"), rows[8], rows[9]),
     ]
 
 
@@ -86,7 +86,7 @@ def test_messages_end_where_they_arrive_or_are_lost(r1):
     answer = shown["record r0@0, HW 0"]
     assert (answer.x1, answer.y1, answer.x2, answer.y2) == (x_of(r1, "b1"), rows[4], x_of(r1, "b2"), rows[5])
     lost = shown["HW 1 (lost)"]
-    assert (lost.style, lost.y1, lost.y2) == ("lost", rows[7], rows[9])
+    assert (lost.style, lost.y1, lost.y2) == ("lost", rows[7], rows[8])
     acknowledged = shown["acknowledges r0"]
     assert (acknowledged.style, acknowledged.x2) == ("change", x_of(r1, "producer"))
 
