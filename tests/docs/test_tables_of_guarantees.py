@@ -28,7 +28,7 @@ ENTRIES = [
 
 def as_in_a_trace(steps):
     """Return the steps of an entry, those of a loop too, as the output shows them, without the names of arguments."""
-    calls = re.findall(r"\w+(?:\([^)]*\))?", steps.replace("then for ever: ", ""))
+    calls = re.findall(r"\w+(?:\((?:[^()]|\([^()]*\))*\))?", steps.replace("then for ever: ", ""))
     return [call if call.endswith(")") else f"{call}()" for call in calls]
 
 
