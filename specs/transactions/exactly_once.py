@@ -161,7 +161,7 @@ class ExactlyOnceProcessing(Spec):
         self.offset += count
 
 
-LANE_OF_TARGET = "'output' if target == Target.OUTPUT else 'offsets'"
+LANE_OF_TARGET = "str(target)"
 
 
 class ExactlyOnceLoop(Spec):

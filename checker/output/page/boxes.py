@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from checker.language.declared_types import declared_fields
+from checker.language.declared_types import Struct, declared_fields
 from checker.language.types import BagType, MapType, SeqType, SetType
 from checker.language.values import show
 
@@ -70,7 +70,7 @@ def boxes_of(before: Any, after: Any, text: Text = show) -> tuple[Box, ...]:
 
 def _replaced(index: int | str | None, old: Any, new: Any, text: Text) -> tuple[Box, ...]:
     """Return the boxes of a replaced item."""
-    if text(old) != text(new):
+    if text(old) != text(new) or not (isinstance(new, Struct) and type(old) is type(new)):
         return Box(text(old), "removed"), Box(text(new), "added", index)
     # Both are printed alike, because `shows` of the struct leaves out the changed fields: name these.
     fields = [
