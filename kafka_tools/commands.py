@@ -77,7 +77,7 @@ def advise(
     fully explored.
     """
     from checker.engines.native.llvm import code_cache
-    from checker.run.request import default_workers
+    from checker.run.workers import default_workers
     from kafka_tools.advise.advise_command import AdviseOptions, execute
 
     if no_cache:

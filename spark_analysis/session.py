@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from checker.errors import InputError, MissingExtraError, UserError
+from checker.run.workers import default_workers
 from spark_analysis.user_settings import user_settings
 
 if TYPE_CHECKING:
@@ -157,8 +158,7 @@ def master_url(master: str | None) -> str:
     A local master gets several attempts for each task, as on a cluster: the run survives the death of a Python worker.
     """
     if master is None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return f"local[{cores},{TASK_ATTEMPTS}]"
+        return f"local[{default_workers()},{TASK_ATTEMPTS}]"
     if not _MASTER.fullmatch(master):
         raise InputError(f"--master {master}: write local[CORES], spark://HOST:PORT, yarn or k8s://URL")
     if master == "local":

@@ -28,6 +28,6 @@ def mutate(
     Without a scenario, the constants are those of the first scenario that holds.
     """
     from checker.execution.mutate_spec import mutate_spec
-    from checker.run.request import default_workers
+    from checker.run.workers import default_workers
 
     return mutate_spec(target, tuple(settings or ()), most=most, workers=workers or default_workers(), json_name=json)

@@ -55,7 +55,8 @@ def prove(
     """
     from checker.execution.proof_outcome import ProofSettings
     from checker.execution.prove_specs import depth_of, execute_proofs, refuse_other_options, require_solvers
-    from checker.run.request import Request, default_workers
+    from checker.run.request import Request
+    from checker.run.workers import default_workers
 
     if check:
         refuse_other_options(targets=targets, settings=settings, unbounded=unbounded, properties=properties, json=json)

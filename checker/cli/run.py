@@ -125,7 +125,8 @@ def run(
     from checker.execution.run_specs import RunSettings, execute_runs
     from checker.execution.spark_engine import SparkOptions
     from checker.run.memory import bytes_from_text
-    from checker.run.request import Request, default_workers
+    from checker.run.request import Request
+    from checker.run.workers import default_workers
 
     if engine == "spark" and max_memory is not None:
         raise InputError("--max-memory is for states in memory: omit it with --engine spark, which keeps them on disk")

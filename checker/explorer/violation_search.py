@@ -19,8 +19,8 @@ from checker.language.interpreter import State, Step
 from checker.language.roles import LIVENESS_ROLES, STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK, Plan
-from checker.run.request import default_workers
 from checker.run.result import End, TraceStep, Violation
+from checker.run.workers import default_workers
 
 _CUTS: dict[End, str] = {
     "max_states": "it reached the limit of states",

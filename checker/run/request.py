@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -208,8 +207,3 @@ def fairness_of(spec: type[Spec], changes: tuple[str, ...]) -> dict[str, Strengt
             raise InputError(f"{spec.name} has no action {name}: {registry.suggestion(name, names)}")
         found[name] = strengths[value]
     return found
-
-
-def default_workers() -> int:
-    """Return the number of CPU cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -16,7 +16,8 @@ from checker.errors import InputError, MissingExtraError
 from checker.output import styled_lines
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
 from checker.run.interrupts import interruptible
-from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, default_workers
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
+from checker.run.workers import default_workers
 
 if TYPE_CHECKING:
     from spark_analysis.audit.audit import Runner

@@ -101,14 +101,12 @@ def first_and_frequent(
     ordered: Sequence[Member], failure_of: Callable[[Member], WalkFailure], most: int
 ) -> list[Member]:
     """Return the first `most` members in their order, and the first member of each failure."""
-    seen: set[WalkFailure] = set()
-    first = []
+    first: dict[WalkFailure, int] = {}
     for number, member in enumerate(ordered):
-        if failure_of(member) not in seen:
-            seen.add(failure_of(member))
-            first.append(number)
-    others = [number for number in range(len(ordered)) if number not in set(first)]
-    chosen = set(first) | set(others[: max(0, most - len(first))])
+        first.setdefault(failure_of(member), number)
+    chosen = set(first.values())
+    others = [number for number in range(len(ordered)) if number not in chosen]
+    chosen.update(others[: max(0, most - len(chosen))])
     return [member for number, member in enumerate(ordered) if number in chosen]
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from checker.errors import InputError, UserError
+from checker.run import registry
 from spark_analysis.session import opened
 from traces.walks.records import WalkRun
 from traces.walks.writing import close_run_folder, open_run_folder
@@ -93,7 +94,9 @@ class _Job(threading.Thread):
         super().__init__(daemon=True)
         self._spark, self._missing = spark, missing
         self._tasks = partitions or min(len(missing), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
-        self._function = partial(_write_parts, _with_absolute_path(run), str(folder.absolute()), missing)
+        # An executor may run in another folder.
+        shipped = dataclasses.replace(run, target=registry.absolute_target(run.target))
+        self._function = partial(_write_parts, shipped, str(folder.absolute()), missing)
         self._rows: list[Any] = []
         self._error: Exception | None = None
 
@@ -122,12 +125,6 @@ class _Job(threading.Thread):
         for row in self._rows:
             if row.error is not None:
                 raise InputError(row.error)
-
-
-def _with_absolute_path(run: WalkRun) -> WalkRun:
-    """Return the run for executors: with the absolute path of a spec in a file."""
-    path, dot, rest = run.target.partition(".py")
-    return dataclasses.replace(run, target=f"{Path(path).absolute()}{dot}{rest}") if dot else run
 
 
 def _write_parts(

@@ -245,7 +245,7 @@ class CoordinatorRules(Spec, abstract=True):
         return Error.INVALID_TXN_STATE
 
     def answer_end_2(self, producer_id, epoch, decision):
-        """Answer EndTxn of transaction version 2, in which the epoch tells a retry from the next transaction."""
+        """Answer EndTxn of transaction version 2, in which a retry and the next transaction differ by epoch."""
         current = self.metadata
         if self.is_pending():
             return Error.CONCURRENT_TRANSACTIONS
@@ -313,7 +313,7 @@ def prepared(decision):
 
 
 class MarkerRequest(Struct):
-    """A WriteTxnMarkers request in the network: the coordinator epoch tells which coordinator waits for the answer."""
+    """A WriteTxnMarkers request in the network: the coordinator with this epoch waits for the answer."""
 
     partition: Partition
     coordinator_epoch: CoordinatorEpoch

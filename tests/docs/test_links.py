@@ -9,6 +9,8 @@ from checker.run import ledger
 from tests.docs.pages import PAGES, ROOT, blocks_of, without_blocks
 
 INDEX = "docs/index.md"
+EXAMPLES = {name for name in ledger.read(ledger.default_path()) if name.startswith("examples/")}
+"""The scenarios of the family `examples`."""
 SOURCES = PAGES | {name: ROOT / name for name in ("CONTRIBUTING.md", "bench/README.md")}
 
 _LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(([^()\s]+)\)")
@@ -71,8 +73,7 @@ def test_every_file_that_the_prose_names_exists(page):
     """A file of the checkout, one that `init` writes, or one that the page lets the reader save."""
     written = {"specs/lease.py", "tests/test_lease.py"} | {block.title for block in blocks_of(page)}
     # A family of specs has the name of the folder examples/.
-    specs = {name for name in ledger.read(ledger.default_path()) if name.startswith("examples/")}
-    written |= specs | {name.rpartition("/")[0] for name in specs}
+    written |= EXAMPLES | {name.rpartition("/")[0] for name in EXAMPLES}
     named = [name.rstrip("/") for name in _FILE.findall(prose_of(PAGES[page]))]
     # Words in capital letters stand for something of the reader's.
     assert [

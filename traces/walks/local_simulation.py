@@ -8,7 +8,7 @@ from pathlib import Path
 
 from checker.errors import InputError, UserError
 from checker.run.process_pool import results_in_order
-from checker.run.request import default_workers
+from checker.run.workers import default_workers
 from traces.walks.parts import walker_of, write_walks_of_part
 from traces.walks.records import WalkRun
 from traces.walks.writing import close_run_folder, open_run_folder

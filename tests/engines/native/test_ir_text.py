@@ -130,15 +130,15 @@ def test_threads_compile_the_same_code_as_one(quick: bool, monkeypatch: pytest.M
     native = lowered_with_kernels(Peterson(), compile_spec(Peterson(), names), names, with_lanes=True)
     text = str(native.module)
     assert len(text.split(compiler.PART)) == 2
-    monkeypatch.setattr(compiler, "_processors", lambda: 2)
+    monkeypatch.setattr(compiler, "default_workers", lambda: 2)
     in_threads = [compiler.compiled(text, quick=quick) for _ in range(5)]
-    monkeypatch.setattr(compiler, "_processors", lambda: 1)
+    monkeypatch.setattr(compiler, "default_workers", lambda: 1)
     assert {*in_threads} == {compiler.compiled(text, quick=quick)}
     assert len(list(compiler.object_files(in_threads[0]))) == 2
 
 
 @pytest.mark.parametrize("processors", [1, 2])
 def test_an_error_in_a_part_is_raised(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "_processors", lambda: processors)
+    monkeypatch.setattr(compiler, "default_workers", lambda: processors)
     with pytest.raises(RuntimeError, match="parsing error"):
         compiler.compiled(f"{ir.Module()}{compiler.PART}no text of LLVM", quick=True)

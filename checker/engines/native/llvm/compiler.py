@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
+
+from checker.run.workers import default_workers
 
 PART = "\n; next part\n"
 """Separates the parts of a module, which are compiled independently of each other."""
@@ -49,7 +50,7 @@ def compiled(text: str, *, quick: bool) -> bytes:
             found[number] = error
 
     others = range(1, len(parts))
-    if len(parts) > 1 and _processors() > 1:
+    if len(parts) > 1 and default_workers() > 1:
         initialise()
         threads = [threading.Thread(target=compile_part, args=(number,)) for number in others]
         for thread in threads:
@@ -61,11 +62,6 @@ def compiled(text: str, *, quick: bool) -> bytes:
         for number in range(len(parts)):
             compile_part(number)
     return _packed(found)
-
-
-def _processors() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _packed(objects: Iterable[bytes | BaseException]) -> bytes:
