@@ -6,7 +6,7 @@ import ast
 import builtins
 import enum
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -325,7 +325,7 @@ def _fold_call(typer: ExpressionTyper, node: ast.Call, kind: str) -> nodes.Expr:
                 text = ast.unparse(element)
                 raise typer.scope.error(element, f"sum takes integers: count with sum(1 for ... if {text})")
             if kind not in ("all", "any"):
-                value = typer.as_integer(element, value)
+                value = _operand(typer, element, value, kind, argument.generators)
             return _fold(typer, node, kind, clauses, value, default)
     return _fold_over(typer, node, kind, argument, default)
 
@@ -426,9 +426,31 @@ def _fold_over(
         value = (
             typer.scope.convert(node, value, nodes.BOOL)
             if kind in ("all", "any")
-            else typer.as_integer(argument, value)
+            else _operand(typer, argument, value, kind)
         )
         return _fold(typer, node, kind, (nodes.ForClause(local, over),), value, default)
+
+
+def _operand(
+    typer: ExpressionTyper, node: ast.expr, value: nodes.Expr, kind: str, generators: Sequence[ast.comprehension] = ()
+) -> nodes.Expr:
+    """Return the integer that `sum`, `min` or `max` takes of each item; raise SpecError for other types."""
+    # Python adds no None, but returns it as the least of one item.
+    if kind == "sum" or _excludes_none(generators, node):
+        return typer.as_integer(node, value)
+    return _never_none(typer, node, value, f"an item of {kind}")
+
+
+def _excludes_none(generators: Sequence[ast.comprehension], element: ast.expr) -> bool:
+    """Return whether the last clause of a comprehension has the condition `ELEMENT is not None`."""
+    conditions = list(generators[-1].ifs) if generators else []
+    while conditions:
+        test = conditions.pop()
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            conditions += test.values
+        elif ast.unparse(test) == f"{ast.unparse(element)} is not None":
+            return True
+    return False
 
 
 def _fold(

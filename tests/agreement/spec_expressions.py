@@ -590,11 +590,12 @@ class Expressions:
         if choice == 1:
             return f"len({{{element} {clauses}}})", 0, 100
         function = self.pick(["min", "max"])
+        # Not an option: the language refuses items that may be None.
         if self.careless():
-            return f"{function}({element} {clauses})", low, high
+            return f"{function}({element} + 0 {clauses})", low, high
         default, low2, high2 = self.integer(depth - 1)
         assert low2 is not None and high2 is not None
-        return f"{function}(({element} {clauses}), default={default} + 0)", min(low, low2), max(high, high2)
+        return f"{function}(({element} + 0 {clauses}), default={default} + 0)", min(low, low2), max(high, high2)
 
     # Bools.
 
