@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from checker.cli.declaration import CommandGroup, argument, option
+from checker.cli.declaration import CommandGroup, argument, option, refuse_options
 from checker.cli.options import JsonFile, Master, MaxStates, OutFolder, Workers
 from kafka_tools.advise.versions import LATEST, OLDEST
 
@@ -176,8 +176,7 @@ def cluster(
         if numbers:
             raise InputError("up starts all brokers: use start for some of them")
         return cluster_up(folder, kafka, brokers, settings or [], is_traced=trace, has_proxies=proxies)
-    if proxies:
-        raise InputError("--proxies belongs to up, and a cluster keeps its proxies")
+    refuse_options("only up takes it, and a cluster keeps it")
     return cluster_change(verb, folder, numbers or [])
 
 
@@ -232,11 +231,13 @@ def experiment(
             raise InputError("--from runs nothing: it takes neither --kafka nor --out nor --record")
         return propose_experiment(name, trace)
     if name == "soak":
+        from kafka_tools.cluster.distribution import release
         from kafka_tools.recording.soak import SoakPlan
         from kafka_tools.recording.soak_command import run_soak
 
         if out is None or record:
             raise InputError("soak writes recordings and its report to a folder: name it with --out, without --record")
+        release(kafka or "4.3.1")
         return run_soak(SoakPlan(kafka or "4.3.1", minutes or 3, 1 if seed is None else seed), out, master)
     if (minutes, seed, master) != (None, None, None):
         raise InputError("--minutes, --seed and --master belong to the experiment soak")
@@ -336,8 +337,10 @@ def record(
     if cluster is not None:
         from kafka_tools.recording.record_command import record_cluster
 
-        if faults:
-            raise InputError("--fault is for the mock cluster: use `cluster` or `experiment` to break real brokers")
+        refuse_options(
+            "it is for the mock cluster of librdkafka; `experiment` runs producers and faults on real brokers",
+            but=("--cluster", "--partition", "--seconds"),
+        )
         record_cluster(log, cluster, partition, seconds)
         return
     if partition is not None or seconds:

@@ -15,12 +15,15 @@ import importlib
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import click
+from click.core import ParameterSource
+
+from checker.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,19 @@ def declared_command(function: Callable[..., int | None], name: str | None = Non
     return _DeclaredCommand(name or function.__name__, callback=call, params=parameters, help=inspect.getdoc(function))
 
 
+def refuse_options(reason: str, *, but: Collection[str] = ()) -> None:
+    """Raise InputError for an option of the command line that is not among the names `but`.
+
+    A function calls it where it would ignore options. `reason` completes the sentence "--depth: ".
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.opts[0]
+        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if given and isinstance(parameter, click.Option) and name not in but:
+            raise InputError(f"{name}: {reason}")
+
+
 class _DeclaredCommand(click.Command):
     """A command with a help text that describes the arguments as well as the options."""
 
@@ -169,6 +185,20 @@ class _DescribedArgument(click.Argument):
     def __init__(self, name: str, declared: DeclaredArgument, **more: Any):
         super().__init__([name], **more)
         self.help_record = (declared.metavar, f"{declared.help}{'  [required]' if self.required else ''}")
+
+
+class _DeclaredOption(click.Option):
+    """An option whose value is not empty: an empty one is most often a variable of a shell that is not set.
+
+    Were `--require "$GUARANTEES"` accepted without a value, a build would pass without a check.
+    """
+
+    def consume_value(self, ctx: click.Context, opts: Any) -> tuple[Any, ParameterSource]:
+        """Return the value and its source; raise BadParameter for an empty value of the command line."""
+        value, source = super().consume_value(ctx, opts)
+        if source is ParameterSource.COMMANDLINE and (value == "" or (self.multiple and "" in value)):
+            raise click.BadParameter("The value is empty.", ctx, self)
+        return value, source
 
 
 def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
@@ -189,7 +219,7 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
     if typing.get_origin(kind) is Literal:
         metavar = f"<{'|'.join(typing.get_args(kind))}>"
     name = declared.name or f"--{parameter.name.replace('_', '-')}"
-    return click.Option(
+    return _DeclaredOption(
         [parameter.name, name],
         type=_click_type(kind, declared.min, declared.max),
         # Not False: Click would then let the last required option of a command line have no value.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from checker.cli.declaration import option
+from checker.cli.declaration import option, refuse_options
 from checker.cli.options import JsonFile, OutFolder, Properties, SetConstants, Targets, Workers
 
 
@@ -53,13 +53,17 @@ def prove(
     Exit status: 0 proved (or only the expected violations), 1 violated or not inductive, 2 wrong input, 3 unknown: Z3
     gave no answer in time.
     """
+    from checker.errors import InputError
     from checker.execution.proof_outcome import ProofSettings
-    from checker.execution.prove_specs import depth_of, execute_proofs, refuse_other_options, require_solvers
+    from checker.execution.prove_specs import depth_of, execute_proofs, require_solvers
     from checker.run.request import Request
     from checker.run.workers import default_workers
 
     if check:
-        refuse_other_options(targets=targets, settings=settings, unbounded=unbounded, properties=properties, json=json)
+        reason = "--check takes the spec, its constants and the properties from the certificate, and writes no files"
+        if targets:
+            raise InputError(f"{targets[0]}: {reason}")
+        refuse_options(reason, but=("--check", "--timeout", "--workers"))
         require_solvers(second=True)
         from checker.execution.check_certificates import execute_check
 

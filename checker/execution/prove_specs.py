@@ -124,13 +124,6 @@ def require_solvers(*, second: bool = False) -> None:
             ) from None
 
 
-def refuse_other_options(**given: object) -> None:
-    """Raise InputError if an option is given that a check takes from the certificate."""
-    wrong = next((name for name, value in given.items() if value), None)
-    if wrong is not None:
-        raise InputError(f"--check takes the spec and its constants from the certificate: omit the {wrong}")
-
-
 def _method_module(settings: ProofSettings) -> str:
     """Return the name of the module that proves; raise InputError for options that exclude each other."""
     if settings.certificate is not None and (

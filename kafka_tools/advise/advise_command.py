@@ -90,19 +90,19 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
 def _required(text: str) -> tuple[GuaranteeQuestion, ...]:
     """Return the questions that must be answered no; raise InputError for an unknown one."""
     names = {f"no-{question.name}": question for question in QUESTIONS}
-    asked = [name.strip() for name in text.split(",") if name.strip()]
+    asked = [name.strip() for name in text.split(",")] if text else []
     for name in asked:
         if name not in names:
-            raise InputError(f"--require does not know {name}: choose from {', '.join(names)}")
+            raise InputError(f"--require does not know {name!r}: choose from {', '.join(names)}")
     return tuple(names[name] for name in dict.fromkeys(asked))
 
 
 def _failures(names: Sequence[str]) -> tuple[FailureMode, ...]:
     known = {failure.slug: failure for failure in FAILURES}
-    asked = [name.strip() for given in names for name in given.split(",") if name.strip()]
+    asked = [name.strip() for given in names for name in given.split(",")]
     for name in asked:
         if name not in known:
-            raise InputError(f"--failure does not know {name}: choose from {', '.join(known)}")
+            raise InputError(f"--failure does not know {name!r}: choose from {', '.join(known)}")
     return tuple(known[name] for name in dict.fromkeys(asked)) or FAILURES
 
 

@@ -17,6 +17,7 @@ from checker.errors import InputError
 from checker.output import styled_lines
 from checker.output.output_files import write_whole
 from checker.output.styled_lines import BLANK, Line, line
+from checker.printable import printable
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from kafka_tools.cluster.cluster import CLIENT, Cluster, Node
 from kafka_tools.cluster.experiment import (
@@ -193,7 +194,7 @@ def _audit(partition: Path) -> dict[str, Any]:
 
 
 def _progress(text: str) -> None:
-    print(f"  {text}", file=sys.stderr, flush=True)
+    print(f"  {printable(text)}", file=sys.stderr, flush=True)
 
 
 def outcome_lines(outcome: Outcome, out: Path | None) -> list[Line]:

@@ -221,9 +221,13 @@ def read_experiment(name: str, version: str | None = None) -> Experiment:
         raise InputError(f"{path}: too many arrays and tables are within each other") from None
     try:
         found = _experiment(path.stem, content)
+        release(found.kafka)
     except InputError as error:
         raise InputError(f"{path}: {error.message}") from None
-    return found if version is None else replace(found, kafka=version)
+    if version is None:
+        return found
+    release(version)
+    return replace(found, kafka=version)
 
 
 def _experiment(name: str, content: dict[str, Any]) -> Experiment:

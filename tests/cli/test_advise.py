@@ -89,8 +89,8 @@ def test_a_limit_leaves_an_answer_undecided(checker):
     [
         (["no-such-file"], "cannot be read"),
         ([FIXTURES / "producer-shipped.properties", "--kafka", "1.0"], "Kafka 1.0 is not a release from 2.0.0"),
-        ([FIXTURES / "producer-shipped.properties", "--require", "no-worries"], "--require does not know no-worries"),
-        ([FIXTURES / "producer-shipped.properties", "--failure", "flood"], "--failure does not know flood"),
+        ([FIXTURES / "producer-shipped.properties", "--require", "no-worries"], "--require does not know 'no-worries'"),
+        ([FIXTURES / "producer-shipped.properties", "--failure", "flood"], "--failure does not know 'flood'"),
         ([FIXTURES / "producer-shipped.properties", "--json", "/proc/no/such.json"], "/proc/no/such.json cannot be"),
     ],
 )

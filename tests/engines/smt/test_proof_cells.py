@@ -219,7 +219,9 @@ def test_a_wrong_certificate_is_not_confirmed(certificate, capsys, change):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["examples/peterson", "--check", "x.toml"], "omit the targets"),
+        (["examples/peterson", "--check", "x.toml"], "examples/peterson: --check takes the spec"),
+        (["--check", "x.toml", "--out", "pages"], "--out: --check takes the spec"),
+        (["--check", "x.toml", "--method", "pdr"], "--method: --check takes the spec"),
         (["examples/peterson", "--certificate", "x.toml", "--method", "pdr"], "needs a whole proof by induction"),
         (["examples/peterson", "--explain", "mutual_exclusion/entr"], "did you mean mutual_exclusion/enter"),
         (["examples/peterson", "--explain", "a/b", "--find-lemmas"], "omit --find-lemmas"),

@@ -207,7 +207,8 @@ def test_a_process_ends_with_its_parent(tmp_path):
         (["up", "{}", "--kafka", "2.0.0"], "Kafka 2.0.0 is not run here"),
         (["up", "{}", "--set", "x"], "write NAME=VALUE"),
         (["cut", "{}", "1", "2"], "has no cluster"),
-        (["status", "{}", "--proxies"], "--proxies belongs to up"),
+        (["status", "{}", "--proxies"], "--proxies: only up takes it"),
+        (["stop", "{}", "--brokers", "3"], "--brokers: only up takes it"),
     ],
 )
 def test_wrong_cluster_commands(tmp_path, capsys, arguments, message):
