@@ -40,6 +40,14 @@ def prove(
     explain: Annotated[
         str, option(metavar="CELL", help="With induction: prove one cell, CONJUNCT/ACTION, and explain its query.")
     ] = "",
+    all_cells: Annotated[
+        bool,
+        option(
+            "--all-cells",
+            help="With induction: also of a property or lemma that is false in a reachable state, show the cells that "
+            "fail.",
+        ),
+    ] = False,
     check: Annotated[
         list[Path] | None,
         option(metavar="PATH", help="Repeat the proof of a certificate, or all of a folder, with cvc5 (repeatable)."),
@@ -80,5 +88,6 @@ def prove(
         out=out,
         certificate=certificate,
         explain=explain,
+        all_cells=all_cells,
     )
     return execute_proofs(request, how)

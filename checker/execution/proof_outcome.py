@@ -30,6 +30,7 @@ class ProofSettings:
     `depth`: the largest k, or the most states of a trace. `timeout`: seconds for a query. `unbounded`: the constants
     that are left open. `out`: the folder for counterexamples, including pages of counterexamples to induction.
     `certificate`: the file for the certificate of a proof by induction. `explain`: the only cell to prove.
+    `all_cells`: prove the cells even if the explorer refutes a property.
     """
 
     method: Method
@@ -42,6 +43,7 @@ class ProofSettings:
     out: Path | None = None
     certificate: Path | None = None
     explain: str = ""
+    all_cells: bool = False
 
 
 @dataclass(frozen=True)

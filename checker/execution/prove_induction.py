@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from checker.engines.smt.induction import prove
 from checker.engines.smt.reachability import ReachableStates
 from checker.engines.smt.solving import QueryLimits
@@ -13,20 +15,38 @@ from checker.output import proof_text
 from checker.output.page.induction_page import induction_page
 from checker.output.proof_files import breaking_step, page_name, proof_command
 from checker.output.proof_json import queries_to_json
+from checker.output.styled_lines import BLANK
 
 VERDICTS: dict[str, ProofVerdict] = {"proved": "proved", "fails": "not inductive", "unknown": "unknown"}
 
 
 def prove_task(task: ProofTask) -> ProofOutcome:
-    """Prove properties together with the lemmas, if the explorer does not refute one of them first."""
+    """Prove properties together with the lemmas, if the explorer does not refute one of them first.
+
+    With the setting `all_cells`, the outcome of a refutation also has the cells that fail.
+    """
     system = TransitionSystem(task.run.spec, [*task.names, *task.lemmas])
-    return refutation(task) or prove_in(system, task)
+    refuted = refutation(task)
+    if refuted is None:
+        return prove_in(system, task)
+    return with_cells(refuted, prove_in(system, task, is_refuted=True)) if task.settings.all_cells else refuted
 
 
-def prove_in(system: TransitionSystem, task: ProofTask) -> ProofOutcome:
+def with_cells(refuted: ProofOutcome, proof: ProofOutcome) -> ProofOutcome:
+    """Return the outcome of a refutation with the cells of the same proof by induction."""
+    return dataclasses.replace(
+        refuted,
+        lines=[*refuted.lines, BLANK, *proof.lines],
+        fields={**refuted.fields, **proof.fields},
+        pages=proof.pages,
+    )
+
+
+def prove_in(system: TransitionSystem, task: ProofTask, *, is_refuted: bool = False) -> ProofOutcome:
     """Prove properties together with the lemmas, and look up each counterexample to induction among reachable states.
 
-    Every counterexample is shown: another action may need another lemma.
+    Every counterexample is shown: another action may need another lemma. `is_refuted`: the explorer has refuted a
+    property or lemma.
     """
     run, settings, spec = task.run, task.settings, system.spec
     proof = prove(
@@ -49,7 +69,7 @@ def prove_in(system: TransitionSystem, task: ProofTask) -> ProofOutcome:
                 shown += proof_text.step_lines(spec, cell, None)
             continue
         task.on_progress("looking up counterexamples to induction")
-        where = explored.look_up(found.before)
+        where = dataclasses.replace(explored.look_up(found.before), is_refuted=is_refuted)
         labels[cell.conjunct, cell.action] = where.label
         shown += proof_text.step_lines(spec, cell, where)
         if settings.out is not None:

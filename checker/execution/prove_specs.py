@@ -134,6 +134,8 @@ def _method_module(settings: ProofSettings) -> str:
         raise InputError("--explain is about a cell of the spec as it is: omit --find-lemmas")
     if settings.unbounded and settings.find_lemmas:
         raise InputError("--find-lemmas explores all states, and --unbounded has infinitely many: omit one of the two")
+    if settings.all_cells and (settings.method != "induction" or settings.find_lemmas or settings.explain):
+        raise InputError("--all-cells needs a whole proof by induction, without --find-lemmas or --explain")
     for option, is_set, module in (
         ("--explain", settings.explain, _EXPLAINED_CELL),
         ("--unbounded", settings.unbounded, _UNBOUNDED),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.unbounded.instances import InstanceResult, examine
 from checker.engines.smt.unbounded.unbounded_induction import prove
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.execution.proof_aids import proof_aids, write_certificate
 from checker.execution.proof_outcome import ProofOutcome, ProofTask
-from checker.execution.prove_induction import VERDICTS
+from checker.execution.prove_induction import VERDICTS, with_cells
 from checker.execution.prove_refutation import refutation
 from checker.output import proof_text
 from checker.output.page.induction_page import induction_page
@@ -20,14 +22,21 @@ from checker.output.styled_lines import Line
 def prove_task(task: ProofTask) -> ProofOutcome:
     """Prove by induction with open constants. Without a proof, look for counterexamples at one size.
 
+    If the explorer refutes a property at this size, the proof is tried only with the setting `all_cells`.
+
     Raises UserError if a constant cannot be left open, or the spec has a part that no unbounded type can represent.
     """
+    settings = task.settings
+    system = UnboundedSystem(task.run.spec, list(settings.unbounded), [*task.names, *task.lemmas])
+    refuted = refutation(task)
+    if refuted is None:
+        return _prove_in(system, task)
+    return with_cells(refuted, _prove_in(system, task, is_refuted=True)) if settings.all_cells else refuted
+
+
+def _prove_in(system: UnboundedSystem, task: ProofTask, *, is_refuted: bool = False) -> ProofOutcome:
     run, settings = task.run, task.settings
     unbounded, limits = list(settings.unbounded), QueryLimits(settings.timeout)
-    system = UnboundedSystem(run.spec, unbounded, [*task.names, *task.lemmas])
-    refuted = refutation(task)
-    if refuted is not None:
-        return refuted
     proof = prove(
         system,
         task.names,
@@ -42,7 +51,7 @@ def prove_task(task: ProofTask) -> ProofOutcome:
         task.on_progress("looking for counterexamples at one size")
         found = examine(run.spec, proof, limits, settings.workers)
     proof = found.proof
-    step_lines, pages = _steps(task, found)
+    step_lines, pages = _steps(task, found, is_refuted=is_refuted)
     lines = proof_text.unbounded_lines(proof, unbounded) + step_lines
     if proof.verdict != "proved":
         lines += proof_text.instance_lines({name: run.spec.constants[name] for name in unbounded})
@@ -56,7 +65,7 @@ def prove_task(task: ProofTask) -> ProofOutcome:
     return ProofOutcome(VERDICTS[proof.verdict], lines, fields, pages=pages)
 
 
-def _steps(task: ProofTask, found: InstanceResult) -> tuple[list[Line], dict[str, str]]:
+def _steps(task: ProofTask, found: InstanceResult, *, is_refuted: bool) -> tuple[list[Line], dict[str, str]]:
     """Return the lines and the pages of the counterexamples to induction."""
     run, proof = task.run, found.proof
     lines: list[Line] = []
@@ -65,6 +74,8 @@ def _steps(task: ProofTask, found: InstanceResult) -> tuple[list[Line], dict[str
         where = found.reachability.get((cell.conjunct, cell.action))
         if cell.counterexample is None:
             continue
+        if where is not None:
+            where = dataclasses.replace(where, is_refuted=is_refuted)
         lines += proof_text.step_lines(run.spec, cell, where)
         if where is not None:
             trace, failed = breaking_step(cell.counterexample)

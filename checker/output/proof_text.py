@@ -221,9 +221,8 @@ def reachability_text(where: Reachability) -> str:
     if where.trace is not None:
         return "reachable: a real violation, not a missing lemma"
     if where.is_certain:
-        return (
-            f"unreachable within this configuration, of {where.explored:,} states: a lemma that excludes it is missing"
-        )
+        state = f"unreachable within this configuration, of {where.explored:,} states"
+        return state if where.is_refuted else f"{state}: a lemma that excludes it is missing"
     if not where.explored:
         return "not known to be reachable: the explorer cannot take this configuration"
     return f"not among the {where.explored:,} states that were explored; it may still be reachable"

@@ -22,12 +22,14 @@ class Reachability:
     """Whether a state is reachable.
 
     `trace` leads to the state (None if none was found). `is_certain`: all reachable states were explored, so without
-    a trace the state is unreachable. `explored` is the number of states.
+    a trace the state is unreachable. `explored` is the number of states. `is_refuted`: the explorer has refuted a
+    property or lemma, so no further lemma completes the proof.
     """
 
     trace: tuple[TraceStep, ...] | None
     is_certain: bool
     explored: int
+    is_refuted: bool = False
 
     @property
     def label(self) -> str:
