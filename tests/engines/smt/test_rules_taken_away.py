@@ -48,7 +48,7 @@ def test_exactly_the_cells_of_the_table_fail(module, name, cells, violated, leng
 
 def test_all_cells_shows_the_trace_and_the_cells(capsys, tmp_path):
     file = tmp_path / "proof.json"
-    command = ["prove", "examples/peterson/swapped_steps", "--property", "mutual_exclusion"]
+    command = ["prove", "examples/peterson_hasty/swapped_steps", "--property", "mutual_exclusion"]
     assert main([*command, "--all-cells", "--json", str(file)]) == 1
     found = json.loads(file.read_text())
     assert found["verdict"] == "violated"
