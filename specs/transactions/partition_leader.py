@@ -219,5 +219,7 @@ class PartitionRules(Spec, abstract=True):
         """Return the end of the log, or the first offset of an open transaction. Source: `firstUnstableOffset`."""
         end = len(self.log[partition])
         return min(
-            self.producers[partition][id].first_offset if self.has_open(partition, id) else end for id in ProducerId
+            # An open transaction has a first offset; with + 0 one without it would be an error.
+            self.producers[partition][id].first_offset + 0 if self.has_open(partition, id) else end
+            for id in ProducerId
         )

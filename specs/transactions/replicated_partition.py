@@ -201,7 +201,8 @@ class ReplicatedPartition(PartitionRules):
         Source: `ProducerStateManager.lastStableOffset`.
         """
         return min(
-            self.producers[partition][id].first_offset if self.has_open(partition, id) else marker_offset + 1
+            # An open transaction has a first offset; with + 0 one without it would be an error.
+            self.producers[partition][id].first_offset + 0 if self.has_open(partition, id) else marker_offset + 1
             for id in ProducerId
         )
 
