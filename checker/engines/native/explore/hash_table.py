@@ -229,10 +229,12 @@ def define_grow_table(spec: SpecFunctions) -> ir.IrFunction:
     function.attributes.add("noinline")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     record = ShardRecord(builder, function.args[0], spec.layout)
-    mask = record.get("table_mask")
-    # Only the lower half is cleared. The upper half of the doubled table was never written, so it is still zero.
-    HashTable(builder, record, spec.words, spec.key_of).clear(builder.add(mask, word(1)))
-    record.set("table_mask", builder.or_(builder.shl(mask, word(1)), word(1)))
+    doubled = builder.or_(builder.shl(record.get("table_mask"), word(1)), word(1))
+    # The upper half was never written, so it is zero already. It is written all the same: a page that is read before it
+    # is written costs a second page fault, which also interrupts all other workers (the kernel maps one page of zeros
+    # for reading, and must flush that mapping from every processor).
+    HashTable(builder, record, spec.words, spec.key_of).clear(builder.add(doubled, word(1)))
+    record.set("table_mask", doubled)
     # A new object, because the first one has the old mask in a register.
     HashTable(builder, record, spec.words, spec.key_of).rebuild(record.get("count"))
     builder.ret_void()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import resource
 import signal
 import threading
 
@@ -308,6 +310,20 @@ def test_stops_before_the_states_take_more_memory(kernels: dict[str, Kernels]) -
     assert found.levels[:-1] == whole.levels[: len(found.levels) - 1]
     enough = breadth_first_search(kernels["scatter, 3 words"], initial, max_memory=64 << 20)
     assert (enough.outcome, enough.distinct) == ("complete", whole.distinct)
+
+
+def test_no_page_of_a_table_is_read_before_it_is_written(kernels: dict[str, Kernels]) -> None:
+    # Such a page costs two page faults. The second one interrupts all workers, which then gain little from each other.
+    store = store_module.Store(kernels["grid"])
+    states = 40_000
+    for shard, words in enumerate(store.states):
+        words[:states, 0] = np.arange(states) * SHARDS + shard
+    store.field("count")[:] = states
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    store.rebuild(lambda work: work())
+    pages = SHARDS * store_module.slots_for(states) * 4 // mmap.PAGESIZE
+    assert pages == 16 * 64
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 1.2 * pages
 
 
 @pytest.mark.parametrize("megabytes", [1, 100, 10_000])

@@ -461,7 +461,9 @@ class _Definitions:
         old = _Table(self, builder, record)
         moved = record.bytes_at("moved")
         code = builder.alloca(I64, self.code.words)
-        end = LocalVariable(builder, builder.add(old.shape.slots, word(self.sizes.greatest_mark)), "end")
+        old_end = builder.add(old.shape.slots, word(self.sizes.greatest_mark))
+        self._clear_added(builder, record, old.address_of(old_end))
+        end = LocalVariable(builder, old_end, "end")
         with endless_loop(builder, "blocks") as loop:
             stop = end.get()
             loop.leave_if(builder.icmp_unsigned("==", stop, word(0)))
@@ -488,6 +490,23 @@ class _Definitions:
         builder.ret_void()
         return builder.function
 
+    def _clear_added(self, builder: ir.IRBuilder, record: TableRecord, first: ir.Value) -> None:
+        """Emit the clearing of the bytes from an address on that the next shape adds to a table.
+
+        They are zero already. Pages that are written before they are read cost one page fault, see `hash_table`.
+        """
+        following = _Table(self, builder, record, is_next=True)
+        last = following.address_of(builder.add(following.shape.slots, word(self.sizes.greatest_mark)))
+        size = builder.sub(builder.ptrtoint(last, I64), builder.ptrtoint(first, I64))
+        # Slots of fewer bytes may need less behind the last home than before.
+        is_longer = builder.icmp_signed(">", size, word(0))
+        self._clear(builder, first, builder.select(is_longer, size, word(0)))
+
+    def _clear(self, builder: ir.IRBuilder, address: ir.Value, size: ir.Value) -> None:
+        """Emit the clearing of `size` bytes at an address (i8*)."""
+        clear = self.module.declared("llvm.memset.p0.i64", ir.VoidType(), [I8.as_pointer(), I8, I64, I1])
+        builder.call(clear, [address, ir.ConstantValue(I8, 0), size, ir.ConstantValue(I1, 0)])
+
     def _take_block(
         self, builder: ir.IRBuilder, old: _Table, moved: ir.Value, first: ir.Value, count: ir.Value
     ) -> None:
@@ -498,9 +517,8 @@ class _Definitions:
         pointer = I8.as_pointer()
         nothing = ir.VoidType()
         copy = self.module.declared("llvm.memcpy.p0.p0.i64", nothing, [pointer, pointer, I64, I1])
-        clear = self.module.declared("llvm.memset.p0.i64", nothing, [pointer, I8, I64, I1])
         builder.call(copy, [moved, source, size, no])
-        builder.call(clear, [source, ir.ConstantValue(I8, 0), size, no])
+        self._clear(builder, source, size)
 
     def _put_block(
         self,
