@@ -4,8 +4,9 @@
               depth: Annotated[int | None, option(min=1, metavar="N", help="Maximum k.")] = None) -> int:
         \"""Prove invariants with Z3.\"""
 
-`declared_command` turns the function into a command of Click. Its types are str, int, float, bool (a flag), Path and
-Literal (choices), each of them also with `| None`, and lists of them: a repeatable option, or all further arguments.
+`declared_command` turns the function into a command of Click. Its types are str, int, float, bool (a flag), Path,
+Location (a path or a URL) and Literal (choices), each of them also with `| None`, and lists of them: a repeatable
+option, or all further arguments.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import operator
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable
@@ -24,6 +26,7 @@ import click
 from click.core import ParameterSource
 
 from checker.errors import InputError
+from traces.storage import Location, location_of
 
 
 @dataclass(frozen=True)
@@ -204,8 +207,7 @@ class _DeclaredOption(click.Option):
 def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
     """Return the option or argument of a parameter with the hint `Annotated[type, option(...) or argument(...)]`."""
     kind, declared = typing.get_args(hint)[:2]
-    if typing.get_origin(kind) in (types.UnionType, typing.Union):
-        (kind,) = (inner for inner in typing.get_args(kind) if inner is not types.NoneType)
+    kind = _without_none(kind)
     is_repeated = typing.get_origin(kind) is list
     if is_repeated:
         (kind,) = typing.get_args(kind)
@@ -232,12 +234,31 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
     )
 
 
+def _without_none(kind: Any) -> Any:
+    """Return a type without `| None`."""
+    if typing.get_origin(kind) not in (types.UnionType, typing.Union):
+        return kind
+    inner = tuple(found for found in typing.get_args(kind) if found is not types.NoneType)
+    return functools.reduce(operator.or_, inner)
+
+
+class _LocationType(click.ParamType):  # type: ignore[type-arg]
+    """A path or a URL."""
+
+    name = "location"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Location:
+        return location_of(value) if isinstance(value, str) else value
+
+
 def _click_type(kind: Any, least: Any = None, most: Any = None) -> Any:
     """Return the type with which Click reads a value."""
     if typing.get_origin(kind) is Literal:
         return click.Choice(typing.get_args(kind))
     if kind is Path:
         return click.Path(path_type=Path)
+    if kind == Location:
+        return _LocationType()
     if least is None and most is None:
         return kind
     return click.FloatRange(least, most) if kind is float else click.IntRange(least, most)

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from checker.cli.declaration import argument, option
 from checker.output.formats import FORMATS
+from traces.storage import Location
 
 Targets = Annotated[
     list[str] | None,
     argument("SPEC[/SCENARIO]", help="Specs, scenarios, families, files or folders (default: the whole library)."),
 ]
 Target = Annotated[str, argument("SPEC[/SCENARIO]", help="A spec or one of its scenarios.")]
-WalkFolder = Annotated[Path, argument("DIR", help="A folder that `simulate --out` wrote.")]
+WalkFolder = Annotated[Location, argument("DIR", help="A folder or URL that `simulate --out` wrote to.")]
 
 SpecFile = Annotated[
     Path | None,

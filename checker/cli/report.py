@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from checker.cli.declaration import option
 from checker.cli.options import JsonFile, Master, SearchStates, SpecFile, WalkFolder
+from traces.storage import Location
 
 
 def report(
     folder: WalkFolder,
-    out: Annotated[Path | None, option(metavar="DIR", help="The folder for the report (default: DIR/report).")] = None,
+    out: Annotated[
+        Location | None, option(metavar="DIR", help="The folder or URL for the report (default: DIR/report).")
+    ] = None,
     json: JsonFile = "",
     master: Master = None,
     max_states: SearchStates = 2_000_000,

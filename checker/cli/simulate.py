@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from checker.cli.declaration import option
 from checker.cli.options import Deadlock, JsonFile, Master, Partitions, Properties, SetConstants, Target
+from traces.storage import Location
 
 
 def simulate(
     target: Target,
-    out: Annotated[Path, option(metavar="DIR", help="The folder for the walks. An interrupted simulation is resumed.")],
+    out: Annotated[
+        Location,
+        option(metavar="DIR", help="The folder or URL for the walks. An interrupted simulation is resumed."),
+    ],
     walks: Annotated[
         int, option("--traces", min=1, max=10**10, metavar="N", help="Walks per configuration.")
     ] = 100_000,

@@ -28,6 +28,7 @@ from spark_analysis.report.report_page import rate_of, walk_report_page, walks_t
 from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.session import master_url
 from traces import trace_file
+from traces.storage import Location
 from traces.walks.records import trusted_run
 from traces.walks.writing import check_walk_outputs
 
@@ -41,10 +42,10 @@ MOST_PAGES = 24
 
 
 def report_walks(
-    folder: Path,
+    folder: Location,
     spec: Path | None,
     *,
-    out: Path | None,
+    out: Location | None,
     json_name: str,
     master: str | None,
     max_states: int,
@@ -119,12 +120,12 @@ def _json_text(data: dict[str, Any]) -> str:
     return json.dumps(data, indent=1) + "\n"
 
 
-def _write_text(path: Path, text: str) -> None:
+def _write_text(path: Location, text: str) -> None:
     with open_for_writing(path) as stream:
         stream.write(text)
 
 
-def _write_pages(to: Path, found: WalkReport, folder: Path) -> list[str | None]:
+def _write_pages(to: Location, found: WalkReport, folder: Location) -> list[str | None]:
     """Write the counterexample of each cause as a page, a trace file and DOT; return the addresses of the pages."""
     pages: list[str | None] = []
     clusters = [cluster for _, cluster in found.clusters]
@@ -144,7 +145,7 @@ def _write_pages(to: Path, found: WalkReport, folder: Path) -> list[str | None]:
     return pages
 
 
-def _write_missed(to: Path, found: WalkReport) -> dict[str, str]:
+def _write_missed(to: Location, found: WalkReport) -> dict[str, str]:
     """Write the counterexamples that only exploration found; return the address of the page of each property."""
     entry, run = registry.select_spec(found.run.target), found.run
     pages = {}
@@ -161,7 +162,7 @@ def _write_missed(to: Path, found: WalkReport) -> dict[str, str]:
 
 
 def _counterexample(
-    found: WalkReport, spec: Spec, violation: Violation, folder: Path, walk: int, sentence: str
+    found: WalkReport, spec: Spec, violation: Violation, folder: Location, walk: int, sentence: str
 ) -> Counterexample:
     run = found.run
     entry = registry.select_spec(run.target)
@@ -171,7 +172,7 @@ def _counterexample(
     return Counterexample(spec, violation, origin, entry.description(run.scenario, spec.constants), (sentence,))
 
 
-def _summary_lines(data: dict[str, Any], page: Path, seconds: float) -> list[Line]:
+def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list[Line]:
     """Return the lines of the summary: each property with its rate, the causes, and notes."""
     name = data["spec"] + (f"/{data['scenario']}" if data["scenario"] else "")
     shown = [line((name, "bold"), f"  {data['walks']:,} walks, {data['steps']:,} steps, in {seconds:.1f} s")]

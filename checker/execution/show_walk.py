@@ -12,13 +12,14 @@ from checker.output.output_files import check_outputs
 from checker.run import registry
 from traces import trace_file
 from traces.shrink import shrink
+from traces.storage import Location
 from traces.walks.records import WalkRun, trusted_run
 from traces.walks.replay_walk import rebuild_walk
 from traces.walks.writing import check_walk_outputs
 
 
 def show_walk(
-    folder: Path, walk: int, *, spec: Path | None, format: str, out: Path | None, max_states: int | None
+    folder: Location, walk: int, *, spec: Path | None, format: str, out: Path | None, max_states: int | None
 ) -> None:
     """Show a walk on standard output, or write it to a file; raise UserError if the input is wrong.
 
@@ -30,7 +31,7 @@ def show_walk(
     show_counterexample(walked(folder, trusted_run(folder, spec), walk, max_states), format, out)
 
 
-def walked(folder: Path, run: WalkRun, walk: int, max_states: int | None) -> Counterexample:
+def walked(folder: Location, run: WalkRun, walk: int, max_states: int | None) -> Counterexample:
     """Return a walk as a counterexample, shortened with a search of `max_states` states unless that is None."""
     spec, violation = rebuild_walk(folder, run, walk)
     command = ["python", "-m", "checker", "traces", "replay", str(folder), "--walk", str(walk)]

@@ -20,6 +20,7 @@ from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from spark_analysis.session import master_url, require_pyspark
 from spark_analysis.walks.simulation import simulate
+from traces.storage import Location
 from traces.walks import local_simulation
 from traces.walks.records import WALKS, WalkConfiguration, WalkRun, missing_parts, part_path, part_paths
 from traces.walks.walk_request import WalkRequest, requested_run
@@ -34,7 +35,7 @@ class WalkDestination:
     Without a master and partitions, processes of this machine make at most `local_simulation.MOST_WALKS` walks.
     """
 
-    out: Path
+    out: Location
     master: str | None
     partitions: int | None
     json: str
@@ -89,7 +90,7 @@ def _simulate(
 class _PartWatcher:
     """Reads the summaries of parts as they appear."""
 
-    def __init__(self, run: WalkRun, folder: Path, start: str):
+    def __init__(self, run: WalkRun, folder: Location, start: str):
         self._run, self._folder, self._start = run, folder, start
         self._summaries: dict[int, WalkTotals] = {}
         self._before = 0
@@ -134,6 +135,6 @@ class _PartWatcher:
         return add_totals(self._summaries[number] for number in range(first, first + size))
 
 
-def _stopped(run: WalkRun, folder: Path) -> str:
+def _stopped(run: WalkRun, folder: Location) -> str:
     there = sum(run.span(number)[2] for number in set(range(run.parts)) - set(missing_parts(folder, run)))
     return f"interrupted: {there:,} of {run.total:,} walks are in {folder}; the same command makes the others"

@@ -25,6 +25,7 @@ from checker.run.finding import Finding
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
 from checker.run.result import Violation
+from traces.storage import Location, RemotePath
 
 
 def failure_to_json(run: Run, error: UserError) -> dict[str, Any]:
@@ -231,9 +232,14 @@ def check_stems(runs: Sequence[Run], folder: Path | None, outputs: Mapping[str, 
                 raise InputError(f"{option} {path} could be the file of a counterexample in {folder}: name another")
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Location) -> None:
     """Create a folder if necessary; raise OutputError if no file can be created in it."""
     try:
+        if isinstance(folder, RemotePath):
+            probe = folder / f".tidemark-{os.urandom(4).hex()}"
+            probe.write_bytes(b"")
+            probe.unlink()
+            return
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from checker.errors import InputError, OutputError
+from traces.storage import Location, RemotePath
 
 STANDARD_OUTPUT = "-"
 
@@ -22,7 +23,7 @@ class AtomicFile:
     their texts. A device or a pipe is written directly.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Location):
         self._path, self._parts = path, list[str]()
         self._is_open = True
 
@@ -45,8 +46,10 @@ class AtomicFile:
             self.close()
 
 
-def open_for_writing(path: Path) -> AtomicFile:
+def open_for_writing(path: Location) -> AtomicFile:
     """Return a new text file, and create its folder if necessary; raise OutputError if it cannot be written."""
+    if isinstance(path, RemotePath):
+        return AtomicFile(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
@@ -64,10 +67,10 @@ def open_for_writing(path: Path) -> AtomicFile:
     return AtomicFile(path)
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Location, text: str) -> None:
     """Write a text file, or leave the old one unchanged and raise OutputError."""
     try:
-        if not _is_replaceable(path):
+        if isinstance(path, RemotePath) or not _is_replaceable(path):
             path.write_text(text, encoding="utf-8", errors="replace")
             return
         # A link keeps its place, and the file that it names is replaced.
@@ -98,12 +101,12 @@ def _mode_of(path: Path) -> int:
     return 0o666 & ~mask
 
 
-def check_outputs(outputs: Mapping[str, Path | str | None], inputs: Iterable[Path]) -> None:
+def check_outputs(outputs: Mapping[str, Location | str | None], inputs: Iterable[Location]) -> None:
     """Raise InputError if an output is an input of the command or another output; `outputs` are named by options."""
-    read = [path for path in inputs if path.exists()]
+    read = [path for path in inputs if isinstance(path, Path) and path.exists()]
     written: dict[object, str] = {}
     for option, name in outputs.items():
-        if name is None or str(name) in ("", STANDARD_OUTPUT):
+        if name is None or isinstance(name, RemotePath) or str(name) in ("", STANDARD_OUTPUT):
             continue
         path = Path(name)
         for other in read:

@@ -333,8 +333,10 @@ def select_spec(name: str) -> SpecEntry:
     return selections[0].entry
 
 
-def trusted_target(recorded: str, spec: Path | None, source: Path) -> str:
-    """Return the spec to load for the name that the data file `source` records, as a name on the command line.
+def trusted_target(recorded: str, spec: Path | None, source: object) -> str:
+    """Return the spec to load for the name that a data file records, as a name on the command line.
+
+    `source` is the file or URL of the data, for messages.
 
     A data file must not choose the code that runs. Specs of the library are loaded by their recorded names; a spec in a
     file only from `spec`, which the user names. Raises InputError if the recorded spec is in a file and `spec` is None.

@@ -21,6 +21,7 @@ from spark_analysis.report.report_data import report_data
 from spark_analysis.report.shrunk_walks import ShrunkWalks, shrink_walks
 from spark_analysis.report.walk_counts import WalkCounts, count_walks, read_rows
 from spark_analysis.session import FORWARDING, opened
+from traces.storage import Location
 from traces.walks.exact_probability import Failure, exact_probabilities
 from traces.walks.records import WalkRun, spec_of, trusted_run
 
@@ -58,7 +59,7 @@ class WalkReport:
 
 
 def report_on(
-    folder: Path,
+    folder: Location,
     *,
     spec: Path | None = None,
     master: str | None = None,

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checker.errors import InputError, UserError
+from traces.storage import Location, local_copy
 from traces.walks.records import WALK_SCHEMA, WALKS, WalkRun, check_part, part_path
 
 
 @dataclass(frozen=True)
 class ReadableParts:
-    """The parts of a run: readable ones, the expected number, missing ones, and errors of damaged ones."""
+    """The parts of a run: local copies of readable ones, the expected number, missing ones, errors of damaged ones."""
 
     paths: tuple[Path, ...]
     expected: int
@@ -31,7 +32,7 @@ class ReadableParts:
             yield f"Not counted: {sentence}."
 
 
-def readable_parts(folder: Path, run: WalkRun) -> ReadableParts:
+def readable_parts(folder: Location, run: WalkRun) -> ReadableParts:
     """Return the readable parts of a run; raise InputError if there are none."""
     paths, missing, damaged = [], [], []
     for number in range(run.parts):
@@ -45,7 +46,7 @@ def readable_parts(folder: Path, run: WalkRun) -> ReadableParts:
             damaged.append(error.message)
             continue
         if rows == expected:
-            paths.append(path)
+            paths.append(local_copy(path))
         else:
             damaged.append(f"{path} has {rows:,} walks, not {expected:,}: remove it and simulate again")
     if not paths:

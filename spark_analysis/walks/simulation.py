@@ -11,12 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from checker.errors import InputError, UserError
 from checker.run import registry
+from spark_analysis.job_errors import job_error
 from spark_analysis.session import opened
+from traces.storage import Location, location_of
 from traces.walks.records import WalkRun
 from traces.walks.writing import close_run_folder, open_run_folder
 
@@ -34,7 +35,7 @@ _WRITTEN = "part int, error string"
 
 def simulate(
     run: WalkRun,
-    folder: Path,
+    folder: Location,
     *,
     master: str | None = None,
     partitions: int | None = None,
@@ -44,10 +45,11 @@ def simulate(
 ) -> bool:
     """Generate the missing walks of a run; return whether the run is complete.
 
-    All executors must be able to write to `folder`. `partitions` is the number of Spark tasks. `on_poll` is called from
-    this thread several times a second, the first time after Spark has started. `cancelled` is checked equally often and
-    stops the run between two parts. `spark` is a session to use instead of a new one on `master`. Raises UserError if
-    the folder holds something else, Spark cannot start, or a part cannot be written.
+    All executors must be able to write to `folder`: the URL of an object store, or a folder that they share.
+    `partitions` is the number of Spark tasks. `on_poll` is called from this thread several times a second, the first
+    time after Spark has started. `cancelled` is checked equally often and stops the run between two parts. `spark` is a
+    session to use instead of a new one on `master`. Raises UserError if the folder holds something else, Spark cannot
+    start, or a part cannot be written.
     """
     missing = open_run_folder(folder, run)
     if missing:
@@ -63,7 +65,7 @@ def simulate(
 def _walk(
     spark: SparkSession,
     run: WalkRun,
-    folder: Path,
+    folder: Location,
     missing: list[int],
     partitions: int | None,
     cancelled: threading.Event,
@@ -90,7 +92,7 @@ class _Job(threading.Thread):
 
     _GROUP = "tidemark walks"
 
-    def __init__(self, spark: SparkSession, run: WalkRun, folder: Path, missing: list[int], partitions: int | None):
+    def __init__(self, spark: SparkSession, run: WalkRun, folder: Location, missing: list[int], partitions: int | None):
         super().__init__(daemon=True)
         self._spark, self._missing = spark, missing
         self._tasks = partitions or min(len(missing), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
@@ -121,7 +123,7 @@ class _Job(threading.Thread):
     def raise_error(self) -> None:
         """Raise InputError if a part was not written."""
         if self._error is not None:
-            raise InputError(f"Spark could not generate the walks: {_last_line(self._error)}")
+            raise job_error(self._error, "generate the walks")
         for row in self._rows:
             if row.error is not None:
                 raise InputError(row.error)
@@ -139,7 +141,7 @@ def _write_parts(
         for position in batch.column(0).to_pylist():
             number, error = missing[position], None
             try:
-                write_walks_of_part(run, Path(folder), number)
+                write_walks_of_part(run, location_of(folder), number)
             except UserError as raised:
                 error = str(raised)
             except OSError as raised:
@@ -147,10 +149,3 @@ def _write_parts(
             yield pa.RecordBatch.from_arrays(
                 [pa.array([number], pa.int32()), pa.array([error], pa.string())], ["part", "error"]
             )
-
-
-def _last_line(error: Exception) -> str:
-    """Return the last error line of a failed Spark job."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    errors = [line for line in lines if "Error:" in line or "Exception:" in line]
-    return (errors or lines or [type(error).__name__])[-1]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from checker.errors import InputError
+from traces.storage import Location, local_copy, new_file
 
 DIGESTS = "digests"
 """The folder of the digests: beside the parts, of which other programs read the whole folder."""
@@ -16,31 +16,28 @@ DIGESTS = "digests"
 _BYTES = 32
 
 
-def digest_path(part: Path) -> Path:
+def digest_path(part: Location) -> Location:
     """Return the path of the digest of a part."""
     return part.parent.parent / DIGESTS / f"{part.parent.name}-{part.stem}.blake2b"
 
 
-def write_digest(part: Path, written: Path) -> None:
-    """Write the digest of a part atomically, from the file `written`, which is renamed to `part` afterwards."""
-    path = digest_path(part)
-    hidden = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    try:
-        hidden.write_text(_digest_of_file(written) + "\n", encoding="ascii")
-        os.replace(hidden, path)
-    finally:
-        hidden.unlink(missing_ok=True)
+def write_digest(part: Location, written: Path) -> None:
+    """Write the digest of a part, from the file `written`, which becomes `part` afterwards."""
+    with new_file(digest_path(part)) as file:
+        file.write_text(_digest_of_file(written) + "\n", encoding="ascii")
 
 
-def require_unchanged(part: Path) -> None:
-    """Raise InputError if the content of a part is not the one that was written."""
+def unchanged_copy(part: Location) -> Path:
+    """Return a local file with the content of a part; raise InputError if it is not the content that was written."""
     try:
         expected = digest_path(part).read_text(encoding="ascii").strip()
-        found = _digest_of_file(part)
+        copy = local_copy(part)
+        found = _digest_of_file(copy)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the digest of {part} cannot be read ({error}): remove the part and simulate again") from None
     if found != expected:
         raise InputError(f"{part} is truncated or was changed, its digest differs: remove it and simulate again")
+    return copy
 
 
 def digest_of_run(content: dict[str, Any]) -> str:

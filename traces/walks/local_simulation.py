@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from checker.errors import InputError, UserError
+from checker.errors import InputError, OutputError, UserError
 from checker.run.process_pool import results_in_order
 from checker.run.workers import default_workers
+from traces.storage import Location, RemotePath
+from traces.walks.digests import DIGESTS, digest_path
 from traces.walks.parts import walker_of, write_walks_of_part
-from traces.walks.records import WalkRun
+from traces.walks.records import WalkRun, part_kinds, part_path
 from traces.walks.writing import close_run_folder, open_run_folder
 
 MOST_WALKS = 10_000_000
@@ -19,7 +23,7 @@ MOST_WALKS = 10_000_000
 
 def write_walks(
     run: WalkRun,
-    folder: Path,
+    folder: Location,
     *,
     processes: int | None = None,
     cancelled: threading.Event | None = None,
@@ -39,14 +43,47 @@ def write_walks(
         walker_of(run, run.span(missing[0])[0])
         on_poll()
 
-        def write(position: int, _: threading.Event) -> str | None:
-            return _write_part(run, folder, missing[position])
+        with _local_folder(folder, run) as local:
 
-        for error in results_in_order(len(missing), min(len(missing), processes or default_workers()), write, stop):
-            if error is not None:
-                raise InputError(error)
-            on_poll()
+            def write(position: int, _: threading.Event) -> str | None:
+                return _write_part(run, local, missing[position])
+
+            errors = results_in_order(len(missing), min(len(missing), processes or default_workers()), write, stop)
+            for number, error in zip(missing, errors, strict=False):
+                if error is not None:
+                    raise InputError(error)
+                if isinstance(folder, RemotePath):
+                    _upload_part(run, local, folder, number)
+                on_poll()
     return close_run_folder(folder, run)
+
+
+@contextmanager
+def _local_folder(folder: Location, run: WalkRun) -> Iterator[Path]:
+    """Yield the folder into which the processes write: for a remote one, a temporary folder.
+
+    The connections of this process to a store do not work in the processes that it forks.
+    """
+    if isinstance(folder, Path):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="tidemark-walks-") as name:
+        for kind in (*part_kinds(run), DIGESTS):
+            Path(name, kind).mkdir()
+        yield Path(name)
+
+
+def _upload_part(run: WalkRun, local: Path, folder: RemotePath, number: int) -> None:
+    """Move a part to the store; the file of walks is last, as only with it the part counts as written."""
+    for kind in reversed(part_kinds(run)):
+        part = part_path(local, kind, number)
+        for file in (digest_path(part), part):
+            assert isinstance(file, Path)
+            try:
+                (folder / file.parent.name / file.name).upload(file)
+            except OSError as error:
+                raise OutputError(f"{folder} cannot be written: {error.strerror}") from None
+            file.unlink()
 
 
 def _write_part(run: WalkRun, folder: Path, number: int) -> str | None:

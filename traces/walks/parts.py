@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from checker.engines.native.walk.walker import Walker, walk_seeds
 from checker.errors import InputError
 from checker.run import registry
+from traces.storage import Location
 from traces.walks.records import STEPS, WALKS, WalkConfiguration, WalkRun, part_path
 from traces.walks.walk_tables import step_table, walk_table
 from traces.walks.writing import write_part
@@ -17,7 +16,7 @@ _walkers: dict[tuple[str, str, str], Walker] = {}
 _MOST_WALKERS = 8
 
 
-def write_walks_of_part(run: WalkRun, folder: Path, number: int) -> None:
+def write_walks_of_part(run: WalkRun, folder: Location, number: int) -> None:
     """Generate the walks of a part and write them, unless the part exists.
 
     Raises InputError if the spec is not the one that the run started with.

@@ -53,7 +53,8 @@ from checker.run import registry
 from checker.run.plan import DEADLOCK
 from traces.json_input import parse_json
 from traces.json_schema import read_schema, schema_error
-from traces.walks.digests import digest_of_run, require_unchanged
+from traces.storage import Location, local_copy
+from traces.walks.digests import digest_of_run, unchanged_copy
 
 FORMAT = "tidemark-walks"
 SCHEMA_VERSION = 2
@@ -223,7 +224,7 @@ def pattern_fingerprint(name: str, conjunct: int | None, last_actions: Iterable[
     return int.from_bytes(hashlib.blake2b(content.encode(), digest_size=8).digest(), "little")
 
 
-def part_path(folder: Path, kind: str, number: int) -> Path:
+def part_path(folder: Location, kind: str, number: int) -> Location:
     """Return the path of a part of `walks` or `steps`."""
     return folder / kind / f"part-{number:06d}.parquet"
 
@@ -233,7 +234,7 @@ def part_kinds(run: WalkRun) -> tuple[str, ...]:
     return (WALKS, STEPS) if run.steps else (WALKS,)
 
 
-def missing_parts(folder: Path, run: WalkRun) -> list[int]:
+def missing_parts(folder: Location, run: WalkRun) -> list[int]:
     """Return the numbers of the parts that are not written yet."""
     # One listing per folder in place of one query per part.
     there = {kind: {path.name for path in (folder / kind).glob("part-*.parquet")} for kind in part_kinds(run)}
@@ -244,13 +245,13 @@ def missing_parts(folder: Path, run: WalkRun) -> list[int]:
     ]
 
 
-def trusted_run(folder: Path, spec: Path | None) -> WalkRun:
+def trusted_run(folder: Location, spec: Path | None) -> WalkRun:
     """Read the run of a folder, with a `target` that may be loaded: see `checker.run.registry.trusted_target`."""
     run = read_run(folder)
     return replace(run, target=registry.trusted_target(run.target, spec, folder / RUN_FILE))
 
 
-def read_run(folder: Path) -> WalkRun:
+def read_run(folder: Location) -> WalkRun:
     """Read the run of a folder; raise InputError if the folder holds no walks or has an unknown version.
 
     Its `target` may name any file: `trusted_run` returns a run of which the spec may be loaded.
@@ -294,7 +295,7 @@ def _configuration(content: dict[str, Any]) -> WalkConfiguration:
     return WalkConfiguration(**(content | {"actions": actions, "conditions": conditions}))
 
 
-def part_paths(folder: Path, run: WalkRun, kind: str = WALKS) -> list[Path]:
+def part_paths(folder: Location, run: WalkRun, kind: str = WALKS) -> list[Location]:
     """Return the paths of a complete run's parts; raise InputError if one is missing or damaged."""
     if kind == STEPS and not run.steps:
         raise InputError(f"{folder} has no steps: simulate with --steps")
@@ -313,12 +314,12 @@ def part_paths(folder: Path, run: WalkRun, kind: str = WALKS) -> list[Path]:
     return paths
 
 
-def check_part(path: Path, schema: pa.Schema) -> int:
+def check_part(path: Location, schema: pa.Schema) -> int:
     """Return the number of rows of a part; raise InputError if it does not have the schema or has changed."""
     # First: a changed file is not given to the reader of Parquet.
-    require_unchanged(path)
+    copy = unchanged_copy(path)
     try:
-        metadata = pq.read_metadata(path)
+        metadata = pq.read_metadata(copy)
         found = metadata.schema.to_arrow_schema()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).split("\n")[0]
@@ -334,17 +335,17 @@ def check_part(path: Path, schema: pa.Schema) -> int:
     return int(metadata.num_rows)
 
 
-def read_parts(paths: Iterable[Path], columns: list[str] | None = None) -> Iterator[pa.Table]:
+def read_parts(paths: Iterable[Location], columns: list[str] | None = None) -> Iterator[pa.Table]:
     """Yield the tables of some parts, one at a time; raise InputError if the data of one is damaged."""
     for path in paths:
         try:
-            yield pq.read_table(path, columns=columns)
+            yield pq.read_table(local_copy(path), columns=columns)
         except (pa.ArrowException, OSError) as error:
             reason = str(error).split("\n")[0]
             raise InputError(f"{path} is damaged ({reason}): remove it and simulate again") from None
 
 
-def read_walk(folder: Path, run: WalkRun, walk: int) -> dict[str, Any]:
+def read_walk(folder: Location, run: WalkRun, walk: int) -> dict[str, Any]:
     """Return the row of one walk by column; raise InputError if it does not exist."""
     total = run.total
     if not 0 <= walk < total:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from checker.errors import InputError, UserError
 from checker.language.spec import Spec
 from checker.run.result import Violation
+from traces.storage import Location
 from traces.walks.records import WalkRun, read_walk, spec_of
 from traces.walks.row_violations import violation_from_row
 
 
-def rebuild_walk(folder: Path, run: WalkRun, walk: int) -> tuple[Spec, Violation]:
+def rebuild_walk(folder: Location, run: WalkRun, walk: int) -> tuple[Spec, Violation]:
     """Return the spec and the trace of a walk, as a violation.
 
     The kind is `walk` if the walk violates nothing. Raises UserError if the walk does not exist, its part is damaged,

@@ -6,13 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checker.errors import InputError
-from traces.walks.digests import require_unchanged
+from traces.storage import Location
+from traces.walks.digests import unchanged_copy
 
 SUMMARY = b"summary"
 """The key of a part's totals in the metadata of its schema."""
@@ -59,11 +59,11 @@ def add_totals(totals: Iterable[WalkTotals]) -> WalkTotals:
     )
 
 
-def read_totals(part: Path) -> WalkTotals:
+def read_totals(part: Location) -> WalkTotals:
     """Return the totals in the metadata of a part of `walks`; raise InputError if they cannot be read."""
-    require_unchanged(part)
+    copy = unchanged_copy(part)
     try:
-        content = json.loads((pq.read_schema(part).metadata or {})[SUMMARY])
+        content = json.loads((pq.read_schema(copy).metadata or {})[SUMMARY])
         counters = {name: Counter(content[name]) for name in ("verdicts", "violated", "reached", "errors")}
         return WalkTotals(walks=content["walks"], steps=content["steps"], **counters)
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:

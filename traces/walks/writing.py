@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checker.errors import InputError, OutputError
+from traces.storage import Location, RemotePath, new_file
 from traces.walks.digests import DIGESTS, write_digest
 from traces.walks.records import RUN_FILE, STEPS, WALKS, WalkRun, missing_parts, part_kinds, read_run
 
@@ -19,33 +20,37 @@ _OWN = (RUN_FILE, WALKS, STEPS, DIGESTS)
 """What a folder of walks consists of."""
 
 
-def check_walk_outputs(outputs: Mapping[str, Path | None], folder: Path) -> None:
+def check_walk_outputs(outputs: Mapping[str, Location | None], folder: Location) -> None:
     """Raise InputError if an output is a file of a folder of walks; `outputs` are named by options."""
+    if isinstance(folder, RemotePath):
+        own = tuple(f"{folder / name}/" for name in _OWN)
+        for option, place in outputs.items():
+            if place == folder or f"{place}/".startswith(own):
+                raise InputError(f"{option} {place} is part of the walks in {folder}: name another file")
+        return
     root = Path(os.path.realpath(folder))
     for option, path in outputs.items():
-        found = Path(os.path.realpath(path)) if path is not None else root.parent
+        found = Path(os.path.realpath(path)) if isinstance(path, Path) else root.parent
         if found.is_relative_to(root) and (found == root or found.relative_to(root).parts[0] in _OWN):
             raise InputError(f"{option} {path} is part of the walks in {folder}: name another file")
 
 
-def open_run_folder(folder: Path, run: WalkRun) -> list[int]:
+def open_run_folder(folder: Location, run: WalkRun) -> list[int]:
     """Create the folder of a run, or resume the same run; return the numbers of the missing parts.
 
     Raises InputError if the folder holds other files or walks of another run, and OutputError if it cannot be written.
     """
     file = folder / RUN_FILE
-    if file.exists():
-        _require_same(folder, read_run(folder), run)
-    elif folder.exists() and (not folder.is_dir() or any(_is_foreign(entry.name) for entry in folder.iterdir())):
-        raise InputError(f"{folder} exists and holds no walks: choose a new folder with --out")
     try:
+        if file.exists():
+            _require_same(folder, read_run(folder), run)
+        elif folder.exists() and (not folder.is_dir() or any(_is_foreign(entry.name) for entry in folder.iterdir())):
+            raise InputError(f"{folder} exists and holds no walks: choose a new folder with --out")
         for kind in (*part_kinds(run), DIGESTS):
             (folder / kind).mkdir(parents=True, exist_ok=True)
         if not file.exists():
-            # Written under another name and then renamed: a reader sees the whole file or none.
-            hidden = folder / f".{RUN_FILE}.{os.getpid()}"
-            hidden.write_text(json.dumps(run.to_json(), indent=1) + "\n", encoding="utf-8")
-            os.replace(hidden, file)
+            with new_file(file) as written:
+                written.write_text(json.dumps(run.to_json(), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{folder} cannot be written: {error.strerror}") from None
     return missing_parts(folder, run)
@@ -61,7 +66,7 @@ def _without_conditions(run: WalkRun) -> WalkRun:
     return replace(run, configurations=configurations)
 
 
-def _require_same(folder: Path, there: WalkRun, run: WalkRun) -> None:
+def _require_same(folder: Location, there: WalkRun, run: WalkRun) -> None:
     # Line numbers of conditions change with comments. The digest identifies the meaning of a configuration.
     old, new = (_without_conditions(found).to_json() for found in (there, run))
     for key in old:
@@ -77,23 +82,20 @@ def _require_same(folder: Path, there: WalkRun, run: WalkRun) -> None:
         )
 
 
-def write_part(path: Path, table: pa.Table) -> None:
-    """Write a part atomically; raise OSError if that fails."""
-    # Each attempt at a task uses a unique name: two attempts may write the same part at the same time.
-    hidden = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    try:
-        pq.write_table(table, hidden, compression="zstd")
+def write_part(path: Location, table: pa.Table) -> None:
+    """Write a part as a whole; raise OSError if that fails.
+
+    If two attempts at a task write it at the same time, both write the same content, so the last one may win.
+    """
+    with new_file(path) as written:
+        pq.write_table(table, written, compression="zstd")
         # The digest is there before the part is, of which the presence says that it is complete.
-        write_digest(path, hidden)
-        # Atomic within one folder. If two attempts finish, both files have the same content, so the last one may win.
-        os.replace(hidden, path)
-    finally:
-        hidden.unlink(missing_ok=True)
+        write_digest(path, written)
 
 
-def close_run_folder(folder: Path, run: WalkRun) -> bool:
+def close_run_folder(folder: Location, run: WalkRun) -> bool:
     """Remove partial files of attempts that died, and return whether all parts exist."""
-    for kind in part_kinds(run):
+    for kind in part_kinds(run) if isinstance(folder, Path) else ():
         for hidden in [*(folder / kind).glob(".part-*"), *(folder / DIGESTS).glob(f".{kind}-part-*")]:
             hidden.unlink(missing_ok=True)
     return not missing_parts(folder, run)

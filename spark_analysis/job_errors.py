@@ -1,0 +1,44 @@
+"""The errors of Spark's jobs, as one sentence each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from checker.errors import InputError, UserError
+
+_DAMAGED = re.compile(r"((?:/|[a-z0-9]+://)[^\s'\"]*\.parquet)[^\n]*(?:not a Parquet file|magic|[Cc]orrupt|expected)")
+_CAUSE = re.compile(r"^\s*(?:Caused by: )?((?:[\w.$]*(?:Error|Exception))\b[^\n]*)", re.MULTILINE)
+_OWN = re.compile(r"\b(?:InputError|OutputError|SpecError|MissingExtraError): ([^\n]+)")
+
+
+@contextmanager
+def spark_errors_as_input_errors(work: str) -> Iterator[None]:
+    """Raise an error of Spark as InputError with one sentence, which names the work, such as `count the walks`."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        raise job_error(error, work) from None
+
+
+def job_error(error: Exception, work: str) -> UserError:
+    """Return the error of a failed job as one sentence: of a task if one failed, and else of Spark."""
+    text = str(error)
+    if damaged := _DAMAGED.search(text):
+        return InputError(f"Spark could not {work}: {damaged[1]} is not a complete Parquet file")
+    if own := _OWN.findall(text):
+        # The error of this project on an executor is already a sentence for the user.
+        return InputError(own[-1])
+    return InputError(f"Spark could not {work}: {_cause(text)}")
+
+
+def _cause(text: str) -> str:
+    """Return the last error in the text of an exception, which holds the tracebacks of Python and Java."""
+    causes = [cause.strip() for cause in _CAUSE.findall(text)]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    missing = [cause for cause in causes if "ModuleNotFoundError" in cause]
+    return (missing or causes or lines or ["it gave no reason"])[-1]
