@@ -216,7 +216,7 @@ def _check_timeouts(resolution: _ConfigResolution) -> None:
 
 
 def _check_two_phase_commit(resolution: _ConfigResolution) -> None:
-    """Refuse a timeout of transactions that never time out (ProducerConfig.postProcessParsedConfig, KIP-939)."""
+    """Refuse a timeout of transactions with two-phase commit (ProducerConfig.postProcessParsedConfig, KIP-939)."""
     cluster = resolution.cluster
     has_it = TWO_PHASE_COMMIT_SETTING.applies_to(cluster.version)
     is_on = cluster.get("producer", "transaction.two.phase.commit.enable") == "true"

@@ -16,6 +16,8 @@ from kafka_tools.advise.effective_config import EffectiveConfig
 from specs.kafka_versions import EPOCH_PER_TRANSACTION, TWO_PHASE_COMMIT_SETTING, VERIFIES_TRANSACTIONS
 from specs.transactions.guarantees import PROPERTIES, RULES, SIZES
 from specs.transactions.transactional_producer import Transactions
+from specs.transactions.two_phase_commit import TwoPhaseCommit
+from specs.transactions.versions import two_phase_rules
 
 Verdict = Literal["yes", "no", "undecided"]
 Constants = Mapping[str, Any]
@@ -72,6 +74,24 @@ QUESTIONS = (
     ),
 )
 
+TWO_PHASE_QUESTIONS = (
+    TransactionQuestion(
+        "a prepared transaction is aborted after transaction.timeout.ms, although an external store has committed",
+        TwoPhaseCommit,
+        dict(instances=1),
+        ("store_and_kafka_agree",),
+        "loss",
+    ),
+    TransactionQuestion(
+        "a prepared transaction is aborted by a restart of the producer, although an external store has committed",
+        TwoPhaseCommit,
+        dict(instances=2, times_out=False),
+        ("store_and_kafka_agree",),
+        "loss",
+    ),
+)
+"""Questions about a producer with transaction.two.phase.commit.enable=true (KIP-939)."""
+
 
 @dataclass(frozen=True)
 class TransactionAnswer:
@@ -109,27 +129,33 @@ def transaction_answers(
     if not is_answered(cluster, config):
         return
     for version in transaction_versions(cluster):
-        for question in QUESTIONS:
+        for question in questions_about(cluster):
             if cancelled.is_set():
                 return
-            constants = {**question.size, **_rules(question.spec, cluster, version)}
+            constants = {**_rules(question.spec, cluster, version), **question.size}
             result = explore(question.spec, constants, question.properties)
             yield _answer(question, version, result)
 
 
 def is_answered(cluster: ClusterConfig, config: EffectiveConfig) -> bool:
-    """Return whether the specs answer: for Java producers with a transactional.id, without two-phase commit."""
-    return config.is_transactional and cluster.client == "java" and not has_two_phase_commit(cluster)
+    """Return whether the specs answer: for Java producers with a transactional.id."""
+    return config.is_transactional and cluster.client == "java"
+
+
+def questions_about(cluster: ClusterConfig) -> tuple[TransactionQuestion, ...]:
+    """Return the questions about the transactions of a cluster's producer."""
+    return QUESTIONS + TWO_PHASE_QUESTIONS if has_two_phase_commit(cluster) else QUESTIONS
 
 
 def has_two_phase_commit(cluster: ClusterConfig) -> bool:
-    """Return whether the producer takes part in a two-phase commit (KIP-939)."""
+    """Return whether the producer is meant to take part in a two-phase commit (KIP-939)."""
     return cluster.get("producer", "transaction.two.phase.commit.enable") == "true"
 
 
 def _rules(spec: type[Spec], cluster: ClusterConfig, version: int) -> Constants:
     """Return the constants of the release with a transaction version and the broker's setting of verification."""
-    rules: dict[str, Any] = {**RULES[spec](cluster.version), "transaction_version": version}
+    of_release = two_phase_rules if spec is TwoPhaseCommit else RULES[spec]
+    rules: dict[str, Any] = {**of_release(cluster.version), "transaction_version": version}
     return {**rules, "verification": verifies(cluster)} if spec is Transactions else rules
 
 
@@ -161,15 +187,7 @@ def transaction_notes(cluster: ClusterConfig, config: EffectiveConfig) -> Iterat
         yield "transactions: not answered. The specs have the transactional producer of the Java client."
         return
     if has_two_phase_commit(cluster):
-        yield (
-            "transactions: not answered. With transaction.two.phase.commit.enable=true a transaction never times out: "
-            "one whose producer does not come back stays open, and read_committed consumers stop before it. The broker "
-            "refuses keepPreparedTxn up to Kafka 4.3, and the specs do not have it."
-        )
-        if not TWO_PHASE_COMMIT_SETTING.applies_to(cluster.version):
-            since = TWO_PHASE_COMMIT_SETTING.since
-            yield f"the producer of Kafka {cluster.version} does not have transaction.two.phase.commit.enable ({since})"
-        return
+        yield from _two_phase_notes(cluster)
     timeout = int(cluster.get("producer", "transaction.timeout.ms") or DEFAULT_TIMEOUT)
     largest = int(cluster.get("broker", "transaction.max.timeout.ms") or LARGEST_TIMEOUT)
     if timeout > largest:
@@ -186,4 +204,18 @@ def transaction_notes(cluster: ClusterConfig, config: EffectiveConfig) -> Iterat
         "the answers about transactions have one producer, or two instances with one transactional.id. A consumer "
         "group, the expiry of transactional ids and an upgrade are not explored. docs/transactions.md has the table "
         "by release."
+    )
+
+
+def _two_phase_notes(cluster: ClusterConfig) -> Iterator[str]:
+    """Yield the effect of transaction.two.phase.commit.enable=true in a release."""
+    if not TWO_PHASE_COMMIT_SETTING.applies_to(cluster.version):
+        since = TWO_PHASE_COMMIT_SETTING.since
+        yield f"the producer of Kafka {cluster.version} does not have transaction.two.phase.commit.enable ({since})"
+        return
+    yield (
+        "transaction.two.phase.commit.enable=true has one effect up to Kafka 4.4: the producer refuses "
+        f"transaction.timeout.ms, and its transactions have the default of {DEFAULT_TIMEOUT} ms. It sends "
+        "InitProducerId without Enable2Pc, KafkaProducer has no prepareTransaction, and the coordinator answers "
+        "keepPreparedTxn with UNSUPPORTED_VERSION (KIP-939)"
     )

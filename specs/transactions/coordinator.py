@@ -14,6 +14,7 @@ from checker.language import (
     Event,
     Lane,
     Option,
+    Range,
     Scenario,
     SetOf,
     Spec,
@@ -47,9 +48,7 @@ class CoordinatorRules(Spec, abstract=True):
 
     The coordinator writes each change to its log before it answers. Here both are one step; `Coordinator` separates
     them. A request that carries transaction version 1 or 2 is answered by a coordinator of the same version: the
-    upgrade in the middle of a transaction is not modelled. Timeouts are actions of the specs that use these rules. Two
-    phase commit (KIP-939) is not modelled beyond the refusal of keepPreparedTxn: without it, a prepared transaction is
-    one that has no timeout.
+    upgrade in the middle of a transaction is not modelled. Timeouts are actions of the specs that use these rules.
     """
 
     partitions = Constant(1, at_least=1)
@@ -66,6 +65,12 @@ class CoordinatorRules(Spec, abstract=True):
     """KAFKA-19367: with version 2, fencing raised the epoch, and the abort raised it again."""
     fence_rotates_id = Constant(True)
     """Whether an abort of the coordinator replaces an exhausted producer id (KAFKA-20090)."""
+    aborts_at_largest_epoch = Constant(True)
+    """Whether a transaction with the largest epoch can be aborted (KAFKA-20090): it keeps the epoch."""
+    keeps_prepared = Constant(False)
+    """Whether InitProducerId with keepPreparedTxn keeps an open transaction (KIP-939). Kafka up to 4.4 refuses it."""
+    end_raises_kept_epoch = Constant(True)
+    """Whether the end of a transaction that was kept raises the epoch that its producer has got meanwhile (KIP-939)."""
 
     metadata = Metadata
     coordinator_epoch = CoordinatorEpoch
@@ -86,9 +91,19 @@ class CoordinatorRules(Spec, abstract=True):
         """Return whether no client may get a higher epoch. Source: `TransactionMetadata.isEpochExhausted`."""
         return epoch is not None and epoch >= self.max_epoch - 1
 
+    def client_producer_id(self):
+        """Return the producer id that a client has to send: that of the transaction, or a newer one (KIP-939)."""
+        current = self.metadata
+        return current.producer_id if current.next_epoch is None else current.next_producer_id
+
+    def client_epoch(self):
+        """Return the epoch that a client has to send; None before the first InitProducerId."""
+        current = self.metadata
+        return current.epoch if current.next_epoch is None else current.next_epoch
+
     def new_producer_id(self):
         """Return an unused producer id."""
-        return self.metadata.producer_id + 1
+        return self.client_producer_id() + 1
 
     def bumps_per_transaction(self):
         """Return whether every end of a transaction raises the epoch. Source: `supportsEpochBump`."""
@@ -99,9 +114,9 @@ class CoordinatorRules(Spec, abstract=True):
     def answer_init(self, expected, keeps_prepared=False):
         """Answer InitProducerId; a client that continues after an error sends its identity as `expected`.
 
-        `keeps_prepared` is keepPreparedTxn (KIP-939), which Kafka up to 4.4 refuses.
+        `keeps_prepared` is keepPreparedTxn: the open transaction stays open, and its producer gets a newer identity.
         """
-        if keeps_prepared:
+        if keeps_prepared and not self.keeps_prepared:
             return Error.UNSUPPORTED_VERSION
         current = self.metadata
         if self.is_pending():
@@ -110,6 +125,9 @@ class CoordinatorRules(Spec, abstract=True):
             return Error.PRODUCER_FENCED
         if current.state in PREPARED:
             return Error.CONCURRENT_TRANSACTIONS
+        if current.state == TransactionState.ONGOING and keeps_prepared:
+            self.begin_transition(self.with_newer_client(current))
+            return Error.NONE
         if current.state == TransactionState.ONGOING:
             self.fence(True)
             return Error.CONCURRENT_TRANSACTIONS
@@ -117,6 +135,13 @@ class CoordinatorRules(Spec, abstract=True):
             self.begin_transition(self.with_new_id(expected))
             return Error.NONE
         return self.raise_epoch(expected)
+
+    def with_newer_client(self, following):
+        """Return a change after which only the next identity of the client is accepted; markers keep theirs."""
+        epoch = self.client_epoch()
+        if self.is_exhausted(epoch):
+            return replace(following, next_producer_id=self.new_producer_id(), next_epoch=0)
+        return replace(following, next_producer_id=self.client_producer_id(), next_epoch=epoch + 1)
 
     def is_own_identity(self, identity):
         """Return whether an id is the current one, or the exhausted one before it. Source: `isValidProducerId`."""
@@ -169,8 +194,21 @@ class CoordinatorRules(Spec, abstract=True):
             rotates = self.fence_rotates_id and self.is_exhausted(current.epoch)
             next_id = self.new_producer_id() if rotates else None
             self.begin_transition(
-                replace(aborted, epoch=current.epoch + 1, last_epoch=current.epoch, next_producer_id=next_id)
+                self.keeping_client(
+                    replace(aborted, epoch=current.epoch + 1, last_epoch=current.epoch, next_producer_id=next_id)
+                )
             )
+        elif self.aborts_at_largest_epoch:
+            self.begin_transition(replace(aborted, last_epoch=current.epoch, next_producer_id=self.new_producer_id()))
+
+    def keeping_client(self, decided):
+        """Return a decision after which the client of a kept transaction continues with a newer identity (KIP-939)."""
+        current = self.metadata
+        if current.next_epoch is None:
+            return decided
+        if self.end_raises_kept_epoch:
+            return self.with_newer_client(decided)
+        return replace(decided, next_producer_id=current.next_producer_id, next_epoch=current.next_epoch)
 
     def abort_at(self, fenced):
         """Raise the epoch to `fenced`, and once more for the abort: beyond the largest epoch the abort fails."""
@@ -189,9 +227,9 @@ class CoordinatorRules(Spec, abstract=True):
         current = self.metadata
         if self.is_pending():
             return Error.CONCURRENT_TRANSACTIONS
-        if current.producer_id != producer_id or current.epoch is None:
+        if self.client_producer_id() != producer_id or current.epoch is None:
             return Error.INVALID_PRODUCER_ID_MAPPING
-        if current.epoch != epoch:
+        if self.client_epoch() != epoch:
             return Error.PRODUCER_FENCED
         if current.state in PREPARED:
             return Error.CONCURRENT_TRANSACTIONS
@@ -204,9 +242,9 @@ class CoordinatorRules(Spec, abstract=True):
     def answer_verify(self, producer_id, epoch, partition):
         """Answer a leader that asks whether a partition is part of the transaction (KIP-890, part 1)."""
         current = self.metadata
-        if current.producer_id != producer_id or current.epoch is None:
+        if self.client_producer_id() != producer_id or current.epoch is None:
             return Error.INVALID_PRODUCER_ID_MAPPING
-        if current.epoch != epoch:
+        if self.client_epoch() != epoch:
             return Error.PRODUCER_FENCED
         if current.state in PREPARED:
             return Error.CONCURRENT_TRANSACTIONS
@@ -247,12 +285,13 @@ class CoordinatorRules(Spec, abstract=True):
     def answer_end_2(self, producer_id, epoch, decision):
         """Answer EndTxn of transaction version 2, in which a retry and the next transaction differ by epoch."""
         current = self.metadata
-        if self.is_pending():
+        is_kept = current.next_epoch is not None
+        if self.is_pending() or (is_kept and current.state in PREPARED):
             return Error.CONCURRENT_TRANSACTIONS
         retries_rotation = (
             current.previous_producer_id == producer_id and epoch == self.max_epoch - 1 and current.epoch == 0
         )
-        if current.epoch is None or (current.producer_id != producer_id and not retries_rotation):
+        if current.epoch is None or (self.client_producer_id() != producer_id and not retries_rotation):
             return Error.INVALID_PRODUCER_ID_MAPPING
         is_retry = current.epoch == epoch + 1 or retries_rotation
         if not self.is_valid_end(epoch, is_retry):
@@ -272,7 +311,7 @@ class CoordinatorRules(Spec, abstract=True):
             return current.epoch == epoch + 1
         if current.state in COMPLETE:
             return is_retry or epoch == current.epoch
-        return epoch == current.epoch
+        return epoch == self.client_epoch()
 
     def decide(self, decision):
         """Write the decision: the transaction is then committed or aborted, whatever happens next."""
@@ -281,18 +320,29 @@ class CoordinatorRules(Spec, abstract=True):
     def decide_and_raise(self, decision):
         """Write the decision with the next epoch; an exhausted id is replaced. Source: `prepareAbortOrCommit`."""
         current = self.metadata
-        if current.epoch == self.max_epoch:
+        if current.epoch == self.max_epoch and (decision == Decision.COMMIT or not self.aborts_at_largest_epoch):
             return Error.UNKNOWN_SERVER_ERROR
         self.begin_transition(
-            replace(
-                current,
-                state=prepared(decision),
-                epoch=current.epoch + 1,
-                last_epoch=current.epoch,
-                next_producer_id=self.new_producer_id() if self.is_exhausted(current.epoch) else None,
+            self.keeping_client(
+                replace(
+                    current,
+                    state=prepared(decision),
+                    epoch=min(current.epoch + 1, self.max_epoch),
+                    last_epoch=current.epoch,
+                    next_producer_id=self.new_producer_id() if self.is_exhausted(current.epoch) else None,
+                )
             )
         )
         return Error.NONE
+
+    def next_identity(self):
+        """Return the identity with which the client continues; that of the next transaction if the id is replaced."""
+        current = self.metadata
+        if current.next_producer_id is None:
+            return Identity(producer_id=current.producer_id, epoch=current.epoch)
+        return Identity(
+            producer_id=current.next_producer_id, epoch=0 if current.next_epoch is None else current.next_epoch
+        )
 
     # Completion.
 
@@ -301,9 +351,10 @@ class CoordinatorRules(Spec, abstract=True):
         current = self.metadata
         is_commit = current.state == TransactionState.PREPARE_COMMIT
         state = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
-        following = replace(current, state=state, partitions=set(), next_producer_id=None)
+        following = replace(current, state=state, partitions=set(), next_producer_id=None, next_epoch=None)
         if current.next_producer_id is not None:
-            following = replace(following, producer_id=current.next_producer_id, epoch=0)
+            replacement = self.next_identity()
+            following = replace(following, producer_id=replacement.producer_id, epoch=replacement.epoch)
         self.begin_transition(following)
 
 
@@ -338,7 +389,7 @@ class Coordinator(CoordinatorRules):
     A change is written, and only then valid. A broker is elected with the changes that are written, and it may have the
     one that is being written. The same broker may be elected again: it keeps its table of waiting markers, and answers
     to markers of its former epoch arrive. Leaders write every marker, sooner or later; `Transactions` contains the
-    leaders' rules. Expiry of transactional ids (`prepareDead`) is not modelled.
+    leaders' rules.
     """
 
     clients = Constant("given", one_of=("given", "any"))
@@ -349,7 +400,10 @@ class Coordinator(CoordinatorRules):
     """Which entry of waiting markers the answer to a former epoch removes. Before KAFKA-16352 any, also a newer one."""
     returned_identity = Constant("next", one_of=("next", "prepared"))
     """What EndTxn returns when the id is replaced. Before KAFKA-18660 the exhausted id with the largest epoch."""
+    expirations = Constant(0, at_least=0)
+    """How often transactional.id.expiration.ms passes: the coordinator forgets the transactional id."""
 
+    expirations_left = Range(0, "expirations")
     pending = Option(Write)
     given = SetOf(Identity)
     unmarked = SetOf(Partition)
@@ -374,6 +428,10 @@ class Coordinator(CoordinatorRules):
             Event("time_out", "The transaction times out", "timeout", "'coordinator'", kind="timeout"),
         ),
     )
+
+    def init(self):
+        """Begin with no request sent, and with the expirations that may occur."""
+        self.expirations_left = self.expirations
 
     def is_pending(self):
         """Return whether a change is being written. Source: `pendingTransitionInProgress`."""
@@ -434,11 +492,35 @@ class Coordinator(CoordinatorRules):
         require(self.pending is not None)
         written = self.pending
         self.pending = None
-        self.metadata = written.following
+        self.load(written.following)
         if self.metadata.state in PREPARED:
             self.send_markers()
         if written.answers and self.metadata.state not in COMPLETE:
             self.give(self.metadata)
+
+    def load(self, metadata):
+        """Take over metadata from the log. Dead metadata is a tombstone: the next instance gets a new producer id."""
+        if metadata.state == TransactionState.DEAD:
+            self.metadata.producer_id += 1
+            self.metadata.epoch = None
+            self.metadata.last_epoch = None
+            self.metadata.previous_producer_id = None
+            self.metadata.state = TransactionState.EMPTY
+        else:
+            self.metadata = metadata
+
+    @action
+    def expire(self):
+        """The transactional id was not used for a long time, and has no transaction. Source: `prepareDead`."""
+        require(self.expirations_left > 0 and not self.is_pending() and self.may_expire())
+        require(self.metadata.epoch is not None and self.metadata.producer_id < self.max_producer_id)
+        self.expirations_left -= 1
+        self.begin_transition(replace(self.metadata, state=TransactionState.DEAD))
+        self.pending.answers = False
+
+    def may_expire(self):
+        """Return whether no transaction is open or incomplete. Source: `removeExpiredTransactionalIds`."""
+        return self.metadata.state == TransactionState.EMPTY or self.metadata.state in COMPLETE
 
     def give(self, metadata):
         """Return the identity to the client, with version 2 already that of the next transaction."""
@@ -482,7 +564,7 @@ class Coordinator(CoordinatorRules):
         require(self.coordinator_epoch < self.max_coordinator_epoch and (self.is_pending() or not has_pending))
         self.coordinator_epoch += 1
         if has_pending and self.pending is not None:
-            self.metadata = self.pending.following
+            self.load(self.pending.following)
         self.pending = None
         if self.metadata.state in PREPARED:
             self.send_markers()
@@ -502,11 +584,9 @@ class Coordinator(CoordinatorRules):
         """A later change never has an older producer id or epoch."""
         before = old.metadata
         after = self.metadata
-        if before.epoch is None or after.epoch is None:
-            return after.epoch is not None or before.epoch is None
-        return before.producer_id < after.producer_id or (
-            before.producer_id == after.producer_id and before.epoch <= after.epoch
-        )
+        if before.producer_id != after.producer_id or before.epoch is None:
+            return before.producer_id <= after.producer_id
+        return after.epoch is not None and before.epoch <= after.epoch
 
     @step_invariant(says="{old.metadata}, then {self.metadata}")
     def decision_is_final(self, old):
@@ -531,6 +611,20 @@ class Coordinator(CoordinatorRules):
     def is_ongoing(self):
         """Return whether a transaction is open. Without an unused producer id, the model ends here."""
         return self.metadata.state == TransactionState.ONGOING and self.has_unused_id()
+
+    @step_invariant(says="{old.metadata} is forgotten")
+    def forgets_no_transaction(self, old):
+        """Only a transactional id without an open or incomplete transaction expires."""
+        had_none = old.metadata.state == TransactionState.EMPTY or old.metadata.state in COMPLETE
+        return self.metadata.epoch is not None or old.metadata.epoch is None or had_none
+
+    @invariant(says="{identity} is accepted, and the coordinator has {self.metadata}")
+    def forgotten_is_refused(self):
+        """No identity that was given before the transactional id expired begins or ends a transaction."""
+        return all(
+            self.metadata.epoch is not None or identity.producer_id < self.metadata.producer_id
+            for identity in self.given
+        )
 
     @leads_to("is_prepared", says="the transaction stays {self.metadata}")
     def completes(self):
@@ -560,6 +654,8 @@ SAFETY = [
     "identity_never_goes_back",
     "decision_is_final",
     "ends_only_its_own_epoch",
+    "forgets_no_transaction",
+    "forgotten_is_refused",
 ]
 PROMISES = [*SAFETY, "completes", "is_decided"]
 
@@ -576,6 +672,13 @@ scenarios = [
         dict(max_epoch=2, max_coordinator_epoch=1, transaction_version=1),
         properties=[*PROMISES, "rotated"],
         description="Transaction version 1, with an election of another coordinator.",
+    ),
+    Scenario(
+        Coordinator,
+        "expired_id",
+        dict(max_epoch=2, max_producer_id=2, expirations=1, max_coordinator_epoch=1),
+        properties=PROMISES,
+        description="The transactional id expires once, also while another coordinator is elected.",
     ),
     Bug(
         "t4_lost_completion",
@@ -624,6 +727,17 @@ scenarios = [
         description="T6 (KAFKA-20090): a timeout aborts with the largest epoch and the old id. A late EndTxn is taken "
         "for a retry and returns that epoch, under which a transaction begins that cannot end.",
         remedy="T6 with a new producer id for the abort of an exhausted one, from 4.3 on.",
+    ),
+    Bug(
+        "t6_largest_epoch_never_ends",
+        Coordinator,
+        {"is_decided": 14},
+        size=dict(max_epoch=2, fence_rotates_id=False),
+        larger=dict(max_epoch=3, max_coordinator_epoch=1, fence_rotates_id=False),
+        faulty=dict(aborts_at_largest_epoch=False),
+        promises=["is_decided", "completes", "decision_is_final"],
+        description="T6 (KAFKA-20090): a transaction has the largest epoch, and no timeout can abort it.",
+        remedy="T6: a transaction that has got the largest epoch in an earlier release is aborted, from 4.3 on.",
     ),
     Bug(
         "t6_end_returns_exhausted_id",

@@ -117,7 +117,8 @@ class Metadata(Struct):
     """`TransactionMetadata` of a transactional id: what the coordinator's log stores.
 
     `epoch` is None until the first InitProducerId. `last_epoch` and `previous_producer_id` recognize a retry;
-    `next_producer_id` replaces an exhausted id when the transaction is complete.
+    `next_producer_id` replaces an exhausted id when the transaction is complete. `next_epoch` is None, or the epoch of
+    the producer of a kept transaction; `next_producer_id` is then its id (KIP-939).
     """
 
     state: TransactionState
@@ -126,6 +127,7 @@ class Metadata(Struct):
     last_epoch: Option(ProducerEpoch)
     previous_producer_id: Option(ProducerId)
     next_producer_id: Option(ProducerId)
+    next_epoch: Option(ProducerEpoch)
     partitions: SetOf(Partition)
     shows = "{state} (id{producer_id} e{epoch}) {partitions}"
 

@@ -235,7 +235,7 @@ class Transactions(PartitionRules, CoordinatorRules):
         if answer == Error.NONE:
             if is_new:
                 self.fence_others()
-            self.adopt(instance, self.returned_identity())
+            self.adopt(instance, self.next_identity())
             self.client[instance].state = ClientState.READY
         elif answer != Error.CONCURRENT_TRANSACTIONS:
             self.client[instance].state = ClientState.FATAL_ERROR
@@ -262,12 +262,6 @@ class Transactions(PartitionRules, CoordinatorRules):
     def is_committed_somewhere(self, transaction):
         """Return whether a record of a transaction is committed."""
         return any(self.has_fate(p, transaction, Fate.COMMITTED) for p in Partition)
-
-    def returned_identity(self):
-        """Return the identity with which the client continues; that of the next transaction if the id is exhausted."""
-        if self.metadata.next_producer_id is not None:
-            return Identity(producer_id=self.metadata.next_producer_id, epoch=0)
-        return Identity(producer_id=self.metadata.producer_id, epoch=self.metadata.epoch)
 
     # A transaction.
 
@@ -463,7 +457,7 @@ class Transactions(PartitionRules, CoordinatorRules):
         decision = Decision.COMMIT if is_commit else Decision.ABORT
         answer = self.answer_end(client.identity.producer_id, client.identity.epoch, decision)
         if answer == Error.NONE:
-            identity = self.returned_identity() if self.transaction_version == 2 else client.identity
+            identity = self.next_identity() if self.transaction_version == 2 else client.identity
             self.end_answered(instance, Outcome.COMMITTED if is_commit else Outcome.ABORTED, identity)
         elif answer != Error.CONCURRENT_TRANSACTIONS:
             self.reset(instance, ClientState.FATAL_ERROR)

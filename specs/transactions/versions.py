@@ -36,6 +36,7 @@ def coordinator_rules(release):
         timeout_raises_epoch=TIMEOUT_RAISES_EPOCH.applies_to(release),
         fence_raises_epoch_twice=not FENCE_RAISES_EPOCH_ONCE.applies_to(release),
         fence_rotates_id=FENCE_ROTATES_EXHAUSTED_ID.applies_to(release),
+        aborts_at_largest_epoch=FENCE_ROTATES_EXHAUSTED_ID.applies_to(release),
     )
 
 
@@ -57,6 +58,15 @@ def transaction_rules(release):
         raises_epoch_after_error=PRODUCER_CONTINUES_WITH_NEW_EPOCH.applies_to(release),
         producers_expire=not STATE_KEEPS_TIME_OF_MARKER.applies_to(release),
     )
+
+
+def two_phase_rules(release):
+    """Return the constants of `TwoPhaseCommit`. No release up to 4.4 keeps a prepared transaction (KIP-939).
+
+    Clients of 4.1 to 4.4 have transaction.two.phase.commit.enable, but send InitProducerId without Enable2Pc and
+    KeepPreparedTxn (`TransactionManager.initializeTransactions`). Their transactions time out.
+    """
+    return coordinator_rules(release) | dict(keeps_prepared=False, times_out=True)
 
 
 def marker_rule(release):

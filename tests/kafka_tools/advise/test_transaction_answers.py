@@ -11,7 +11,9 @@ from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.transaction_answers import (
     QUESTIONS,
+    TWO_PHASE_QUESTIONS,
     explorer,
+    questions_about,
     transaction_notes,
     transaction_versions,
     verifies,
@@ -72,21 +74,46 @@ def test_verification_depends_on_the_release_and_the_broker():
     assert constants["verification"] is False and constants["transaction_version"] == 1
 
 
-@pytest.mark.parametrize(
-    ("cluster", "note"),
-    [
-        (cluster_of("4.3", client="librdkafka"), "not answered. The specs have the transactional producer of the Java"),
-        (
-            cluster_of("4.3", (("transactional.id", "t"), ("transaction.two.phase.commit.enable", "true"))),
-            "not answered. With transaction.two.phase.commit.enable=true a transaction never times out",
-        ),
-    ],
-    ids=["librdkafka", "two-phase commit"],
-)
-def test_what_is_not_modelled_is_not_answered(cluster, note):
+def test_another_client_is_not_answered():
+    cluster = cluster_of("4.3", client="librdkafka")
     config = resolve(cluster)
     assert list(transaction_answers.transaction_answers(cluster, config, None, threading.Event())) == []
-    assert note in next(transaction_notes(cluster, config))
+    assert "not answered. The specs have the transactional producer of the Java" in next(
+        transaction_notes(cluster, config)
+    )
+
+
+def with_two_phase_commit(version):
+    """Return a cluster whose producer has transaction.two.phase.commit.enable=true."""
+    return cluster_of(version, (("transactional.id", "t"), ("transaction.two.phase.commit.enable", "true")))
+
+
+def test_two_phase_commit_is_a_setting_without_a_protocol():
+    cluster = with_two_phase_commit("4.3")
+    assert "the producer refuses transaction.timeout.ms" in next(transaction_notes(cluster, resolve(cluster)))
+    cluster = with_two_phase_commit("4.0")
+    assert "Kafka 4.0 does not have transaction.two.phase.commit.enable" in next(
+        transaction_notes(cluster, resolve(cluster))
+    )
+
+
+def test_two_phase_commit_adds_questions_with_the_rules_of_the_release():
+    assert questions_about(cluster_of("4.3")) == QUESTIONS
+    assert questions_about(with_two_phase_commit("4.3")) == QUESTIONS + TWO_PHASE_QUESTIONS
+
+
+@pytest.mark.slow
+def test_a_prepared_transaction_is_aborted_in_every_release():
+    """A timeout aborts it, and a restart too; with the rules of KIP-939 neither does."""
+    cluster = with_two_phase_commit("4.4")
+    explore = explorer(None, threading.Event())
+    found = [answer for answer in answers(cluster, explore) if answer.question in TWO_PHASE_QUESTIONS]
+    assert [(answer.transaction_version, answer.verdict) for answer in found] == [
+        (2, "yes"),
+        (2, "yes"),
+        (1, "yes"),
+        (1, "yes"),
+    ]
 
 
 def test_a_producer_without_transactions_has_no_notes():

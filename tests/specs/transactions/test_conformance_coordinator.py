@@ -386,7 +386,9 @@ def test_the_coordinator_answers_as_kafka_does(case, version):
 
 def metadata(spec, fields):
     """Return the coordinator's metadata with some fields; the others are those of a producer without a transaction."""
-    usual = dict(producer_id=1, epoch=5, last_epoch=None, previous_producer_id=None, next_producer_id=None)
+    usual = dict(
+        producer_id=1, epoch=5, last_epoch=None, previous_producer_id=None, next_producer_id=None, next_epoch=None
+    )
     with spec.bound():
         return Metadata(**usual | fields | {"partitions": partitions(spec, fields.get("partitions", ()))})
 
