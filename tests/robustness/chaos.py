@@ -22,7 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
@@ -70,16 +71,57 @@ OLD = "an older report\n"
 
 @dataclass(frozen=True)
 class Way:
-    """A way in which a run ends: a signal, or a limit of the process."""
+    """A way in which a run ends: a signal, a limit of the process, or a place with a limit.
+
+    `is_for_group`: all processes of the session get the signal, as after Ctrl-C in a terminal. `place` makes the place
+    for the folder of a run, and yields what the process does to enter it. A place needs the rights of root.
+    """
 
     name: str
     signal: signal.Signals | None = None
+    is_for_group: bool = False
     limit: Callable[[], None] | None = None
+    place: Callable[[Path], AbstractContextManager[Callable[[], None]]] | None = None
 
     @property
     def may_leave_files(self) -> bool:
         """Whether the process has no chance to remove its temporary files."""
-        return self.signal is signal.SIGKILL
+        return self.signal is signal.SIGKILL or self.place is _control_group
+
+
+def can_make_places() -> bool:
+    """Return whether this process may make a control group with a limit of memory, and mount a file system."""
+    if os.geteuid() != 0 or not os.access(MEMORY_GROUPS, os.W_OK):
+        return False
+    with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
+        mounted = subprocess.run([*_MOUNT, "size=16k", "tmpfs", folder], capture_output=True, check=False)
+        return mounted.returncode == 0 and subprocess.run(["umount", folder], check=False).returncode == 0
+
+
+@contextmanager
+def _control_group(folder: Path) -> Iterator[Callable[[], None]]:
+    """Make a control group with 100 MB of memory; version 1, because version 2 needs a delegated subtree."""
+    group = MEMORY_GROUPS / f"tidemark-{folder.name}"
+    group.mkdir()
+    (group / "memory.limit_in_bytes").write_text(str(100 << 20))
+    try:
+        yield lambda: (group / "cgroup.procs").write_text(str(os.getpid())) and None
+    finally:
+        group.rmdir()
+
+
+@contextmanager
+def _full_file_system(folder: Path) -> Iterator[Callable[[], None]]:
+    """Mount a file system for the reports that has room for the old ones only."""
+    subprocess.run([*_MOUNT, "size=12k", "tmpfs", folder / "out"], check=True)
+    try:
+        yield lambda: None
+    finally:
+        subprocess.run(["umount", folder / "out"], check=True)
+
+
+MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
+_MOUNT = ["mount", "-t", "tmpfs", "-o"]
 
 
 def _limited(which: int, size: int) -> Callable[[], None]:
@@ -94,6 +136,10 @@ WAYS = [
     Way("little memory", limit=_limited(resource.RLIMIT_AS, 700 << 20)),
     Way("a full disk", limit=_limited(resource.RLIMIT_FSIZE, 100)),
     Way("few files", limit=_limited(resource.RLIMIT_NOFILE, 14)),
+    Way("SIGTERM to all", signal.SIGTERM, is_for_group=True),
+    Way("SIGINT to all", signal.SIGINT, is_for_group=True),
+    Way("a small control group", place=_control_group),
+    Way("a full file system", place=_full_file_system),
 ]
 
 
@@ -119,14 +165,23 @@ class ChaosRun:
 
     def execute(self) -> list[str]:
         """Execute the run and return what is wrong."""
-        for place in (self.temporary, self.folder / "out"):
-            place.mkdir(parents=True)
+        for folder in (self.temporary, self.folder / "out"):
+            folder.mkdir(parents=True)
         (self.folder / "grid.py").write_text(SPEC)
+        if self.way.place is None:
+            self._execute(lambda: None)
+        else:
+            with self.way.place(self.folder) as enter:
+                self._execute(enter)
+        return self.wrong
+
+    def _execute(self, enter: Callable[[], None]) -> None:
         for report in self.reports.values():
             report.write_text(OLD)
         words = ["run", self.folder / "grid.py", "--engine", self.engine, "--workers", self.workers]
-        # With a limit, the run ends by itself.
-        words += [] if self.way.limit is None else ["--max-depth", 60]
+        # With a limit, the run ends by itself; a small control group needs a longer one.
+        if self.way.signal is None:
+            words += ["--max-depth", 4000 if self.way.place is _control_group else 60]
         words += [word for name, path in self.reports.items() for word in (f"--{name}", path)]
         with (self.folder / "out.txt").open("w") as out, (self.folder / "err.txt").open("w") as err:
             process = subprocess.Popen(
@@ -135,24 +190,27 @@ class ChaosRun:
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
-                preexec_fn=self._begin,
+                preexec_fn=lambda: self._begin(enter),
                 cwd=self.folder,
             )
             self._end(process)
         self._check(process.returncode, (self.folder / "err.txt").read_text(errors="replace"))
-        return self.wrong
 
-    def _begin(self) -> None:
+    def _begin(self, enter: Callable[[], None]) -> None:
         """Prepare the process: a job in the background ignores signals, which it would inherit."""
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         if self.way.limit is not None:
             self.way.limit()
+        enter()
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         if self.way.signal is not None:
             time.sleep(self.seconds)
-            process.send_signal(self.way.signal)
+            if self.way.is_for_group:
+                os.killpg(process.pid, self.way.signal)
+            else:
+                process.send_signal(self.way.signal)
         try:
             process.wait(60)
         except subprocess.TimeoutExpired:
@@ -163,9 +221,12 @@ class ChaosRun:
     def _check(self, status: int, err: str) -> None:
         # A process that gets a signal before Python has a handler ends by it.
         expected = {3} if self.way.signal is None else {3, -self.way.signal}
-        if self.way.limit is not None:
+        if self.way.signal is None:
             # A limit is input of the user; what fits ends with the limit on depth, and 1 stands for `small`.
             expected = {2, 3}
+        if self.way.place is _control_group:
+            # The kernel may choose the process itself.
+            expected.add(-signal.SIGKILL)
         # Python itself ends with 1 if it is interrupted before the program begins.
         is_before = status == 1 and self.way.signal is signal.SIGINT and self._is_early(err)
         if status not in expected and not is_before:
@@ -276,15 +337,20 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     wrong, ways = 0, dict.fromkeys((way.name for way in WAYS), 0)
+    has_places = can_make_places()
     for number in range(given.seed * 100_000, given.seed * 100_000 + given.runs):
         folder = Path(tempfile.mkdtemp(prefix="chaos-"))
         run = ChaosRun(number, folder)
+        if run.way.place is not None and not has_places:
+            continue
         ways[run.way.name] += 1
         if found := run.execute():
             wrong += 1
             print(run, *found, sep="\n  ", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"{given.runs} runs, {wrong} wrong; {', '.join(f'{name}: {count}' for name, count in ways.items())}")
+    if not has_places:
+        print("not run, for lack of rights: those in a control group or a full file system")
+    print(f"{sum(ways.values())} runs, {wrong} wrong; {', '.join(f'{name}: {count}' for name, count in ways.items())}")
     return 1 if wrong else 0
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from chaos import WAYS, ChaosRun
+from chaos import WAYS, ChaosRun, can_make_places
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(24))
 def test_a_run_that_is_ended(number, tmp_path):
     run = ChaosRun(number, tmp_path / "run")
+    if run.way.place is not None and not can_make_places():
+        pytest.skip("control groups and mounts need the rights of root")
     assert run.execute() == [], run
 
 
