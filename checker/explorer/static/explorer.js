@@ -68,6 +68,8 @@
     const open = openParts();
     const closed = new Set(Array.from(document.querySelectorAll("details[id]:not([open])"), (part) => part.id));
     const hadFocus = view().contains(document.activeElement);
+    // A search that began while this page was being fetched: the place for its result is gone.
+    if (searching) searching.abort();
     document.title = page.title;
     view().replaceWith(document.adoptNode(fresh));
     for (const part of document.querySelectorAll("details[id], details.constants")) {
