@@ -14,8 +14,9 @@ from checker.api.drawn_state import DrawnState
 from checker.engines.native.batch import BatchEngine, compile_batch
 from checker.engines.native.explore.search_store import Words
 from checker.engines.native.results import initial_states
+from checker.engines.python.view_keys import ViewKeys
 from checker.errors import MissingExtraError, SpecError
-from checker.frontend import compile_spec
+from checker.frontend import compile_spec, compile_view
 from checker.language.interpreter import State, call_text
 from checker.language.spec import Spec
 
@@ -43,7 +44,8 @@ class StateGraph:
     """All states that a spec reaches, and all steps between them.
 
     States are numbered breadth-first from 0 on, the initial ones first, so the numbering is the same in every run.
-    States outside a constraint have no steps, and an action that leaves the bounds of a type has none either.
+    States outside a constraint have no steps, and an action that leaves the bounds of a type has none either. With a
+    view, states with the same value of it are one: the first one that was found, with its steps.
 
     Raises SpecError if the spec has more than `most_states` states.
     """
@@ -53,17 +55,21 @@ class StateGraph:
         code, self._layout = compile_batch(compile_spec(spec, []))
         self._batch = BatchEngine(code)
         self._most_states = most_states
+        view = compile_view(spec)
+        self._view = None if view is None else ViewKeys(spec, view)
+        # By the words of a state. With a view several states have one number, which `_viewed` has by its value.
         self._numbers: dict[bytes, int] = {}
+        self._viewed: dict[Any, int] = {}
         self._words: list[Words] = []
         self._levels: list[int] = []
         self._edges: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint16]]] = []
-        initial = initial_states(spec)
-        self.initial = range(len(initial))
-        self._explore(np.array([self._layout.encode(state.values) for state in initial], dtype=np.uint64))
+        initial = np.array([self._layout.encode(state.values) for state in initial_states(spec)], dtype=np.uint64)
+        _, positions = np.unique(self._number(initial), return_index=True)
+        self.initial = range(len(positions))
+        self._explore(initial[positions])
 
     def _explore(self, initial: Words) -> None:
         frontier, first, level = initial, 0, 0
-        self._number(initial)
         while len(frontier):
             self._words.append(frontier)
             self._levels += [level] * len(frontier)
@@ -77,7 +83,7 @@ class StateGraph:
         done = 0
         while done < len(states):
             expanded = self._batch.expand(states[done:])
-            known = len(self._numbers)
+            known = len(self)
             targets = self._number(expanded.states)
             # Each new state once, at its first occurrence, by its number.
             numbers, positions = np.unique(targets, return_index=True)
@@ -90,13 +96,20 @@ class StateGraph:
     def _number(self, states: Words) -> NDArray[np.int64]:
         """Return the numbers of some states (n,); new ones get the next numbers."""
         numbers = self._numbers
-        found = [numbers.setdefault(row.tobytes(), len(numbers)) for row in states]
-        if len(numbers) > self._most_states:
+        if self._view is None:
+            found = [numbers.setdefault(row.tobytes(), len(numbers)) for row in states]
+        else:
+            for row in states:
+                if row.tobytes() not in numbers:
+                    key = self._view.key_of(self._layout.state_of(row))
+                    numbers[row.tobytes()] = self._viewed.setdefault(key, len(self._viewed))
+            found = [numbers[row.tobytes()] for row in states]
+        if len(self) > self._most_states:
             raise SpecError(f"{self.spec.name} has more than {self._most_states:,} states: raise most_states")
         return np.array(found, dtype=np.int64)
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._numbers if self._view is None else self._viewed)
 
     @property
     def levels(self) -> NDArray[np.int64]:

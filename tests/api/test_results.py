@@ -6,15 +6,17 @@ import json
 import pickle
 import re
 
+import numpy as np
 import pytest
 
 from checker import CheckFailed, SpecChecks, StateGraph, check, explore
 from checker.api.drawn_state import DrawnState
 from checker.errors import InputError, SpecError
-from checker.language import Disabled, State
+from checker.language import Disabled, Range, Spec, State, action, require, view
 from specs.consumer.consumer import Consumer
 from specs.examples.peterson import Peterson, PetersonHasty
 from specs.examples.two_phase import TwoPhase, TwoPhaseHasty
+from tests.engines.test_views import Node, Projected, Token, Viewed
 from tests.output.test_page import EvilSpec
 from tests.toy import Counter
 from traces.trace_file import read_trace
@@ -37,6 +39,47 @@ def test_the_graph_has_the_states_and_steps_of_the_interpreter(spec):
     # Breadth-first: a state's level is one more than the lowest level of a state before it.
     for source, target in zip(graph.sources, graph.targets, strict=True):
         assert graph.levels[target] <= graph.levels[source] + 1
+
+
+class OneStart(Spec):
+    """Three initial states, which the view takes for one."""
+
+    node = Node
+    count = Range(0, 3)
+
+    def init(self, first: Node):
+        self.node = first
+
+    @action
+    def advance(self):
+        require(self.count < 3)
+        self.count += 1
+
+    @view
+    def present(self):
+        return self.count
+
+
+def seen_steps(graph):
+    """Return the steps between the values of the view, and the values of the initial states."""
+    values = [(state.holder, state.count, state.seen) for state in graph.states()]
+    steps = {(values[edge.source], edge.action, edge.arguments, values[edge.target]) for edge in graph.edges()}
+    assert len(set(values)) == len(graph) == len(graph.levels)
+    assert len(steps) == len(graph.sources)
+    return steps, values[: len(graph.initial)]
+
+
+def test_states_of_the_graph_are_told_apart_by_the_view():
+    graph = StateGraph(Viewed())
+    assert seen_steps(graph) == seen_steps(StateGraph(Projected()))
+    found = SpecChecks(stop="all").explore(Viewed)
+    assert len(graph) == found.distinct_states < len(StateGraph(Token())) / 2
+    assert np.bincount(graph.levels).tolist() == list(found.levels)
+
+
+def test_initial_states_of_the_graph_are_told_apart_by_the_view():
+    graph = StateGraph(OneStart())
+    assert (len(graph.initial), len(graph), len(graph.sources)) == (1, 4, 3)
 
 
 def test_a_graph_that_is_too_large_is_refused():

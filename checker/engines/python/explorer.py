@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from checker.engines.python.liveness import ExploredGraph, LivenessDecider
+from checker.engines.python.view_keys import ViewKeys
 from checker.errors import BoundsError, SpecError
 from checker.explain import violations
 from checker.frontend import compile_spec, compile_view
@@ -34,9 +35,6 @@ _PROGRESS_INTERVAL = 0.1
 
 _STATES_A_LOOK = 256
 """The states that are expanded between two looks at the memory of the process."""
-
-_NO_VIEW = object()
-"""The first item of the key of a state in which the view leaves its bounds."""
 
 
 def explore(spec: Spec, plan: Plan) -> Result:
@@ -107,7 +105,8 @@ class _Exploration:
         self._memory, self._memory_before = MemoryWatch(plan.max_memory), resident_memory()
         self._started = self._reported = time.perf_counter()
         self._index: dict[Any, int] = {}
-        self._view = compile_view(spec)
+        view = compile_view(spec)
+        self._view = None if view is None else ViewKeys(spec, view)
         self.states: list[State] = []
         self._origins: list[tuple[int, Step] | None] = []
         self._levels: list[int] = []
@@ -230,19 +229,7 @@ class _Exploration:
         if self._symmetry.domains:
             images = (self._permuted(state, by) for by in self._permutations)
             return next((image for image in images if image in self._index), state)
-        if self._view is None:
-            return state
-        try:
-            return self._viewed(state)
-        except BoundsError:
-            # The variables that the view keeps distinguish such states.
-            return (_NO_VIEW, *(state.values[name] for name in self._view.kept))
-
-    def _viewed(self, state: State) -> Any:
-        """Return the value of the view in a state; raise BoundsError if it leaves its bounds."""
-        assert self._view is not None and self._view.function.result is not None
-        with self._spec.bound():
-            return self._view.function.result.coerce(self._spec.viewed(self._view.name, state))
+        return state if self._view is None else self._view.key_of(state)
 
     def _permuted(self, state: State, by: Permutation) -> State:
         return permuted_state(self._spec.variables, state, by) if by else state
@@ -303,7 +290,7 @@ class _Exploration:
         self.states.append(state)
         self._origins.append(origin)
         if self._view is not None:
-            self._require_view(number)
+            self._require_view(self._view, number)
         for name in self._invariants:
             if name not in self._violations and not self._true(name, number):
                 self._violations[name] = violations.false_property(self._spec, name, self.trace_to(number))
@@ -311,13 +298,12 @@ class _Exploration:
             if name not in self._reached and self._true(name, number, if_failed=False):
                 self._reached[name] = len(self.trace_to(number))
 
-    def _require_view(self, number: int) -> None:
+    def _require_view(self, view: ViewKeys, number: int) -> None:
         """Record a failure if the view leaves its bounds in a state."""
         try:
-            self._viewed(self.states[number])
+            view.value_in(self.states[number])
         except BoundsError:
-            assert self._view is not None
-            self._fail(violations.bounds_in_property(self._spec, self._view.name, self.trace_to(number)))
+            self._fail(violations.bounds_in_property(self._spec, view.name, self.trace_to(number)))
 
     def _true(self, name: str, number: int, *, if_failed: bool = True) -> bool:
         """Return whether a property is true in a state; if it leaves its bounds, record that and return `if_failed`."""
