@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from checker.cli.declaration import option, refuse_options
-from checker.cli.options import JsonFile, OutFolder, Properties, SetConstants, Targets, Workers
+from checker.cli.options import JsonFile, OutFolder, Properties, SetConstants, SpecFile, Targets, Workers
 
 
 def prove(
@@ -52,6 +52,7 @@ def prove(
         list[Path] | None,
         option(metavar="PATH", help="Repeat the proof of a certificate, or all of a folder, with cvc5 (repeatable)."),
     ] = None,
+    spec: SpecFile = None,
 ) -> int:
     """Prove invariants with Z3, or search for short violations.
 
@@ -71,11 +72,13 @@ def prove(
         reason = "--check takes the spec, its constants and the properties from the certificate, and writes no files"
         if targets:
             raise InputError(f"{targets[0]}: {reason}")
-        refuse_options(reason, but=("--check", "--timeout", "--workers"))
+        refuse_options(reason, but=("--check", "--spec", "--timeout", "--workers"))
         require_solvers(second=True)
         from checker.execution.check_certificates import execute_check
 
-        return execute_check(check, timeout, workers or default_workers())
+        return execute_check(check, spec, timeout, workers or default_workers())
+    if spec is not None:
+        raise InputError("--spec belongs to --check: name the file itself, as in prove path/to/my_spec.py")
     request = Request(targets=tuple(targets or ()), settings=tuple(settings or ()), properties=tuple(properties or ()))
     how = ProofSettings(
         method=method,

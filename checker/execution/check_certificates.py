@@ -20,6 +20,7 @@ from checker.language.roles import Role
 from checker.output import styled_lines
 from checker.output.certificate_text import checked_lines, stale_lines
 from checker.output.styled_lines import BLANK
+from checker.run import registry
 from checker.run.certificate import FOLDER, Certificate, read_certificate
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 
@@ -42,13 +43,18 @@ class CheckedCertificate:
         return EXIT_STOPPED if "unknown" in outcomes else EXIT_OK
 
 
-def execute_check(files: Sequence[Path], timeout: float, workers: int) -> int:
-    """Check certificates and return the exit status."""
+def execute_check(files: Sequence[Path], spec: Path | None, timeout: float, workers: int) -> int:
+    """Check certificates and return the exit status.
+
+    `spec` is the file or package of specs that are not of the library; a certificate does not choose it.
+    """
     statuses = []
     for file in _certificates(files):
         progress = ProofProgress(str(file))
         try:
-            found = checked(read_certificate(file), timeout, workers, progress)
+            certificate = read_certificate(file)
+            target = _target(certificate, spec, file)
+            found = checked(certificate, target, timeout, workers, progress)
         except UserError as error:
             progress.clear()
             is_named = error.file or str(file) in error.message
@@ -58,7 +64,7 @@ def execute_check(files: Sequence[Path], timeout: float, workers: int) -> int:
         progress.clear()
         statuses.append(found.status)
         lines = (
-            stale_lines(found.certificate, found.stale, _command(found.certificate, file))
+            stale_lines(found.certificate, found.stale, _command(found.certificate, target, file))
             if found.stale
             else checked_lines(found.certificate, list(found.cells), version(), found.seconds)
         )
@@ -70,19 +76,23 @@ def _certificates(places: Sequence[Path]) -> list[Path]:
     """Return files, and the certificates in folders; raise InputError if a folder has none."""
     found: list[Path] = []
     for place in places:
-        inside = sorted(place.rglob(f"{FOLDER}/*.toml")) if place.is_dir() else [place]
+        pattern = "*.toml" if place.name == FOLDER else f"{FOLDER}/*.toml"
+        inside = sorted(place.rglob(pattern)) if place.is_dir() else [place]
         if not inside:
             raise InputError(f"{place} has no certificates: they are files of folders {FOLDER} below it")
         found += inside
     return found
 
 
-def checked(certificate: Certificate, timeout: float, workers: int, progress: ProofProgress) -> CheckedCertificate:
+def checked(
+    certificate: Certificate, target: str, timeout: float, workers: int, progress: ProofProgress
+) -> CheckedCertificate:
     """Prove the cells of a certificate again with cvc5, each with the hypotheses that it names.
 
-    Raises UserError if the certificate names an unknown spec or constant, or if the proof would be vacuous.
+    `target` is the spec, as a name of the command line. Raises UserError if the certificate names an unknown spec or
+    constant, or if the proof would be vacuous.
     """
-    run = _run_of(certificate)
+    run = _run_of(certificate, target)
     properties, lemmas = list(certificate.properties), list(certificate.lemmas)
     if stale := _stale(certificate, run):
         return CheckedCertificate(certificate, stale=stale)
@@ -100,8 +110,24 @@ def checked(certificate: Certificate, timeout: float, workers: int, progress: Pr
     return CheckedCertificate(certificate, found, seconds=time.perf_counter() - started)
 
 
-def _run_of(certificate: Certificate) -> Run:
-    return runs_for(Request(targets=(certificate.target,), settings=_settings(certificate)))[0]
+def _run_of(certificate: Certificate, target: str) -> Run:
+    name = _with_scenario(certificate, target)
+    runs = runs_for(Request(targets=(name,), settings=_settings(certificate)))
+    if len(runs) != 1:
+        raise InputError(f"the certificate names {name}, which has {len(runs)} scenarios, and none of them")
+    return runs[0]
+
+
+def _target(certificate: Certificate, spec: Path | None, file: Path) -> str:
+    """Return the spec of a certificate, as a name of the command line; raise InputError if it needs `--spec`."""
+    target = registry.trusted_target(certificate.spec, spec, file)
+    if spec is None and target.split("/")[0] not in registry.family_names():
+        raise InputError(f"{file} is about {target}, which is not of the library: add --spec FILE with its Python file")
+    return target
+
+
+def _with_scenario(certificate: Certificate, target: str) -> str:
+    return f"{target}/{certificate.scenario}" if certificate.scenario else target
 
 
 def _settings(certificate: Certificate) -> tuple[str, ...]:
@@ -111,11 +137,11 @@ def _settings(certificate: Certificate) -> tuple[str, ...]:
     )
 
 
-def _command(certificate: Certificate, file: Path) -> str:
+def _command(certificate: Certificate, target: str, file: Path) -> str:
     """Return the command that writes a certificate again."""
     options = {"--set": _settings(certificate), "--unbounded": certificate.unbounded, "--certificate": (str(file),)}
     words = [word for option, values in options.items() for value in values for word in (option, value)]
-    return shlex.join(["python", "-m", "checker", "prove", certificate.target, *words])
+    return shlex.join(["python", "-m", "checker", "prove", _with_scenario(certificate, target), *words])
 
 
 def _stale(certificate: Certificate, run: Run) -> str:

@@ -439,6 +439,19 @@ class ClusterReader:
         called("cluster", "status", self._folder)
 
 
+class CertificateReader:
+    """The certificate of a proof, by `prove --check`."""
+
+    def __init__(self, folder: Path):
+        self._path = folder / "certificate.toml"
+        self._base = (TESTS.parent / "specs/examples/proofs/peterson.toml").read_bytes()
+
+    def check(self, draw: Draw) -> None:
+        """Check a damaged certificate: the proof is confirmed, stale or unknown, or the file is refused."""
+        self._path.write_bytes(changed_bytes(draw, self._base))
+        called("prove", "--check", self._path, "--workers", 1, allowed=(0, 1, 2, 3))
+
+
 READERS = {
     "trace": TraceReader,
     "log": LogReader,
@@ -450,6 +463,7 @@ READERS = {
     "audit": AuditReader,
     "experiment": ExperimentReader,
     "cluster": ClusterReader,
+    "certificate": CertificateReader,
 }
 
 

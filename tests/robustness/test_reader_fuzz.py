@@ -15,6 +15,7 @@ EXAMPLES = {
     "audit": 40,
     "experiment": 60,
     "cluster": 60,
+    "certificate": 20,
 }
 
 

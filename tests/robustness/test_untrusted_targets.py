@@ -60,6 +60,28 @@ def test_show_does_not_load_the_file_that_a_trace_names(capsys, hostile, trace, 
     refused(capsys, hostile, "show", trace, "--format", format)
 
 
+def test_a_check_does_not_load_the_file_that_a_certificate_names(capsys, hostile, tmp_path):
+    pytest.importorskip("cvc5")
+    certificate = tmp_path / "certificate.toml"
+    text = (Path(__file__).parents[2] / "specs/examples/proofs/peterson.toml").read_text()
+    certificate.write_text(text.replace('spec = "examples/peterson"', f'spec = "{hostile}/peterson"'))
+    status, printed = main(["prove", "--check", str(certificate)]), capsys.readouterr()
+    assert status == 2 and f"add --spec {hostile} to the command if you trust that file" in printed.err
+    assert not (hostile.parent / "loaded").exists()
+
+
+def test_a_certificate_of_a_user_is_checked_with_the_file_that_the_user_names(capsys, tmp_path):
+    pytest.importorskip("cvc5")
+    spec = tmp_path / "mine.py"
+    spec.write_text((Path(__file__).parents[2] / "specs/examples/peterson.py").read_text())
+    certificate = str(tmp_path / "mine.toml")
+    assert main(["prove", f"{spec}/peterson/exclusive", "--certificate", certificate]) == 0
+    assert main(["prove", "--check", certificate]) == 2
+    assert "add --spec FILE with its Python file" in capsys.readouterr().err
+    assert main(["prove", "--check", certificate, "--spec", str(spec)]) == 0
+    assert "confirmed by cvc5" in capsys.readouterr().out
+
+
 def test_against_a_spec_does_not_allow_the_file_of_the_trace(capsys, hostile, trace):
     refused(capsys, hostile, "show", trace, "--against", f"{TOY}/log")
 

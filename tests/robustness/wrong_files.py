@@ -51,6 +51,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "trace beside another spec": ("show", "{file}.json", "--against", "examples/peterson"),
     "spec": ("run", "{file}.py"),
     "spec to prove": ("prove", "{file}.py"),
+    "certificate": ("prove", "--check", "{file}.toml"),
     "spec to list": ("list", "{file}.py"),
     "ledger": ("run", "{toy}/counter", "--engine", "python", "--ledger", "{file}.toml"),
     "manifest of walks": ("traces", "replay", "{folder}", "--walk", "0"),
