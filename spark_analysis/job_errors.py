@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from checker.errors import InputError, UserError
 
 _DAMAGED = re.compile(r"((?:/|[a-z0-9]+://)[^\s'\"]*\.parquet)[^\n]*(?:not a Parquet file|magic|[Cc]orrupt|expected)")
+_UNREADABLE = re.compile(r"while reading file (?:file:(?://)?)?([^\s'\"]*\.parquet)")
 _CAUSE = re.compile(r"^\s*(?:Caused by: )?((?:[\w.$]*(?:Error|Exception))\b[^\n]*)", re.MULTILINE)
 _OWN = re.compile(r"\b(?:InputError|OutputError|SpecError|MissingExtraError): ([^\n]+)")
 
@@ -30,6 +31,8 @@ def job_error(error: Exception, work: str) -> UserError:
     text = str(error)
     if damaged := _DAMAGED.search(text):
         return InputError(f"Spark could not {work}: {damaged[1]} is not a complete Parquet file")
+    if unreadable := _UNREADABLE.search(text):
+        return InputError(f"Spark could not {work}: {unreadable[1]} is damaged")
     if own := _OWN.findall(text):
         # The error of this project on an executor is already a sentence for the user.
         return InputError(own[-1])

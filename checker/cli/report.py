@@ -33,9 +33,9 @@ def report(
 
     Exit status: 0 only expected violations, 1 an unexpected violation, 2 wrong input or damaged walks, 3 missing walks.
     """
-    from spark_analysis.session import require_pyspark
+    from spark_analysis.session import require_arrow
 
-    require_pyspark()
+    require_arrow()
     from checker.execution.report_walks import report_walks
 
     return report_walks(folder, spec, out=out, json_name=json, master=master, max_states=max_states, exact=exact)

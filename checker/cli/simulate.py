@@ -43,14 +43,15 @@ def simulate(
         ),
     ] = "uniform",
     sampling: Annotated[
-        int | None,
+        int,
         option(
             min=0,
             max=63,
             metavar="K",
-            help="Record the visited states in 1/2^K of the hash space; 0: all (default: by size of the run).",
+            help="Count the visited states in 1/2^K of the hash space at most. A part of the run with many states "
+            "counts a smaller share by itself.",
         ),
-    ] = None,
+    ] = 0,
     steps: Annotated[bool, option("--steps", help="Also write a row for each step of each walk.")] = False,
     master: Master = None,
     partitions: Partitions = None,

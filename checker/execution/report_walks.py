@@ -23,10 +23,10 @@ from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG
 from checker.run.result import Violation
 from spark_analysis.report.causes import first_and_frequent
 from spark_analysis.report.chart_geometry import share_text
-from spark_analysis.report.make_report import MOST_EXACT_STATES, WalkReport, dot_of, report_on
+from spark_analysis.report.make_report import MOST_EXACT_STATES, WalkReport, dot_of, needs_spark, report_on
 from spark_analysis.report.report_page import rate_of, walk_report_page, walks_text
 from spark_analysis.report.violation_causes import failure_of
-from spark_analysis.session import master_url
+from spark_analysis.session import master_url, require_pyspark
 from traces import trace_file
 from traces.storage import Location
 from traces.walks.records import trusted_run
@@ -59,7 +59,8 @@ def report_walks(
     """
     # Wrong input is reported before a folder is created.
     master_url(master)
-    trusted_run(folder, spec)
+    if needs_spark(trusted_run(folder, spec), master):
+        require_pyspark()
     to = out or folder / "report"
     json_file = Path(json_name) if json_name not in ("", STANDARD_OUTPUT) else None
     files = {f"--out {name}": to / name for name in ("report.html", "report.json", "causes.dot")}

@@ -11,6 +11,7 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from checker.errors import UserError
@@ -19,7 +20,9 @@ from checker.run.result import Violation
 from spark_analysis.report.shrunk_walks import ShrunkWalk, ShrunkWalks
 from spark_analysis.report.violation_causes import ViolationCause, breaker, cause_of, failure_of
 from spark_analysis.report.walk_counts import WalkFailure
+from spark_analysis.report.walk_source import WalkSource
 from traces.shrink import ShorteningSearch, ShrunkViolation, reduce, search_shorter
+from traces.walks.records import WalkRun, configured_spec
 from traces.walks.row_violations import violation_from_row
 from traces.walks.statistics import EstimatedCount, SampledStratum, estimated_count
 
@@ -70,28 +73,28 @@ class _Group:
 
 def cluster_by_cause(
     shrunk: ShrunkWalks,
+    source: WalkSource,
+    run: WalkRun,
     read_rows: Callable[[Sequence[int]], Mapping[int, dict[str, Any]]],
-    spec_of: Callable[[int], Spec],
     max_states: int,
 ) -> CauseClusters:
     """Group shrunk walks by cause.
 
-    `read_rows` returns the rows of some walks by number, `spec_of` the spec of a configuration. `max_states` bounds
-    each search for a shortest trace.
+    `read_rows` returns the rows of some walks by number. Tasks of `source` load the spec of `run` and search for the
+    shortest traces; `max_states` bounds each search.
     """
     groups = _by_frequency(_grouped(shrunk.walks), shrunk)
     searched = first_and_frequent(groups, _failure, MOST_SEARCHED)
-    rows = read_rows(sorted({group.first.walk for group in searched}))
-    found = _merged([_searched(spec_of, group, rows, max_states) for group in searched])
+    with_rows = _with_rows(searched, read_rows)
+    search = partial(_searched, run, max_states)
+    found = _merged(source.map(search, with_rows, "search for shorter traces"))
     known = {group.cause for group in searched}
     found = _absorbed(found, [group for group in groups if group.cause not in known])
     ordered = _by_frequency(found, shrunk)
     shown = first_and_frequent(ordered, _failure, MOST_CAUSES)
-    reduced = [group for group in shown if group.shrunk is None]
-    rows = read_rows(sorted({group.first.walk for group in reduced}))
-    clusters = [
-        _cluster(group if group.shrunk is not None else _reduced(spec_of, group, rows), shrunk) for group in shown
-    ]
+    with_rows = _with_rows([group for group in shown if group.shrunk is None], read_rows)
+    reduced = iter(source.map(partial(_reduced, run), with_rows, "shrink the walks"))
+    clusters = [_cluster(group if group.shrunk is not None else next(reduced), shrunk) for group in shown]
     shown_causes = {group.cause for group in shown}
     rarer = [group for group in ordered if group.cause not in shown_causes]
     return CauseClusters(tuple(clusters), len(rarer), sum(_estimate(group, shrunk).count for group in rarer))
@@ -112,6 +115,14 @@ def first_and_frequent(
 
 def _failure(group: _Group) -> WalkFailure:
     return failure_of(group.cause)
+
+
+def _with_rows(
+    groups: Sequence[_Group], read_rows: Callable[[Sequence[int]], Mapping[int, dict[str, Any]]]
+) -> list[tuple[_Group, dict[str, Any]]]:
+    """Return each group with the row of its first walk."""
+    rows = read_rows(sorted({group.first.walk for group in groups}))
+    return [(group, rows[group.first.walk]) for group in groups]
 
 
 def _grouped(walks: Sequence[ShrunkWalk]) -> list[_Group]:
@@ -173,12 +184,11 @@ def _includes(group: _Group, other: _Group) -> bool:
     )
 
 
-def _searched(
-    spec_of: Callable[[int], Spec], group: _Group, rows: Mapping[int, dict[str, Any]], max_states: int
-) -> _Group:
+def _searched(run: WalkRun, max_states: int, with_row: tuple[_Group, dict[str, Any]]) -> _Group:
     """Return a group with the shortest trace by its actions alone: other actions would be another cause."""
-    spec = spec_of(group.first.stratum.configuration)
-    short, found_length = _reduced_violation(spec, group, rows)
+    group, row = with_row
+    spec = configured_spec(run, group.first.stratum.configuration)
+    short, found_length = _reduced_violation(spec, group, row)
     try:
         search = _search(spec, short, set(group.cause.actions), max_states)
     except UserError as error:
@@ -188,18 +198,19 @@ def _searched(
     return _Group(cause_of(spec, violation), group.walks, group.first, shrunk)
 
 
-def _reduced(spec_of: Callable[[int], Spec], group: _Group, rows: Mapping[int, dict[str, Any]]) -> _Group:
+def _reduced(run: WalkRun, with_row: tuple[_Group, dict[str, Any]]) -> _Group:
     """Return a group with the trace that the removal of steps left."""
-    spec = spec_of(group.first.stratum.configuration)
-    short, found_length = _reduced_violation(spec, group, rows)
+    group, row = with_row
+    spec = configured_spec(run, group.first.stratum.configuration)
+    short, found_length = _reduced_violation(spec, group, row)
     shrunk = ShrunkViolation(short, found_length, short.length, "no search was made for a rarer cause")
     return dataclasses.replace(group, shrunk=shrunk)
 
 
-def _reduced_violation(spec: Spec, group: _Group, rows: Mapping[int, dict[str, Any]]) -> tuple[Violation, int]:
+def _reduced_violation(spec: Spec, group: _Group, row: dict[str, Any]) -> tuple[Violation, int]:
     """Return the shrunk violation of a group's first walk, and the number of states before the removal of steps."""
     failure = failure_of(group.cause)
-    found = violation_from_row(spec, rows[group.first.walk], None if failure.is_error else failure.name)
+    found = violation_from_row(spec, row, None if failure.is_error else failure.name)
     return reduce(spec, found), found.length
 
 

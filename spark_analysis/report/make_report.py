@@ -1,9 +1,10 @@
-"""Creation of a report from a folder of walks: counts by Spark, shrunk violations, causes, exploration."""
+"""Creation of a report from a folder of walks: counts, shrunk violations, causes, exploration."""
 
 from __future__ import annotations
 
+import dataclasses
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,14 +17,18 @@ from checker.run import registry
 from checker.run.result import Violation
 from spark_analysis.report.causes import CauseCluster, CauseClusters, cluster_by_cause
 from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline, baseline_of
-from spark_analysis.report.readable_parts import readable_parts
+from spark_analysis.report.local_source import LocalWalkSource
+from spark_analysis.report.readable_parts import ReadableParts, readable_parts
 from spark_analysis.report.report_data import report_data
 from spark_analysis.report.shrunk_walks import ShrunkWalks, shrink_walks
-from spark_analysis.report.walk_counts import WalkCounts, count_walks, read_rows
+from spark_analysis.report.spark_source import SparkWalkSource
+from spark_analysis.report.walk_counts import WalkCounts, count_walks
+from spark_analysis.report.walk_source import WalkSource
 from spark_analysis.session import FORWARDING, opened
 from traces.storage import Location
 from traces.walks.exact_probability import Failure, exact_probabilities
-from traces.walks.records import WalkRun, spec_of, trusted_run
+from traces.walks.local_simulation import MOST_WALKS as MOST_LOCAL_WALKS
+from traces.walks.records import WalkRun, configured_spec, read_walks, spec_of, trusted_run
 
 MOST_STATES = 2_000_000
 """Default limit for the states of each search for a shorter trace and of each exploration of a configuration."""
@@ -70,49 +75,100 @@ def report_on(
 ) -> WalkReport:
     """Return the report on a folder of walks.
 
-    `spec` is the file of the spec, if that is not in the library. `spark` is a session to use instead of a new one on
-    `master`. `max_states` bounds each search. Exact probabilities are computed for configurations of at most
-    `exact_states` states. `on_stage` is called with the name of each stage. Raises InputError if
-    the folder has no readable walks.
+    `spec` is the file of the spec, if that is not in the library. Processes of this machine do the work unless there is
+    a Spark `master`, a session `spark` to use, or more than `MOST_LOCAL_WALKS`; the report is the same. `max_states`
+    bounds each search. Exact probabilities are computed for configurations of at most `exact_states` states. `on_stage`
+    is called with the name of each stage. Raises InputError if the folder has no readable walks.
     """
     run = trusted_run(folder, spec)
     parts = readable_parts(folder, run)
-    notes = list(parts.sentences)
-    specs = _specs(run, notes)
-    if spark is None:
-        is_local = master is None or master.startswith("local")
-        settings = {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS, **FORWARDING} if is_local else {}
-        on_stage("starting Spark")
+    work = _ReportWork(folder, run, parts, max_states, exact_states, on_stage)
+    if spark is not None:
+        return work.report(SparkWalkSource(spark, folder, run, parts.numbers))
+    if not needs_spark(run, master):
+        return work.report(LocalWalkSource(folder, run, parts.numbers))
+    on_stage("starting Spark")
 
-        def counted() -> tuple[WalkCounts, CauseClusters, ShrunkWalks]:
-            with opened(master, settings=settings) as own:
-                return _counted(own, run, parts.paths, specs, max_states, notes, on_stage)
+    def on_spark() -> WalkReport:
+        with opened(master, settings=session_settings(master)) as own:
+            return work.report(SparkWalkSource(own, folder, run, parts.numbers))
 
-        counts, clusters, shrunk = _in_thread(counted)
-    else:
-        counts, clusters, shrunk = _counted(spark, run, parts.paths, specs, max_states, notes, on_stage)
-    on_stage("exploring all states for comparison")
-    known = {number: baseline_of(spec, run, number, max_states) for number, spec in specs.items()}
-    on_stage("computing exact probabilities")
-    exact = {number: _exact(run, number, spec, known[number], exact_states) for number, spec in specs.items()}
-    data = report_data(run, _roles(run), counts, clusters, shrunk, known, exact, specs, notes)
-    missed = tuple(
-        (specs[entry["configuration"]], _violation_in(known[entry["configuration"]], entry["property"]))
-        for entry in data["missed"]
-    )
-    return WalkReport(
-        data, run, tuple((specs[found.configuration], found) for found in clusters.found), missed, parts.damaged
-    )
+    return _in_thread(on_spark)
 
 
-def _exact(
-    run: WalkRun, number: int, spec: Spec, known: ExhaustiveBaseline, most: int
-) -> Mapping[Failure, float] | None:
-    """Return the exact probability of each failure in a configuration; None if it has more states than `most`."""
-    if known.states is None or known.states > most:
-        return None
+def needs_spark(run: WalkRun, master: str | None) -> bool:
+    """Return whether a report on a run starts Spark."""
+    return master is not None or run.total > MOST_LOCAL_WALKS
+
+
+def session_settings(master: str | None) -> dict[str, str]:
+    """Return the settings of a session that makes or reads walks."""
+    is_local = master is None or master.startswith("local")
+    return {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS, **FORWARDING} if is_local else {}
+
+
+@dataclass(frozen=True)
+class _ReportWork:
+    """The readable parts of a run, and the limits of the report on them."""
+
+    folder: Location
+    run: WalkRun
+    parts: ReadableParts
+    max_states: int
+    exact_states: int
+    on_stage: Callable[[str], None]
+
+    def report(self, source: WalkSource) -> WalkReport:
+        """Return the report on the walks of a source."""
+        run, notes = self.run, list(self.parts.sentences)
+        specs = _specs(run, notes)
+        # A task may run in another folder.
+        shipped = dataclasses.replace(run, target=registry.absolute_target(run.target)) if specs else run
+        self.on_stage(f"counting {len(self.parts.numbers):,} parts")
+        counts = count_walks(source)
+        if counts.foreign:
+            notes.append(f"Not counted: {counts.foreign:,} walks of another version of {run.spec}.")
+        clusters, shrunk = self._causes(source, counts, shipped, specs)
+        self.on_stage("exploring all states for comparison")
+        explore = partial(_explored, shipped, self.max_states, self.exact_states)
+        explored = dict(zip(specs, source.map(explore, list(specs), "explore the spec"), strict=True))
+        known = {number: baseline for number, (baseline, _) in explored.items()}
+        exact = {number: probabilities for number, (_, probabilities) in explored.items()}
+        data = report_data(run, _roles(run), counts, clusters, shrunk, known, exact, specs, notes)
+        missed = tuple(
+            (specs[entry["configuration"]], _violation_in(known[entry["configuration"]], entry["property"]))
+            for entry in data["missed"]
+        )
+        of_causes = tuple((specs[found.configuration], found) for found in clusters.found)
+        return WalkReport(data, run, of_causes, missed, self.parts.damaged)
+
+    def _causes(
+        self, source: WalkSource, counts: WalkCounts, shipped: WalkRun, specs: Mapping[int, Spec]
+    ) -> tuple[CauseClusters, ShrunkWalks]:
+        outcomes = [found for found in counts.outcomes if found.configuration in specs]
+        if all(found.verdict == "holds" for found in outcomes):
+            return CauseClusters(), ShrunkWalks()
+        self.on_stage("shrinking violations")
+        patterns = [pattern for pattern in counts.patterns if pattern.configuration in specs]
+        shrunk = shrink_walks(source, shipped, outcomes, patterns)
+        self.on_stage("grouping violations by cause")
+        read_rows = partial(read_walks, self.folder, self.run)
+        return cluster_by_cause(shrunk, source, shipped, read_rows, self.max_states), shrunk
+
+
+def _explored(
+    run: WalkRun, max_states: int, exact_states: int, number: int
+) -> tuple[ExhaustiveBaseline, Mapping[Failure, float] | None]:
+    """Return the result of exploring a configuration, and the exact probability of each failure.
+
+    There are no probabilities if it has more than `exact_states` states.
+    """
+    spec = configured_spec(run, number)
+    known = baseline_of(spec, run, number, max_states)
+    if known.states is None or known.states > exact_states:
+        return known, None
     weights = {action.name: action.weight for action in run.configurations[number].actions}
-    return exact_probabilities(spec, run.properties, run.depth, weights, most)
+    return known, exact_probabilities(spec, run.properties, run.depth, weights, exact_states)
 
 
 def _violation_in(known: ExhaustiveBaseline, name: str) -> Violation:
@@ -137,29 +193,6 @@ def _in_thread(work: Callable[[], Result]) -> Result:
     if errors:
         raise errors[0]
     return results[0]
-
-
-def _counted(
-    spark: Any,
-    run: WalkRun,
-    paths: Sequence[Path],
-    specs: Mapping[int, Spec],
-    max_states: int,
-    notes: list[str],
-    on_stage: Callable[[str], None],
-) -> tuple[WalkCounts, CauseClusters, ShrunkWalks]:
-    on_stage(f"counting {len(paths):,} parts")
-    counts = count_walks(spark, run, paths)
-    if counts.foreign:
-        notes.append(f"Not counted: {counts.foreign:,} walks of another version of {run.spec}.")
-    outcomes = [found for found in counts.outcomes if found.configuration in specs]
-    if all(found.verdict == "holds" for found in outcomes):
-        return counts, CauseClusters(), ShrunkWalks()
-    on_stage("shrinking violations")
-    patterns = [pattern for pattern in counts.patterns if pattern.configuration in specs]
-    shrunk = shrink_walks(spark, run, outcomes, patterns)
-    on_stage("grouping violations by cause")
-    return counts, cluster_by_cause(shrunk, partial(read_rows, spark), specs.__getitem__, max_states), shrunk
 
 
 def _specs(run: WalkRun, notes: list[str]) -> dict[int, Spec]:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from checker.errors import InputError, UserError
-from traces.storage import Location, local_copy
-from traces.walks.records import WALK_SCHEMA, WALKS, WalkRun, check_part, part_path
+from traces.storage import Location
+from traces.walks.records import STATE_SCHEMA, STATES, WALK_SCHEMA, WALKS, WalkRun, check_part, part_path
 
 
 @dataclass(frozen=True)
 class ReadableParts:
-    """The parts of a run: local copies of readable ones, the expected number, missing ones, errors of damaged ones."""
+    """The numbers of a run's readable parts, the expected number, the missing ones, and errors of damaged ones."""
 
-    paths: tuple[Path, ...]
+    numbers: tuple[int, ...]
     expected: int
     missing: tuple[int, ...]
     damaged: tuple[str, ...]
@@ -34,22 +33,23 @@ class ReadableParts:
 
 def readable_parts(folder: Location, run: WalkRun) -> ReadableParts:
     """Return the readable parts of a run; raise InputError if there are none."""
-    paths, missing, damaged = [], [], []
+    readable, missing, damaged = [], [], []
     for number in range(run.parts):
-        path = part_path(folder, WALKS, number)
-        if not path.exists():
+        path, states = part_path(folder, WALKS, number), part_path(folder, STATES, number)
+        if not path.exists() or not states.exists():
             missing.append(number)
             continue
         try:
             rows, expected = check_part(path, WALK_SCHEMA), run.span(number)[2]
+            check_part(states, STATE_SCHEMA)
         except UserError as error:
             damaged.append(error.message)
             continue
         if rows == expected:
-            paths.append(local_copy(path))
+            readable.append(number)
         else:
             damaged.append(f"{path} has {rows:,} walks, not {expected:,}: remove it and simulate again")
-    if not paths:
+    if not readable:
         reason = damaged[0] if damaged else f"all of its {run.parts} parts are missing: run the simulate command again"
         raise InputError(f"{folder} has no walks that can be read: {reason}")
-    return ReadableParts(tuple(paths), run.parts, tuple(missing), tuple(damaged))
+    return ReadableParts(tuple(readable), run.parts, tuple(missing), tuple(damaged))

@@ -24,7 +24,7 @@ from traces.walks.exact_probability import Failure
 from traces.walks.records import ActionRange, WalkConfiguration, WalkRun
 from traces.walks.statistics import EstimatedCount, Share, step_by_which, violated_by_step, wilson
 
-FORMAT, VERSION = "tidemark-report", 2
+FORMAT, VERSION = "tidemark-report", 3
 
 _DIGITS = 9
 """Digits of a share after the point. Further digits may differ between machines."""
@@ -285,8 +285,8 @@ def _action(action: ActionRange, taken: Mapping[int, Any]) -> dict[str, Any]:
 
 def _saturation(counts: WalkCounts, number: int, run: WalkRun) -> dict[str, Any]:
     growth = counts.states.get(number)
-    if growth is None:
-        return {"scale": 1 << run.sampling, "sampled": 0}
+    if growth is None or not growth.first_visited:
+        return {"scale": growth.saturation.scale if growth is not None else 1 << run.sampling, "sampled": 0}
     found, visited, growing = growth.saturation, 0, []
     for power in range(max(growth.first_visited) + 1):
         visited += growth.first_visited.get(power, 0)

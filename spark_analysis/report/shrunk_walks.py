@@ -1,4 +1,4 @@
-"""A sample of violating walks, each shrunk by a task of Spark: the input of causes and of their shares.
+"""A sample of violating walks, each shrunk by a task: the input of causes and of their shares.
 
 The walks of a configuration that violate a property are a *stratum*. The sample of a stratum are the walks whose number
 is a multiple of its spacing. The outcome of a walk does not depend on its number, so the sample is random. The first
@@ -9,26 +9,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
 
 from checker.language.spec import Spec
-from checker.run import registry
 from spark_analysis.report.violation_causes import ViolationCause, breaker, cause_of, failure_of
-from spark_analysis.report.walk_counts import (
-    ViolationPattern,
-    WalkFailure,
-    WalkOutcome,
-    failures_of,
-    spark_errors_as_input_errors,
-)
+from spark_analysis.report.walk_counts import ViolationPattern, WalkFailure, WalkOutcome, failures_of
+from spark_analysis.report.walk_source import OutcomeSpacing, WalkSource
 from traces.shrink import reduce
-from traces.walks.records import WalkRun
+from traces.walks.records import WalkRun, configured_spec
 from traces.walks.row_violations import violation_from_row
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import SparkSession
 
 SAMPLED_WALKS = 400
 """The least size of the sample of a violated property, if so many walks violate it.
@@ -42,11 +34,8 @@ FEWEST = 25
 MOST_PATTERNS = 200
 """Number of patterns of which the first walk is shrunk, in addition to the samples."""
 
-_TASKS_PER_CORE = 2
+_WALKS_IN_TASK = 25
 _OUTCOME = ("configuration", "ending", "verdict", "property", "violated")
-_COLUMNS = ("walk", "initial", *_OUTCOME, "failed_instance", "actions")
-_SHRUNK = """walk long, configuration int, property string, kind string, conjunct int, actions array<string>,
-breaker string, length int"""
 
 
 class Stratum(NamedTuple):
@@ -119,114 +108,73 @@ def first_walks(patterns: Sequence[ViolationPattern], properties: Sequence[str])
 
 
 def shrink_walks(
-    spark: SparkSession,
-    run: WalkRun,
-    outcomes: Sequence[WalkOutcome],
-    patterns: Sequence[ViolationPattern],
+    source: WalkSource, run: WalkRun, outcomes: Sequence[WalkOutcome], patterns: Sequence[ViolationPattern]
 ) -> ShrunkWalks:
     """Shrink a sample of the walks that `count_walks` counted; raise InputError if a task cannot load the spec.
 
-    `outcomes` and `patterns` are those of the configurations whose walks to shrink.
+    `outcomes` and `patterns` are those of the configurations whose walks to shrink. Tasks load the spec of `run`.
     """
     population = population_of(outcomes, run.properties)
     spacings = spacings_of(population)
     chosen = first_walks(patterns, run.properties)
-    shipped = dataclasses.replace(run, target=registry.absolute_target(run.target))
-    with spark_errors_as_input_errors("shrink the walks"):
-        rows = _selected(spark, run, outcomes, spacings, chosen)
-        shrunk = rows.mapInArrow(_shrink_rows(shipped, spacings, chosen), _SHRUNK).collect()
-    walks = sorted((_shrunk_walk(row, spacings) for row in shrunk), key=lambda found: (found.walk, found.stratum))
+    rows = source.violating_rows(_outcome_spacings(run, outcomes, spacings), chosen)
+    rows.sort(key=lambda row: row["walk"])
+    pieces = [rows[first : first + _WALKS_IN_TASK] for first in range(0, len(rows), _WALKS_IN_TASK)]
+    shrunk = source.map(partial(_shrink_rows, run, spacings, chosen), pieces, "shrink the walks")
+    walks = sorted(chain.from_iterable(shrunk), key=lambda found: (found.walk, found.stratum))
     sampled = Counter(found.stratum for found in walks if found.is_sampled)
     return ShrunkWalks(walks, population, {stratum: sampled[stratum] for stratum in population})
 
 
-def _selected(
-    spark: SparkSession,
-    run: WalkRun,
-    outcomes: Sequence[WalkOutcome],
-    spacings: Mapping[Stratum, int],
-    chosen: set[int],
-) -> Any:
-    """Return the rows of all walks to shrink. Walks with the same outcome have the least spacing of their failures."""
-    from pyspark.sql import functions
-
-    spaced = {
-        (found.configuration, found.verdict, found.property, found.violated): min(
-            spacings[Stratum(failure, found.configuration)] for failure in failures_of(found, run.properties)
-        )
-        for found in outcomes
-        if found.verdict != "holds"
-    }
-    schema = "configuration int, verdict string, property string, violated long, spacing long"
-    table = spark.createDataFrame([(*key, spacing) for key, spacing in sorted(spaced.items())], schema)
-    walks = spark.table("walks").where("verdict <> 'holds'").select(*_COLUMNS)
-    joined = walks.join(functions.broadcast(table), ["configuration", "verdict", "property", "violated"])
-    wanted = joined.where((joined.walk % joined.spacing == 0) | joined.walk.isin(sorted(chosen)))
-    return wanted.select(*_COLUMNS).repartition(spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
-
-
-def _shrink_rows(
-    run: WalkRun, spacings: Mapping[Stratum, int], chosen: set[int]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the work of a task: a row for each failure of each walk that is sampled or chosen."""
-
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        specs: dict[int, Spec] = {}
-        for batch in batches:
-            found: list[dict[str, Any]] = []
-            for row in batch.to_pylist():
-                number = row["configuration"]
-                if number not in specs:
-                    specs[number] = registry.select_spec(run.target).spec(**run.configurations[number].constants)
-                found += _shrunk_rows(specs[number], row, run.properties, spacings, chosen)
-            yield pa.RecordBatch.from_pylist(found, schema=_arrow_schema())
-
-    return work
-
-
-def _shrunk_rows(
-    spec: Spec, row: dict[str, Any], properties: Sequence[str], spacings: Mapping[Stratum, int], chosen: set[int]
-) -> Iterator[dict[str, Any]]:
-    outcome = WalkOutcome(**{name: row[name] for name in _OUTCOME}, length=0, walks=1)
-    for failure in failures_of(outcome, properties):
-        if row["walk"] % spacings[Stratum(failure, row["configuration"])] and row["walk"] not in chosen:
-            continue
-        short = reduce(spec, violation_from_row(spec, row, None if failure.is_error else failure.name))
-        cause = cause_of(spec, short)
-        yield {
-            "walk": row["walk"],
-            "configuration": row["configuration"],
-            "property": cause.property,
-            "kind": cause.kind,
-            "conjunct": cause.conjunct,
-            "actions": list(cause.actions),
-            "breaker": breaker(short),
-            "length": short.length,
+def _outcome_spacings(
+    run: WalkRun, outcomes: Sequence[WalkOutcome], spacings: Mapping[Stratum, int]
+) -> list[OutcomeSpacing]:
+    """Return the spacing of each outcome: the least one of its failures."""
+    return sorted(
+        {
+            OutcomeSpacing(
+                found.configuration,
+                found.verdict,
+                str(found.property),
+                found.violated,
+                min(spacings[Stratum(failure, found.configuration)] for failure in failures_of(found, run.properties)),
+            )
+            for found in outcomes
+            if found.verdict != "holds"
         }
-
-
-def _arrow_schema() -> pa.Schema:
-    import pyarrow as pa
-
-    texts = pa.list_(pa.string())
-    return pa.schema(
-        [
-            ("walk", pa.int64()),
-            ("configuration", pa.int32()),
-            ("property", pa.string()),
-            ("kind", pa.string()),
-            ("conjunct", pa.int32()),
-            ("actions", texts),
-            ("breaker", pa.string()),
-            ("length", pa.int32()),
-        ]
     )
 
 
-def _shrunk_walk(row: Any, spacings: Mapping[Stratum, int]) -> ShrunkWalk:
-    cause = ViolationCause(row["property"], row["kind"], row["conjunct"], tuple(row["actions"]))
-    stratum = Stratum(failure_of(cause), row["configuration"])
-    is_sampled = row["walk"] % spacings[stratum] == 0
-    return ShrunkWalk(stratum, row["walk"], cause, row["breaker"], row["length"], is_sampled)
+def _shrink_rows(
+    run: WalkRun, spacings: Mapping[Stratum, int], chosen: set[int], rows: Sequence[dict[str, Any]]
+) -> list[ShrunkWalk]:
+    """Return a shrunk walk for each failure of each walk that is sampled or chosen."""
+    specs: dict[int, Spec] = {}
+    found: list[ShrunkWalk] = []
+    for row in rows:
+        number = row["configuration"]
+        if number not in specs:
+            specs[number] = configured_spec(run, number)
+        found += _shrunk_walks(specs[number], row, run.properties, spacings, chosen)
+    return found
+
+
+def _shrunk_walks(
+    spec: Spec, row: dict[str, Any], properties: Sequence[str], spacings: Mapping[Stratum, int], chosen: set[int]
+) -> Iterator[ShrunkWalk]:
+    outcome = WalkOutcome(**{name: row[name] for name in _OUTCOME}, length=0, walks=1)
+    for failure in failures_of(outcome, properties):
+        stratum = Stratum(failure, row["configuration"])
+        is_sampled = row["walk"] % spacings[stratum] == 0
+        if not is_sampled and row["walk"] not in chosen:
+            continue
+        short = reduce(spec, violation_from_row(spec, row, None if failure.is_error else failure.name))
+        cause = cause_of(spec, short)
+        yield ShrunkWalk(
+            Stratum(failure_of(cause), row["configuration"]),
+            row["walk"],
+            cause,
+            breaker(short),
+            short.length,
+            is_sampled,
+        )

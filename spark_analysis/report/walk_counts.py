@@ -1,27 +1,19 @@
-"""Counts of walks by Spark: the input of a report, independent of the partitioning of the walks.
+"""Counts of walks: the input of a report, independent of the partitioning of the walks.
 
-Spark only adds integers, and results are sorted. Therefore the number and order of partitions have no effect.
+A source of walks only adds integers, and results are sorted. Therefore the number and order of partitions have no
+effect, and Spark counts the same as processes of this machine.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from checker.errors import InputError
-from spark_analysis.report import column_counts
-from traces.walks.records import WalkRun
+from spark_analysis.report.partial_counts import BRANCH, FOREIGN, INSTANCE, OUTCOME, PATTERN, WALK_BITS, PartialCount
+from spark_analysis.report.walk_source import StateGroup, WalkSource
 from traces.walks.statistics import Saturation
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-Rows = list[tuple[Any, ...]]
 
 
 class WalkFailure(NamedTuple):
@@ -101,70 +93,27 @@ def failures_of(found: WalkOutcome | ViolationPattern, properties: Sequence[str]
     return [WalkFailure(name, False) for bit, name in enumerate(properties) if found.violated >> bit & 1]
 
 
-_ENDS = """
-    SELECT spec_digest, configuration, ending, verdict, property, violated, length, reached, count(*) AS walks
-    FROM everything GROUP BY ALL
-"""
-
-# The last two bytes of `actions` are the last action instance, low byte first.
-_PATTERNS = """
-    SELECT configuration, verdict, property, violated, conjunct, CAST(fingerprint AS STRING) AS fingerprint,
-           COALESCE(failed_instance, CAST(conv(
-               hex(substring(actions, -1, 1)) || hex(substring(actions, -2, 1)), 16, 10) AS INT)) AS instance,
-           count(*) AS walks, min(shiftleft(CAST(COALESCE(violated_at, length) AS BIGINT), {bits}) + walk) AS soonest
-    FROM walks WHERE verdict <> 'holds' GROUP BY ALL
-"""
-
-_WALK_BITS = 47
-"""Bits of a walk's number in `soonest`; the 16 bits above hold a number of steps.
-
-The minimum of one integer takes a hash table. For the minimum of a structure, Spark sorts all violating rows.
-"""
-
-# Instances and branches keep their keys. Sampled states are grouped by the power of two of their first walk.
-_CONTENTS = f"""
-    SELECT what, configuration, number, count(*) AS keys, sum(walks) AS walks, sum(takes) AS takes, min(first) AS first,
-           count_if(walks = 1) AS once, count_if(walks = 2) AS twice
-    FROM (SELECT *, CASE WHEN what <> {column_counts.STATE} THEN key
-                         WHEN first % {{walks}} = 0 THEN 0 ELSE length(bin(first % {{walks}})) END AS number
-          FROM (SELECT what, configuration, key, sum(walks) AS walks, sum(takes) AS takes, min(first) AS first
-                FROM counted GROUP BY ALL))
-    GROUP BY ALL
-"""
-
-
-def count_walks(spark: SparkSession, run: WalkRun, paths: Sequence[Path]) -> WalkCounts:
-    """Count the walks in some parts; raise InputError if the data of a part is damaged."""
-    digests = sorted({found.spec_digest for found in run.configurations})
-    with spark_errors_as_input_errors():
-        everything = spark.read.parquet(*map(str, paths))
-        everything.createOrReplaceTempView("everything")
-        own = everything.where(everything.spec_digest.isin(digests))
-        own.createOrReplaceTempView("walks")
-        counted = own.select(*column_counts.COLUMNS).mapInArrow(column_counts.counts, column_counts.SQL_SCHEMA)
-        counted.createOrReplaceTempView("counted")
-        ends = _rows(spark, _ENDS)
-        found = _rows(spark, _PATTERNS.format(bits=_WALK_BITS))
-        patterns = sorted((_pattern(*row) for row in found), key=lambda pattern: pattern.walk)
-        inside = sorted(_rows(spark, _CONTENTS.format(walks=run.walks)))
-    foreign = sum(row[-1] for row in ends if row[0] not in digests)
-    ends = [row[1:] for row in ends if row[0] in digests]
+def count_walks(source: WalkSource) -> WalkCounts:
+    """Count the walks of a source; raise InputError if the data of a part is damaged."""
+    kinds: dict[int, list[PartialCount]] = defaultdict(list)
+    for row in source.partial_counts():
+        kinds[row.what].append(row)
     return WalkCounts(
-        _outcomes(ends),
-        _reached(ends),
-        patterns,
-        _taken([row[1:] for row in inside if row[0] == column_counts.INSTANCE]),
-        _branches([row[1:] for row in inside if row[0] == column_counts.BRANCH]),
-        _states([row[1:] for row in inside if row[0] == column_counts.STATE], 1 << run.sampling),
-        foreign,
-        _walks(ends),
+        _outcomes(kinds[OUTCOME]),
+        _reached(kinds[OUTCOME]),
+        sorted((_pattern(row) for row in kinds[PATTERN]), key=lambda pattern: pattern.walk),
+        _taken(kinds[INSTANCE]),
+        _branches(kinds[BRANCH]),
+        _states(source.state_groups(), source.samplings),
+        sum(row.walks for row in kinds[FOREIGN]),
+        _walks(kinds[OUTCOME]),
     )
 
 
-def _outcomes(ends: Rows) -> list[WalkOutcome]:
+def _outcomes(rows: Iterable[PartialCount]) -> list[WalkOutcome]:
     counts: Counter[tuple[Any, ...]] = Counter()
-    for *outcome, _, walks in ends:
-        counts[tuple(outcome)] += walks
+    for row in rows:
+        counts[row.configuration, row.ending, row.verdict, row.property, row.violated, row.length] += row.walks
     return sorted((WalkOutcome._make((*key, walks)) for key, walks in counts.items()), key=_in_order)
 
 
@@ -172,78 +121,60 @@ def _in_order(outcome: WalkOutcome) -> tuple[Any, ...]:
     return tuple(str(part) if part is None or isinstance(part, str) else part for part in outcome)
 
 
-def _reached(ends: Rows) -> dict[int, dict[int, int]]:
+def _reached(rows: Iterable[PartialCount]) -> dict[int, dict[int, int]]:
     found: dict[int, Counter[int]] = defaultdict(Counter)
-    for configuration, *_, mask, walks in ends:
-        found[configuration][mask] += walks
+    for row in rows:
+        assert row.reached is not None
+        found[row.configuration][row.reached] += row.walks
     return {configuration: dict(sorted(masks.items())) for configuration, masks in sorted(found.items())}
 
 
-def _walks(ends: Rows) -> dict[int, int]:
+def _walks(rows: Iterable[PartialCount]) -> dict[int, int]:
     found: Counter[int] = Counter()
-    for configuration, *_, walks in ends:
-        found[configuration] += walks
+    for row in rows:
+        found[row.configuration] += row.walks
     return dict(sorted(found.items()))
 
 
-def _taken(inside: Rows) -> dict[int, dict[int, ActionCount]]:
+def _taken(rows: Sequence[PartialCount]) -> dict[int, dict[int, ActionCount]]:
     found: dict[int, dict[int, ActionCount]] = defaultdict(dict)
-    for configuration, instance, _, walks, takes, first, _, _ in inside:
-        found[configuration][instance] = ActionCount(takes, walks, first)
+    for row in sorted(rows, key=_by_key):
+        found[row.configuration][row.key or 0] = ActionCount(row.takes, row.walks, row.first)
     return dict(found)
 
 
-def _branches(inside: Rows) -> dict[int, dict[int, int]]:
+def _branches(rows: Sequence[PartialCount]) -> dict[int, dict[int, int]]:
     found: dict[int, dict[int, int]] = defaultdict(dict)
-    for configuration, bit, _, walks, *_ in inside:
-        found[configuration][bit] = walks
+    for row in sorted(rows, key=_by_key):
+        found[row.configuration][row.key or 0] = row.walks
     return dict(found)
 
 
-def _states(inside: Rows, scale: int) -> dict[int, StateGrowth]:
+def _by_key(row: PartialCount) -> tuple[int, int]:
+    return row.configuration, row.key or 0
+
+
+def _states(groups: Sequence[StateGroup], samplings: Mapping[int, int]) -> dict[int, StateGrowth]:
     found: dict[int, StateGrowth] = {}
-    for configuration in sorted({row[0] for row in inside}):
-        own = [row for row in inside if row[0] == configuration]
-        sampled, visits, once, twice = (sum(row[at] for row in own) for at in (2, 3, 6, 7))
-        found[configuration] = StateGrowth(
-            Saturation(scale, sampled, visits, once, twice), {row[1]: row[2] for row in own}
-        )
+    for number, sampling in samplings.items():
+        own = sorted(group for group in groups if group.configuration == number)
+        sampled, visits, once, twice = (sum(group[at] for group in own) for at in (2, 3, 4, 5))
+        first_visited = {group.power: group.states for group in own}
+        found[number] = StateGrowth(Saturation(1 << sampling, sampled, visits, once, twice), first_visited)
     return found
 
 
-def _pattern(*row: Any) -> ViolationPattern:
-    """Return a row of `_PATTERNS`; the fingerprint is text in it because Spark has no unsigned numbers."""
-    configuration, verdict, name, violated, conjunct, fingerprint, instance, walks, soonest = row
-    at, walk = soonest >> _WALK_BITS, soonest & (1 << _WALK_BITS) - 1
+def _pattern(row: PartialCount) -> ViolationPattern:
+    assert row.verdict is not None and row.violated is not None and row.fingerprint is not None
     return ViolationPattern(
-        configuration, verdict, name, violated, conjunct, int(fingerprint), instance, walks, at, walk
+        configuration=row.configuration,
+        verdict=row.verdict,
+        property=str(row.property),
+        violated=row.violated,
+        conjunct=row.conjunct,
+        fingerprint=row.fingerprint % 2**64,
+        instance=row.instance,
+        walks=row.walks,
+        violated_at=row.first >> WALK_BITS,
+        walk=row.first & (1 << WALK_BITS) - 1,
     )
-
-
-def read_rows(spark: SparkSession, walks: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return the rows of some walks counted by `count_walks`, by number, with the columns needed for a trace."""
-    columns = ("walk", "initial", "ending", "verdict", "property", "failed_instance", "actions")
-    with spark_errors_as_input_errors():
-        found = spark.table("walks").where(spark.table("walks").walk.isin(list(walks))).select(*columns).collect()
-    return {row["walk"]: row.asDict() for row in found}
-
-
-def _rows(spark: SparkSession, query: str) -> Rows:
-    return [tuple(row) for row in spark.sql(query).collect()]
-
-
-@contextmanager
-def spark_errors_as_input_errors(work: str = "count the walks") -> Iterator[None]:
-    """Raise Spark's errors, about unreadable parts and others, as InputError with one sentence that names the work."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (Py4JJavaError, PySparkException) as error:
-        text = str(error)
-        file = re.search(r"(/[^\s:]*part-\d+\.parquet)", text)
-        if file is None:
-            causes = re.findall(r"(?:Error|Exception): ([^\n]+)", text) or text.strip().splitlines()[:1]
-            raise InputError(f"Spark could not {work}: {causes[-1]}") from None
-        raise InputError(f"{file.group(1)} is damaged: remove it and simulate again") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import html
 import json
 import re
@@ -16,7 +15,6 @@ from checker.errors import UserError
 from checker.output.page.render import MOST_BYTES
 from checker.run.plan import Plan
 from spark_analysis.report import exhaustive_baseline
-from spark_analysis.report import make_report as reports
 from spark_analysis.report.make_report import dot_of, report_on
 from spark_analysis.report.report_page import rate_of, walk_report_page
 from tests.page_checks import problems_of
@@ -46,11 +44,11 @@ TWO_CAUSES = SOURCE.replace(
 
 
 @pytest.fixture(scope="module")
-def made(spark, tmp_path_factory):
+def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     run = requested_run(request(spec_file(folder, TWO_CAUSES), walks=2500))
     walks = simulated(folder / "walks", run)
-    return run, walks, report_on(walks, spec=spec_of_walks(walks), spark=spark)
+    return run, walks, report_on(walks, spec=spec_of_walks(walks))
 
 
 def test_rates_equal_those_of_the_rows(made):
@@ -101,7 +99,7 @@ def test_causes_differ_by_actions_and_are_counted_once(made):
 
 
 @pytest.mark.parametrize(("bytes_a_partition", "shuffles"), [("16k", "1"), ("1g", "7")])
-def test_figures_are_independent_of_partitions(spark, made, bytes_a_partition, shuffles):
+def test_spark_reports_the_same_bytes_for_any_partitions(spark, made, bytes_a_partition, shuffles):
     settings = {"spark.sql.files.maxPartitionBytes": bytes_a_partition, "spark.sql.shuffle.partitions": shuffles}
     before = {name: spark.conf.get(name) for name in settings}
     try:
@@ -170,13 +168,7 @@ def test_tree_of_schedules_names_every_cause(made):
     assert text.startswith("digraph") and all(f"c{number + 1} [" in text for number in range(len(made[2].clusters)))
 
 
-@pytest.fixture
-def one_session(spark, monkeypatch):
-    """Make the command use the session of the tests, because a process can have only one."""
-    monkeypatch.setattr(reports, "opened", lambda *_, **__: contextlib.nullcontext(spark))
-
-
-def test_report_command(made, one_session, tmp_path, capsys):
+def test_report_command(made, tmp_path, capsys):
     _, walks, found = made
     words = ["report", str(walks), "--spec", str(spec_of_walks(walks)), "--out", str(tmp_path / "out")]
     assert main([*words, "--json", "-"]) == 1
@@ -203,19 +195,19 @@ def test_report_command(made, one_session, tmp_path, capsys):
             assert words in page and words in " ".join(shown.split())
 
 
-def test_run_without_violation_ends_with_status_0(one_session, tmp_path, capsys):
+def test_run_without_violation_ends_with_status_0(tmp_path, capsys):
     _, walks = walks_in(tmp_path, scenario="careful", walks=300)
     assert main(["report", str(walks), "--spec", str(spec_of_walks(walks))]) == 0
     assert "in_order" in capsys.readouterr().out
     assert "No walk violates" in (walks / "report/report.html").read_text()
 
 
-def test_missing_and_damaged_parts_are_reported(spark, tmp_path):
+def test_missing_and_damaged_parts_are_reported(tmp_path):
     run, walks = walks_in(tmp_path)
     part_path(walks, WALKS, 0).unlink()
     cut = part_path(walks, WALKS, 1)
     cut.write_bytes(cut.read_bytes()[:-50])
-    found = report_on(walks, spec=spec_of_walks(walks), spark=spark)
+    found = report_on(walks, spec=spec_of_walks(walks))
     assert not found.data["is_complete"]
     assert found.data["walks"] == run.walks - run.span(0)[2] - run.span(1)[2]
     missing, damaged = found.data["notes"]
@@ -223,7 +215,7 @@ def test_missing_and_damaged_parts_are_reported(spark, tmp_path):
     assert "not finished" in walk_report_page(found.data, [None] * len(found.clusters), {}, "report")
 
 
-def test_damaged_and_missing_parts_set_the_exit_status(one_session, tmp_path, capsys):
+def test_damaged_and_missing_parts_set_the_exit_status(tmp_path, capsys):
     _, walks = walks_in(tmp_path, scenario="careful", walks=1200)
     words = ["report", str(walks), "--spec", str(spec_of_walks(walks))]
     changed = part_path(walks, WALKS, 1)
@@ -253,10 +245,10 @@ def test_folder_without_readable_walks(tmp_path, capsys):
     assert "holds no walks" in message and "no walks that can be read" in message
 
 
-def test_changed_spec_gives_counts_without_counterexamples(spark, tmp_path):
+def test_changed_spec_gives_counts_without_counterexamples(tmp_path):
     _, walks = walks_in(tmp_path)
     spec_file(tmp_path, SOURCE.replace("self.sent += 1", "self.sent += 2", 1))
-    found = report_on(walks, spec=spec_of_walks(walks), spark=spark)
+    found = report_on(walks, spec=spec_of_walks(walks))
     assert "has changed since" in found.data["notes"][0]
     assert found.data["failures"][0]["walks"] > 0 and not found.clusters
     assert "has changed since" in walk_report_page(found.data, [], {}, "report")
@@ -267,13 +259,13 @@ def test_wrong_master_is_refused(made):
         report_on(made[1], spec=spec_of_walks(made[1]), master="nowhere")
 
 
-def test_page_of_a_sweep_separates_configurations_and_what_is_not_decided(spark, tmp_path, monkeypatch):
+def test_page_of_a_sweep_separates_configurations_and_what_is_not_decided(tmp_path, monkeypatch):
     """Walks with careful=true violate nothing, and only the first configuration is explored."""
     monkeypatch.setattr(exhaustive_baseline, "MOST_CONFIGURATIONS", 1)
     sweep = ("careful=false,true", "size=2,3")
     run = requested_run(request(spec_file(tmp_path), scenario="", walks=400, sweep=sweep))
     walks = simulated(tmp_path / "walks", run)
-    found = report_on(walks, spec=spec_of_walks(walks), spark=spark)
+    found = report_on(walks, spec=spec_of_walks(walks))
     (failure,) = (entry for entry in found.data["failures"] if entry["property"] == "in_order")
     rates = [configuration["any"]["rate"] for configuration in found.data["configurations"]]
     share, setting = rate_of(found.data, failure)

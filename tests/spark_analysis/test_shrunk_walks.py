@@ -17,7 +17,7 @@ RARE = WalkFailure("rare", False)
 
 
 @pytest.fixture(scope="module")
-def walks(spark, tmp_path_factory):
+def walks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("samples")
     run = requested_run(request(spec_file(folder, TWO_CAUSES), walks=4000, seed=5))
     return simulated(folder / "walks", run)
@@ -28,12 +28,12 @@ def counts(report):
 
 
 @pytest.mark.slow
-def test_estimates_of_samples_contain_the_exact_counts(spark, walks, monkeypatch):
+def test_estimates_of_samples_contain_the_exact_counts(walks, monkeypatch):
     monkeypatch.setattr(shrunk_walks, "SAMPLED_WALKS", 10_000)
-    exact = counts(report_on(walks, spec=spec_of_walks(walks), spark=spark))
+    exact = counts(report_on(walks, spec=spec_of_walks(walks)))
     assert all(found["low"] == found["walks"] == found["high"] for found in exact.values())
     monkeypatch.setattr(shrunk_walks, "SAMPLED_WALKS", 60)
-    report = report_on(walks, spec=spec_of_walks(walks), spark=spark)
+    report = report_on(walks, spec=spec_of_walks(walks))
     estimated = counts(report)
     assert set(estimated) <= set(exact) and len(estimated) > 2
     assert any(found["low"] < found["high"] for found in estimated.values())
@@ -45,11 +45,11 @@ def test_estimates_of_samples_contain_the_exact_counts(spark, walks, monkeypatch
         assert 30 < sample["sampled"] < 200 < sample["walks"]
 
 
-def test_every_violated_property_has_a_counterexample(spark, walks, monkeypatch):
+def test_every_violated_property_has_a_counterexample(walks, monkeypatch):
     for module, name in ((shrunk_walks, "MOST_PATTERNS"), (causes, "MOST_SEARCHED"), (causes, "MOST_CAUSES")):
         monkeypatch.setattr(module, name, 1)
     monkeypatch.setattr(shrunk_walks, "SAMPLED_WALKS", 1)
-    report = report_on(walks, spec=spec_of_walks(walks), spark=spark)
+    report = report_on(walks, spec=spec_of_walks(walks))
     violated = {failure["property"] for failure in report.data["failures"] if failure["walks"]}
     assert len(violated) == 2
     assert {cluster["property"] for cluster in report.data["clusters"]} == violated

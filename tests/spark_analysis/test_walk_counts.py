@@ -1,4 +1,4 @@
-"""Counts of walks by numpy in a batch and by Spark over parts, compared with counting one by one."""
+"""Counts of walks by this machine and by Spark, compared with counting one by one."""
 
 from __future__ import annotations
 
@@ -7,90 +7,135 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from checker.errors import UserError
-from spark_analysis.report import column_counts
-from spark_analysis.report.walk_counts import WalkOutcome, count_walks, read_rows
-from tests.traces.walks.walked import walks_in
-from traces.walks.records import part_paths, read_parts
+from spark_analysis.report import partial_counts as counting
+from spark_analysis.report.local_source import LocalWalkSource
+from spark_analysis.report.partial_counts import partial_counts, summed
+from spark_analysis.report.spark_source import SparkWalkSource, reading
+from spark_analysis.report.walk_counts import WalkOutcome, count_walks
+from spark_analysis.report.walk_source import OutcomeSpacing
+from tests.object_store import object_store
+from tests.traces.walks.walked import request, simulated, spec_file, walks_in
+from traces.storage import location_of
+from traces.walks import state_tallies
+from traces.walks.digests import write_digest
+from traces.walks.local_simulation import write_walks
+from traces.walks.records import STATES, STEPS, WALKS, part_path, part_paths, read_parts, read_walks
+from traces.walks.walk_request import requested_run
 
 
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory):
     sweep = ("size=1,3", "careful=true,false")
-    return walks_in(tmp_path_factory.mktemp("counts"), scenario=None, sweep=sweep, walks=700, sampling=1)
+    with pytest.MonkeyPatch.context() as patch:
+        # Parts of one configuration visit more states, and count a smaller share of them.
+        patch.setattr(state_tallies, "MOST_TALLIED", 20)
+        return walks_in(tmp_path_factory.mktemp("counts"), scenario=None, sweep=sweep, walks=700, steps=True)
 
 
-def table_of(run, folder):
-    return pa.concat_tables(read_parts(part_paths(folder, run)))
+@pytest.fixture(params=["local", "spark"], name="source_of")
+def sources(request):
+    """Return a function that makes a source of all walks in a folder."""
+
+    def source(run, folder):
+        if request.param == "local":
+            return LocalWalkSource(folder, run, range(run.parts))
+        return SparkWalkSource(request.getfixturevalue("spark"), folder, run, range(run.parts))
+
+    return source
+
+
+def table_of(run, folder, kind=WALKS):
+    return pa.concat_tables(read_parts(part_paths(folder, run, kind)))
 
 
 def counted_one_by_one(table):
+    """Return for each instance and branch the number of walks and of steps, and the first walk."""
     found = defaultdict(lambda: [0, 0, 1 << 62])
     for row in table.to_pylist():
         actions = np.frombuffer(row["actions"], "<u2").tolist()
-        keys = [(column_counts.INSTANCE, row["configuration"], instance) for instance in actions]
-        keys += [
-            (column_counts.STATE, row["configuration"], state) for state in np.frombuffer(row["sampled_states"], "<i8")
-        ]
+        keys = [(counting.INSTANCE, row["configuration"], instance) for instance in actions]
         bits = int.from_bytes(row["branches"], "little")
-        keys += [
-            (column_counts.BRANCH, row["configuration"], bit) for bit in range(bits.bit_length()) if bits >> bit & 1
-        ]
+        keys += [(counting.BRANCH, row["configuration"], bit) for bit in range(bits.bit_length()) if bits >> bit & 1]
         for key, times in Counter(keys).items():
             entry = found[key]
             entry[0] += 1
-            entry[1] += times if key[0] == column_counts.INSTANCE else 0
+            entry[1] += times if key[0] == counting.INSTANCE else 0
             entry[2] = min(entry[2], row["walk"])
     return dict(found)
 
 
-def test_column_counts_are_independent_of_order_and_batches(walked):
-    table = table_of(*walked).select(list(column_counts.COLUMNS))
-    expected = counted_one_by_one(table)
+def test_partial_counts_are_independent_of_order_and_batches(walked):
+    run, folder = walked
+    table = table_of(run, folder).select(list(counting.COLUMNS))
+    digests = {found.spec_digest for found in run.configurations}
     chance = random.Random(3)
-    for size in (1, 97, 5000):
+    results = []
+    for size in (97, 5000):
         order = list(range(len(table)))
         chance.shuffle(order)
-        found = defaultdict(lambda: [0, 0, 1 << 62])
-        for batch in column_counts.counts(table.take(order).combine_chunks().to_batches(max_chunksize=size)):
-            for row in batch.to_pylist():
-                entry = found[row["what"], row["configuration"], row["key"]]
-                entry[0] += row["walks"]
-                entry[1] += row["takes"]
-                entry[2] = min(entry[2], row["first"])
-        assert found == expected
-
-
-def test_repeated_visit_of_a_state_counts_once():
-    visited = [[5, -7, 5, 5], [], [-7, 5]]
-    columns = {
-        "walk": [30, 10, 20],
-        "configuration": [0, 0, 0],
-        "actions": [b"\x01\x00\x01\x00", b"", b"\x01\x00"],
-        "coverage": [b"\x02", b"\x00", b"\x02"],
-        "sampled_states": [np.array(hashes, "<i8").tobytes() for hashes in visited],
-        "branches": [b"\x80", b"\x00", b"\x81"],
+        batches = table.take(order).combine_chunks().to_batches(max_chunksize=size)
+        results.append(set(summed(partial_counts(digests, batches))))
+    assert results[0] == results[1]
+    inside = {
+        (row.what, row.configuration, row.key): [row.walks, row.takes, row.first]
+        for row in results[0]
+        if row.what in (counting.INSTANCE, counting.BRANCH)
     }
-    kinds = {"walk": pa.int64(), "configuration": pa.int32()}
-    batch = pa.RecordBatch.from_pydict(
-        columns, pa.schema([(name, kinds.get(name, pa.binary())) for name in column_counts.COLUMNS])
-    )
-    rows = [tuple(row.values()) for found in column_counts.counts([batch]) for row in found.to_pylist()]
-    assert sorted(rows) == [
-        (column_counts.INSTANCE, 0, 1, 2, 3, 20),
-        (column_counts.STATE, 0, -7, 2, 0, 20),
-        (column_counts.STATE, 0, 5, 2, 0, 20),
-        (column_counts.BRANCH, 0, 0, 1, 0, 20),
-        (column_counts.BRANCH, 0, 7, 2, 0, 20),
-    ]
+    assert inside == counted_one_by_one(table)
+    assert sum(row.walks for row in results[0] if row.what == counting.FOREIGN) == 0
+    other = digests - {run.configurations[0].spec_digest}
+    foreign = [row for row in summed(partial_counts(other, batches)) if row.what == counting.FOREIGN]
+    assert [row.walks for row in foreign] == [700]
 
 
-def test_spark_counts_equal_the_rows(spark, walked):
+def states_one_by_one(run, folder):
+    """Return for each configuration and state the walks that visited it after their first step."""
+    visited = defaultdict(lambda: defaultdict(set))
+    for row in table_of(run, folder, STEPS).to_pylist():
+        visited[row["walk"] // run.walks][row["state"]].add(row["walk"])
+    return visited
+
+
+def test_states_are_counted_exactly_in_their_part_of_the_hash_space(walked, source_of):
+    run, folder = walked
+    found = count_walks(source_of(run, folder)).states
+    scales = {number: growth.saturation.scale for number, growth in found.items()}
+    assert min(scales.values()) == 1 < max(scales.values())
+    for number, visited in states_one_by_one(run, folder).items():
+        limit = 2**64 // scales[number]
+        own = {state: walks for state, walks in visited.items() if state < limit}
+        growth = found[number]
+        # Every walk begins in the one initial state, and steps may lead back to it.
+        initial = growth.saturation.sampled - len(own)
+        assert initial in (0, 1)
+        assert growth.saturation.once == sum(len(walks) == 1 for walks in own.values())
+        assert sum(growth.first_visited.values()) == growth.saturation.sampled
+        if initial:
+            first = Counter((min(walks) % run.walks).bit_length() for walks in own.values()) + Counter({0: 1})
+            assert growth.first_visited == first
+            assert growth.saturation.visits == sum(map(len, own.values())) + run.walks
+
+
+def test_more_walks_do_not_coarsen_the_count_of_states(tmp_path):
+    """The sampling of a part depends on its states: that of many walks is the one of few."""
+    file, found = spec_file(tmp_path), []
+    for walks in (1000, 60_000):
+        run = requested_run(request(file, walks=walks))
+        folder = simulated(tmp_path / str(walks), run)
+        found.append(count_walks(LocalWalkSource(folder, run, range(run.parts))).states[0].saturation)
+    small, large = found
+    assert small.scale == large.scale == 1 and small.sampled <= large.sampled
+    assert large.once <= small.once and large.visits > 50 * small.visits
+
+
+def test_counts_equal_the_rows(source_of, walked):
     run, folder = walked
     table = table_of(run, folder)
-    found = count_walks(spark, run, part_paths(folder, run))
+    found = count_walks(source_of(run, folder))
     names = [name for name in WalkOutcome._fields if name != "walks"]
     outcomes = Counter(tuple(row[name] for name in names) for row in table.to_pylist())
     assert {tuple(outcome[:-1]): outcome.walks for outcome in found.outcomes} == outcomes
@@ -98,25 +143,17 @@ def test_spark_counts_equal_the_rows(spark, walked):
     expected = counted_one_by_one(table)
     for configuration, taken in found.taken.items():
         for instance, entry in taken.items():
-            walks, takes, first = expected[column_counts.INSTANCE, configuration, instance]
+            walks, takes, first = expected[counting.INSTANCE, configuration, instance]
             assert (entry.walks, entry.takes, entry.first) == (walks, takes, first)
     for configuration, branches in found.branches.items():
         for bit, walks in branches.items():
-            assert walks == expected[column_counts.BRANCH, configuration, bit][0]
-    for configuration, growth in found.states.items():
-        own = {key[2]: entry for key, entry in expected.items() if key[:2] == (column_counts.STATE, configuration)}
-        counts = [entry[0] for entry in own.values()]
-        states = growth.saturation
-        assert (states.sampled, states.visits) == (len(own), sum(counts))
-        assert (states.once, states.twice) == (counts.count(1), counts.count(2))
-        visited = Counter((entry[2] % 700).bit_length() for entry in own.values())
-        assert growth.first_visited == visited
+            assert walks == expected[counting.BRANCH, configuration, bit][0]
 
 
-def test_each_pattern_names_the_walk_with_the_earliest_violation(spark, walked):
+def test_each_pattern_names_the_walk_with_the_earliest_violation(source_of, walked):
     run, folder = walked
     rows = [row for row in table_of(run, folder).to_pylist() if row["verdict"] != "holds"]
-    found = count_walks(spark, run, part_paths(folder, run))
+    found = count_walks(source_of(run, folder))
     assert sum(pattern.walks for pattern in found.patterns) == len(rows) > 0
     for pattern in found.patterns:
         same = [
@@ -128,14 +165,51 @@ def test_each_pattern_names_the_walk_with_the_earliest_violation(spark, walked):
         assert pattern.walks == len(same)
         assert (pattern.violated_at, pattern.walk) == min((row["violated_at"], row["walk"]) for row in same)
     wanted = [pattern.walk for pattern in found.patterns]
-    assert sorted(read_rows(spark, wanted)) == sorted(wanted)
+    assert sorted(read_walks(folder, run, wanted)) == sorted(wanted)
 
 
-def test_damaged_part_is_named(spark, tmp_path):
+def test_rows_are_selected_by_number(source_of, walked):
+    run, folder = walked
+    rows = [row for row in table_of(run, folder).to_pylist() if row["verdict"] != "holds"]
+    outcomes = {(row["configuration"], row["verdict"], row["property"], row["violated"]) for row in rows}
+    spacings = [OutcomeSpacing(*outcome, 4) for outcome in sorted(outcomes)]
+    chosen = {row["walk"] for row in rows[:3]} | {0}
+    found = source_of(run, folder).violating_rows(spacings, chosen)
+    expected = [row for row in rows if row["walk"] % 4 == 0 or row["walk"] in chosen]
+    assert sorted(row["walk"] for row in found) == [row["walk"] for row in expected]
+    by_walk = {row["walk"]: row for row in expected}
+    assert all(by_walk[row["walk"]][name] == value for row in found for name, value in row.items())
+    assert source_of(run, folder).violating_rows([], {row["walk"] for row in rows}) == []
+
+
+def test_damaged_part_is_named(source_of, tmp_path):
     run, folder = walks_in(tmp_path)
-    paths = part_paths(folder, run)
-    content = bytearray(paths[1].read_bytes())
-    content[200 : len(content) // 2] = bytes(len(content) // 2 - 200)
-    paths[1].write_bytes(bytes(content))
-    with pytest.raises(UserError, match=rf"{paths[1].name} is damaged"):
-        count_walks(spark, run, paths)
+    for kind, use in ((STATES, "state_groups"), (WALKS, "partial_counts")):
+        path = part_path(folder, kind, 1)
+        content = bytearray(path.read_bytes())
+        column = pq.read_metadata(path).row_group(0).column(1)
+        first = column.dictionary_page_offset or column.data_page_offset
+        content[first : first + 30] = bytes(30)
+        path.write_bytes(bytes(content))
+        write_digest(path, path)
+        with pytest.raises(UserError, match=rf"{path} is damaged"):
+            getattr(source_of(run, folder), use)()
+
+
+def test_walks_in_a_store_are_counted_like_those_in_a_folder(tmp_path):
+    run, folder = walks_in(tmp_path)
+    expected = LocalWalkSource(folder, run, range(run.parts))
+    digests = {found.spec_digest for found in run.configurations}
+    with object_store("counts") as url:
+        store = location_of(f"{url}/walks")
+        assert write_walks(run, store)
+        local = LocalWalkSource(store, run, range(run.parts))
+        # The work of Spark's tasks.
+        numbers = pa.RecordBatch.from_pydict({"number": list(range(run.parts))})
+        walks = list(reading(str(store), WALKS)([numbers]))
+        states = pa.Table.from_batches(reading(str(store), STATES)([numbers]))
+        assert local.partial_counts() == expected.partial_counts()
+        assert local.state_groups() == expected.state_groups()
+    assert set(summed(partial_counts(digests, walks))) == set(expected.partial_counts())
+    assert states.schema.field("state").type == pa.decimal128(20, 0)
+    assert len(states) == len(table_of(run, folder, STATES))

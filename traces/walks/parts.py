@@ -6,7 +6,8 @@ from checker.engines.native.walk.walker import Walker, walk_seeds
 from checker.errors import InputError
 from checker.run import registry
 from traces.storage import Location
-from traces.walks.records import STEPS, WALKS, WalkConfiguration, WalkRun, part_path
+from traces.walks.records import STATES, STEPS, WALKS, WalkConfiguration, WalkRun, part_kinds, part_path
+from traces.walks.state_tallies import state_table
 from traces.walks.walk_tables import step_table, walk_table
 from traces.walks.writing import write_part
 
@@ -21,8 +22,8 @@ def write_walks_of_part(run: WalkRun, folder: Location, number: int) -> None:
 
     Raises InputError if the spec is not the one that the run started with.
     """
-    files = [part_path(folder, kind, number) for kind in ((WALKS, STEPS) if run.steps else (WALKS,))]
-    if all(file.exists() for file in files):
+    files = {kind: part_path(folder, kind, number) for kind in part_kinds(run)}
+    if all(file.exists() for file in files.values()):
         return
     configuration, first, count = run.span(number)
     walker = walker_of(run, configuration)
@@ -35,8 +36,9 @@ def write_walks_of_part(run: WalkRun, folder: Location, number: int) -> None:
     )
     # The file of walks is written last: only with it does the part count as written.
     if run.steps:
-        write_part(files[1], step_table(configuration, first, walks))
-    write_part(files[0], walk_table(run, configuration, first, walker, walks))
+        write_part(files[STEPS], step_table(configuration, first, walks))
+    write_part(files[STATES], state_table(configuration, first, walks, run.sampling))
+    write_part(files[WALKS], walk_table(run, configuration, first, walker, walks))
 
 
 def walker_of(run: WalkRun, configuration: WalkConfiguration) -> Walker:

@@ -2,6 +2,7 @@
 
     DIR/run.json                    the run: spec, configurations, seed, weights, names of actions and properties
     DIR/walks/part-000000.parquet   one row for each walk, by number; only a last part may be shorter
+    DIR/states/part-000000.parquet  one row for each distinct state that the walks of the part visited
     DIR/steps/part-000000.parquet   one row for each step, if the run has the option --steps
     DIR/digests/walks-part-000000.blake2b    the digest of a part, which every reader checks
 
@@ -29,7 +30,9 @@ A part appears completely or not at all. Its content depends on the run and its 
 | `coverage` | binary | bit i (of byte i // 8, the lowest first): action instance i was taken |
 | `branches` | binary | bits 2i and 2i + 1: a step took the true, the false side of condition i of `run.json` |
 | `fingerprint` | uint64? | fingerprint of the violation's pattern, see `pattern_fingerprint` |
-| `sampled_states` | binary | hashes (little-endian uint64) of the visited states whose top `sampling` bits are 0 |
+
+Columns of `states`: `configuration` (int32), `state` (uint64: its hash), `walks` (int64: the number of walks of the
+part that visited it), `first_walk` (int64: the first of them); see `traces.walks.state_tallies`.
 
 Columns of `steps`: `walk` (int64), `step` (int32, from 1), `instance` (int32), `action` (string), `enabled` (int32: the
 number of enabled instances before the step), `state` (uint64: the hash of the next state).
@@ -38,9 +41,11 @@ number of enabled instances before the step), `state` (uint64: the hash of the n
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +62,13 @@ from traces.storage import Location, local_copy
 from traces.walks.digests import digest_of_run, unchanged_copy
 
 FORMAT = "tidemark-walks"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 RUN_FILE = "run.json"
 RUN_SCHEMA = Path(__file__).parent / "run.schema.json"
 """The published JSON Schema of `run.json`."""
 
 MOST_PARTS = 10_000_000
-WALKS, STEPS = "walks", "steps"
+WALKS, STATES, STEPS = "walks", "states", "steps"
 
 PATTERN_ACTIONS = 3
 """Number of last actions that belong to the pattern of a violation."""
@@ -94,7 +99,16 @@ WALK_SCHEMA = pa.schema(
         pa.field("coverage", pa.binary(), nullable=False),
         pa.field("branches", pa.binary(), nullable=False),
         pa.field("fingerprint", pa.uint64()),
-        pa.field("sampled_states", pa.binary(), nullable=False),
+    ],
+    metadata=_METADATA,
+)
+
+STATE_SCHEMA = pa.schema(
+    [
+        pa.field("configuration", pa.int32(), nullable=False),
+        pa.field("state", pa.uint64(), nullable=False),
+        pa.field("walks", pa.int64(), nullable=False),
+        pa.field("first_walk", pa.int64(), nullable=False),
     ],
     metadata=_METADATA,
 )
@@ -111,7 +125,7 @@ STEP_SCHEMA = pa.schema(
     metadata=_METADATA,
 )
 
-SCHEMAS = {WALKS: WALK_SCHEMA, STEPS: STEP_SCHEMA}
+SCHEMAS = {WALKS: WALK_SCHEMA, STATES: STATE_SCHEMA, STEPS: STEP_SCHEMA}
 
 
 @dataclass(frozen=True)
@@ -225,13 +239,13 @@ def pattern_fingerprint(name: str, conjunct: int | None, last_actions: Iterable[
 
 
 def part_path(folder: Location, kind: str, number: int) -> Location:
-    """Return the path of a part of `walks` or `steps`."""
+    """Return the path of a part of `walks`, `states` or `steps`."""
     return folder / kind / f"part-{number:06d}.parquet"
 
 
 def part_kinds(run: WalkRun) -> tuple[str, ...]:
     """Return the kinds of parts that a run has."""
-    return (WALKS, STEPS) if run.steps else (WALKS,)
+    return (WALKS, STATES, STEPS) if run.steps else (WALKS, STATES)
 
 
 def missing_parts(folder: Location, run: WalkRun) -> list[int]:
@@ -350,17 +364,37 @@ def read_walk(folder: Location, run: WalkRun, walk: int) -> dict[str, Any]:
     total = run.total
     if not 0 <= walk < total:
         raise InputError(f"{folder} has no walk {walk}: its walks are numbered from 0 to {total - 1}")
-    configuration, within = divmod(walk, run.walks)
-    part = configuration * run.parts_per_configuration + within // run.part
-    path = part_path(folder, WALKS, part)
+    path = part_path(folder, WALKS, _part_of(run, walk))
     if not path.exists():
         raise InputError(f"{path} is missing: run the same simulate command again to resume the run")
     check_part(path, WALK_SCHEMA)
-    table = next(read_parts([path]))
-    rows: list[dict[str, Any]] = table.slice(within % run.part, 1).to_pylist()
-    if not rows or (rows[0]["walk"], rows[0]["configuration"]) != (walk, configuration):
-        raise InputError(f"{path} does not have the walk {walk} in its place: remove it and simulate again")
-    return rows[0]
+    return read_walks(folder, run, [walk])[walk]
+
+
+def read_walks(folder: Location, run: WalkRun, walks: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return the rows of some walks by number, from parts that were checked; raise InputError if one is damaged."""
+    rows: dict[int, dict[str, Any]] = {}
+    for number, own in itertools.groupby(sorted(walks), key=partial(_part_of, run)):
+        path, wanted = part_path(folder, WALKS, number), list(own)
+        configuration, first, _ = run.span(number)
+        for table in read_parts([path]):
+            places = [walk - first for walk in wanted if walk - first < len(table)]
+            rows |= {row["walk"]: row for row in table.take(places).to_pylist()}
+        for walk in wanted:
+            if walk not in rows or rows[walk]["configuration"] != configuration.number:
+                raise InputError(f"{path} does not have the walk {walk} in its place: remove it and simulate again")
+    return rows
+
+
+def _part_of(run: WalkRun, walk: int) -> int:
+    """Return the number of the part that holds a walk."""
+    configuration, within = divmod(walk, run.walks)
+    return configuration * run.parts_per_configuration + within // run.part
+
+
+def configured_spec(run: WalkRun, configuration: int) -> Spec:
+    """Return the spec of a configuration as it is now; `spec_of` also compares it with the one that was walked."""
+    return registry.select_spec(run.target).spec(**run.configurations[configuration].constants)
 
 
 def spec_of(run: WalkRun, configuration: int) -> Spec:
@@ -369,7 +403,7 @@ def spec_of(run: WalkRun, configuration: int) -> Spec:
     from checker.ir.digest import digest_of
 
     found = run.configurations[configuration]
-    spec = registry.select_spec(run.target).spec(**found.constants)
+    spec = configured_spec(run, configuration)
     names = [name for name in run.properties if name != DEADLOCK]
     unknown = [name for name in names if name not in spec.roles]
     if unknown or digest_of(compile_spec(spec, names)) != found.spec_digest:

@@ -24,12 +24,10 @@ from traces.walks.records import ActionRange, BranchCondition, WalkConfiguration
 Bias = Literal["uniform", "rare"]
 Value = int | bool | str
 
-MOST_WALKS_IN_PART, MOST_STEPS_IN_PART, FEWEST_WALKS_IN_PART = 50_000, 4_000_000, 500
+MOST_WALKS_IN_PART, MOST_STEPS_IN_PART, FEWEST_WALKS_IN_PART = 200_000, 8_000_000, 500
 """Limits for the size of a part. It bounds the work lost when a run dies and the memory of a process."""
 
 _USUAL_PARTS = 32
-SAMPLED_BYTES = 64_000_000
-"""Default limit for the bytes of state hashes in a run; --sampling overrides it."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class WalkRequest:
     properties: tuple[str, ...] = ()
     weights: tuple[str, ...] = ()
     bias: Bias = "uniform"
-    sampling: int | None = None
+    sampling: int = 0
     steps: bool = False
     deadlock: bool = False
 
@@ -73,7 +71,7 @@ def requested_run(request: WalkRequest) -> WalkRun:
         walks=request.walks,
         depth=request.depth,
         part=part,
-        sampling=_sampling(request, len(grid)) if request.sampling is None else request.sampling,
+        sampling=request.sampling,
         bias=request.bias,
         weights=weights,
         steps=request.steps,
@@ -160,14 +158,6 @@ def _part_size(request: WalkRequest) -> int:
     # The number of cores must not matter: the parts of a run that is resumed elsewhere must be the same.
     most = max(1, min(MOST_WALKS_IN_PART, MOST_STEPS_IN_PART // request.depth))
     return min(most, max(FEWEST_WALKS_IN_PART, -(-request.walks // _USUAL_PARTS)))
-
-
-def _sampling(request: WalkRequest, configurations: int) -> int:
-    """Return the least sampling that keeps the hashes of a run below SAMPLED_BYTES."""
-    # 8 bytes per hash and depth + 1 states per walk, if every walk reaches its depth and every state is sampled.
-    largest = 8 * request.walks * configurations * (request.depth + 1)
-    # Each further bit halves the sample; the bit length of the quotient is the number of halvings that are needed.
-    return max(0, (largest - 1) // SAMPLED_BYTES).bit_length()
 
 
 def _configuration(

@@ -54,7 +54,6 @@ def walk_table(run: WalkRun, configuration: WalkConfiguration, first: int, walke
         "coverage": _bits(walks.coverage, configuration.instances),
         "branches": _bits(walks.branches, 2 * len(configuration.conditions)),
         "fingerprint": causes.fingerprints(),
-        "sampled_states": _binary(walks.sampled.astype("<u8"), walks.sampled_ends),
     }
     table = pa.table({name: _array(found[name], WALK_SCHEMA.field(name).type) for name in found}, schema=WALK_SCHEMA)
     return table.replace_schema_metadata({**WALK_SCHEMA.metadata, SUMMARY: causes.totals().to_text()})

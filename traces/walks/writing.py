@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from checker.errors import InputError, OutputError
 from traces.storage import Location, RemotePath, new_file
 from traces.walks.digests import DIGESTS, write_digest
-from traces.walks.records import RUN_FILE, STEPS, WALKS, WalkRun, missing_parts, part_kinds, read_run
+from traces.walks.records import RUN_FILE, STATES, STEPS, WALKS, WalkRun, missing_parts, part_kinds, read_run
 
-_OWN = (RUN_FILE, WALKS, STEPS, DIGESTS)
+_OWN = (RUN_FILE, WALKS, STATES, STEPS, DIGESTS)
 """What a folder of walks consists of."""
 
 
@@ -58,7 +58,7 @@ def open_run_folder(folder: Location, run: WalkRun) -> list[int]:
 
 def _is_foreign(name: str) -> bool:
     """Return whether a file does not come from a run that died before it wrote its first part."""
-    return name not in (WALKS, STEPS, DIGESTS) and not name.startswith(f".{RUN_FILE}.")
+    return name not in _OWN and not name.startswith(f".{RUN_FILE}.")
 
 
 def _without_conditions(run: WalkRun) -> WalkRun:

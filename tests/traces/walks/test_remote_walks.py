@@ -11,7 +11,7 @@ from checker.cli.app import main
 from tests.object_store import object_store, set_permissions
 from traces.storage import Location, location_of
 from traces.walks.digests import DIGESTS
-from traces.walks.records import RUN_FILE, STEPS, WALKS
+from traces.walks.records import RUN_FILE, STATES, STEPS, WALKS
 
 COMMAND = ["simulate", "producer/plain_producer/p1_reorder_by_retry", "--traces", "1200", "--depth", "30", "--steps"]
 
@@ -23,7 +23,7 @@ def bucket() -> Iterator[str]:
 
 
 def contents(folder: Location) -> dict[str, bytes]:
-    kinds = (WALKS, STEPS, DIGESTS)
+    kinds = (WALKS, STATES, STEPS, DIGESTS)
     files = [folder / RUN_FILE, *(file for kind in kinds for file in (folder / kind).iterdir())]
     return {f"{file.parent.name if file.name != RUN_FILE else ''}/{file.name}": file.read_bytes() for file in files}
 
@@ -32,7 +32,7 @@ def test_walks_in_a_store_are_those_in_a_folder(bucket: str, tmp_path: Path, cap
     url = f"{bucket}/same"
     assert main([*COMMAND, "--out", str(tmp_path)]) == main([*COMMAND, "--out", url]) == 0
     expected = contents(tmp_path)
-    assert len(expected) == 1 + 2 * 3 * 2 and contents(location_of(url)) == expected
+    assert len(expected) == 1 + 2 * 3 * 3 and contents(location_of(url)) == expected
     part = location_of(f"{url}/walks/part-000001.parquet")
     part.unlink()
     capsys.readouterr()

@@ -18,6 +18,7 @@ from checker.run.plan import DEADLOCK
 from traces.walks.digests import digest_path, write_digest
 from traces.walks.parts import write_walks_of_part
 from traces.walks.records import (
+    STATES,
     STEPS,
     WALK_SCHEMA,
     WALKS,
@@ -71,7 +72,6 @@ def test_rows_replay_on_the_interpreter(tmp_path: Path) -> None:
         assert row["coverage"] == bytes([sum(1 << instance for instance in set(instances))])
         assert row["branches"] == bytes([(1 in instances) | (2 in instances) << 1])
         assert json.loads(row["constants"]) == spec.constants
-        assert len(row["sampled_states"]) % 8 == 0
     assert found.keys() == {"violation", "depth"}
 
 
@@ -81,18 +81,20 @@ def test_parts_depend_on_the_run_and_their_number_alone(tmp_path: Path) -> None:
     for number in reversed(open_run_folder(other, run)):
         write_walks_of_part(run, other, number)
     assert run.parts == 3
-    for number in range(run.parts):
-        assert part_path(folder, WALKS, number).read_bytes() == part_path(other, WALKS, number).read_bytes()
+    for kind in (WALKS, STATES):
+        for number in range(run.parts):
+            assert part_path(folder, kind, number).read_bytes() == part_path(other, kind, number).read_bytes()
 
 
 def test_run_is_resumed_with_missing_parts(tmp_path: Path) -> None:
-    run, folder = walks_in(tmp_path, steps=True)
+    run, folder = walks_in(tmp_path, steps=True, walks=2000)
     whole = rows_of(folder)
     part_path(folder, WALKS, 1).unlink()
     part_path(folder, STEPS, 2).unlink()
+    part_path(folder, STATES, 3).unlink()
     (folder / WALKS / ".part-000001.parquet.123.abc").write_bytes(b"what a process that died has left")
-    assert missing_parts(folder, run) == [1, 2]
-    with pytest.raises(UserError, match="lacks 2 of 3 parts: run the same simulate command again"):
+    assert missing_parts(folder, run) == [1, 2, 3]
+    with pytest.raises(UserError, match="lacks 3 of 4 parts: run the same simulate command again"):
         part_paths(folder, run)
     untouched = part_path(folder, WALKS, 0).stat().st_mtime_ns
     simulated(folder, run)
@@ -242,11 +244,11 @@ def test_damaged_parts_are_refused(tmp_path: Path) -> None:
         part_paths(folder, run)
     pq.write_table(table.drop_columns(["conjunct"]), path)
     write_digest(path, path)
-    with pytest.raises(UserError, match="another schema than version 2 of the walks': see conjunct"):
+    with pytest.raises(UserError, match="another schema than version 3 of the walks': see conjunct"):
         part_paths(folder, run)
     pq.write_table(table.replace_schema_metadata({**WALK_SCHEMA.metadata, b"version": b"9"}), path)
     write_digest(path, path)
-    with pytest.raises(UserError, match="has version 9 of the walks' schema; this program reads 2"):
+    with pytest.raises(UserError, match="has version 9 of the walks' schema; this program reads 3"):
         part_paths(folder, run)
     pq.write_table(pa.table({"a": [1]}), path)
     write_digest(path, path)
@@ -292,6 +294,5 @@ def test_run_of_a_request(tmp_path: Path) -> None:
     weighted = requested_run(request(file, bias="rare", weights=("send=3",)))
     weights = {action.name: action.weight for action in weighted.configurations[0].actions}
     assert weights["send"] == 3 and max(weights.values()) > 1
-    assert requested_run(request(file, walks=5_000_000, depth=40)).sampling > 3
-    assert requested_run(request(file, walks=5_000_000, depth=40)).part == 50_000
-    assert requested_run(request(file, walks=5_000_000, depth=60_000)).part == 66
+    assert requested_run(request(file, walks=50_000_000, depth=40)).part == 200_000
+    assert requested_run(request(file, walks=5_000_000, depth=60_000)).part == 133

@@ -1,0 +1,95 @@
+"""The walks of a run, read by processes of this machine without Spark."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checker.run.process_pool import results_in_order
+from checker.run.workers import default_workers
+from spark_analysis.report.partial_counts import COLUMNS, PartialCount, partial_counts, summed
+from spark_analysis.report.walk_source import ROW_COLUMNS, Item, OutcomeSpacing, Result, StateGroup, samplings_of
+from traces.storage import Location, local_copy
+from traces.walks.records import STATES, WALKS, WalkRun, part_path, read_parts
+from traces.walks.state_tallies import merged_tallies
+
+
+class LocalWalkSource:
+    """The parts with some numbers of a run in a folder. A task is a call in a forked process."""
+
+    def __init__(self, folder: Location, run: WalkRun, parts: Sequence[int]):
+        self._run = run
+        # Before the fork: the connections of this process to a store do not work in other processes.
+        self._walks = {number: local_copy(part_path(folder, WALKS, number)) for number in parts}
+        self._states = {number: local_copy(part_path(folder, STATES, number)) for number in parts}
+        self.samplings = samplings_of(folder, run, parts)
+
+    def partial_counts(self) -> list[PartialCount]:
+        """Return the counts of all walks."""
+        digests = {found.spec_digest for found in self._run.configurations}
+
+        def count(part: int) -> list[pa.RecordBatch]:
+            batches = [batch for table in self._read(part, COLUMNS) for batch in table.combine_chunks().to_batches()]
+            return list(partial_counts(digests, batches))
+
+        return summed(batch for batches in self.map(count, list(self._walks), "count the walks") for batch in batches)
+
+    def state_groups(self) -> list[StateGroup]:
+        """Return the counts of all sampled states."""
+        parts: dict[int, list[Path]] = defaultdict(list)
+        for number, path in self._states.items():
+            parts[self._run.span(number)[0].number].append(path)
+
+        def group(number: int) -> list[StateGroup]:
+            walks, first = merged_tallies(parts[number], self.samplings[number])
+            return _state_groups(number, walks, first - number * self._run.walks)
+
+        return [found for groups in self.map(group, sorted(parts), "count the states") for found in groups]
+
+    def violating_rows(self, spacings: Sequence[OutcomeSpacing], chosen: set[int]) -> list[dict[str, Any]]:
+        """Return the violating walks, by column, of which the number is in `chosen` or a multiple of their spacing."""
+        by_outcome = {found[:-1]: found.spacing for found in spacings}
+        wanted = pa.array(sorted(chosen), pa.int64())
+
+        def select(part: int) -> list[dict[str, Any]]:
+            found = []
+            for table in self._read(part, ROW_COLUMNS):
+                bad = table.filter(pc.not_equal(table["verdict"].cast(pa.string()), "holds"))
+                is_chosen = np.asarray(pc.is_in(bad["walk"], wanted).combine_chunks(), dtype=bool)
+                keys = zip(*(bad[name].to_pylist() for name in OutcomeSpacing._fields[:-1]), strict=True)
+                # 0 stands for an outcome that has no spacing, such as one of a spec that has changed.
+                spacing = np.fromiter((by_outcome.get(key, 0) for key in keys), np.int64, len(bad))
+                is_sampled = np.asarray(bad["walk"]) % np.maximum(spacing, 1) == 0
+                found += bad.filter(pa.array((is_sampled | is_chosen) & (spacing > 0))).to_pylist()
+            return found
+
+        return [row for rows in self.map(select, list(self._walks), "read the walks") for row in rows]
+
+    def map(self, work: Callable[[Item], Result], items: Sequence[Item], doing: str) -> list[Result]:
+        """Return `work(item)` for each item, in the order of the items."""
+        processes = min(len(items), default_workers())
+        if processes < 2:
+            return [work(item) for item in items]
+        return list(results_in_order(len(items), processes, lambda at, _: work(items[at]), threading.Event()))
+
+    def _read(self, part: int, columns: Sequence[str]) -> Any:
+        return read_parts([self._walks[part]], list(columns))
+
+
+def _state_groups(configuration: int, walks: Any, first: Any) -> list[StateGroup]:
+    """Return the groups of states; `walks` counts those that visited a state, `first` is the first one's number."""
+    # The number of bits of n is the exponent of n + 1/2 in floating point, for all n below 2**52.
+    powers = np.where(first == 0, 0, np.frexp(first.astype(np.float64))[1])
+    found = []
+    for power in np.unique(powers).tolist():
+        own = walks[powers == power]
+        counts = len(own), int(own.sum()), int(np.count_nonzero(own == 1)), int(np.count_nonzero(own == 2))
+        found.append(StateGroup(configuration, power, *counts))
+    return found

@@ -1,0 +1,200 @@
+"""Partial counts of walks, by batches of rows: what Spark's executors or processes of this machine compute.
+
+Rows of partial counts with the same `KEYS` are added up (`summed`), in any order and grouping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+COLUMNS = (
+    *("walk", "configuration", "spec_digest", "length", "ending", "verdict", "property", "conjunct", "violated_at"),
+    *("violated", "reached", "failed_instance", "actions", "coverage", "branches", "fingerprint"),
+)
+"""The input columns."""
+
+OUTCOME, PATTERN, INSTANCE, BRANCH, FOREIGN = range(5)
+"""Kinds of rows: the walks with one end; the violating walks with one pattern; those that took an action instance
+(`key`); those that took a side of a condition (`key`: its bit in the column `branches`); those of another spec."""
+
+WALK_BITS = 47
+"""Bits of a walk's number in `first` of a PATTERN row; the 16 bits above hold the number of steps.
+
+The minimum of one integer takes a hash table. For the minimum of a structure, Spark sorts all violating rows.
+"""
+
+_OUTCOME_KEYS = ("configuration", "ending", "verdict", "property", "violated", "length", "reached")
+_PATTERN_KEYS = ("configuration", "verdict", "property", "violated", "conjunct", "fingerprint", "instance")
+
+SCHEMA = pa.schema(
+    [("what", pa.int32()), ("configuration", pa.int32())]
+    + [(name, pa.string()) for name in ("ending", "verdict", "property")]
+    + [("violated", pa.int64()), ("length", pa.int32()), ("reached", pa.int64()), ("conjunct", pa.int32())]
+    + [("fingerprint", pa.int64()), ("instance", pa.int32())]
+    + [(name, pa.int64()) for name in ("key", "walks", "takes", "first")]
+)
+"""`fingerprint`: as a signed number, because Spark has no unsigned ones. `walks`: number of walks. `takes`: number of
+steps (of an instance). `first`: the number of the first such walk; see also `WALK_BITS`."""
+
+KEYS = tuple(name for name in SCHEMA.names if name not in ("walks", "takes", "first"))
+
+_MOST_BYTES = 1 << 22
+"""Number of bytes of coverage that are unpacked to bits at once."""
+
+
+class PartialCount(NamedTuple):
+    """A row of SCHEMA."""
+
+    what: int
+    configuration: int
+    ending: str | None
+    verdict: str | None
+    property: str | None
+    violated: int | None
+    length: int | None
+    reached: int | None
+    conjunct: int | None
+    fingerprint: int | None
+    instance: int | None
+    key: int | None
+    walks: int
+    takes: int
+    first: int
+
+
+def partial_counts(digests: Collection[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the partial counts of batches of walks that have `COLUMNS`; `digests` are those of the run's specs."""
+    known = pa.array(sorted(digests), pa.string())
+    for batch in batches:
+        table = _decoded(batch)
+        is_known = pc.is_in(table["spec_digest"], known)
+        own = table.filter(is_known)
+        yield from _batches(FOREIGN, {"configuration": [-1], "walks": [len(table) - len(own)]})
+        yield from _outcomes(own)
+        yield from _patterns(own.filter(pc.not_equal(own["verdict"], "holds")))
+        configurations = np.asarray(own["configuration"])
+        for number in np.unique(configurations):
+            walked = _in_order(own.filter(pa.array(configurations == number)))
+            walks = np.asarray(walked["walk"])
+            yield from _instances(int(number), walked, walks)
+            keys, covered, first = _bits(_chunk(walked["branches"]), walks)
+            yield from _batches(BRANCH, {"configuration": int(number), "key": keys, "walks": covered, "first": first})
+
+
+def summed(batches: Iterable[pa.RecordBatch]) -> list[PartialCount]:
+    """Return the sums of partial counts with the same keys."""
+    table = pa.Table.from_batches(batches, SCHEMA)
+    sums = [("walks", "sum"), ("takes", "sum"), ("first", "min")]
+    found = table.group_by(list(KEYS), use_threads=False).aggregate(sums)
+    columns = [found[name].to_pylist() for name in (*KEYS, "walks_sum", "takes_sum", "first_min")]
+    return [PartialCount(*row) for row in zip(*columns, strict=True)]
+
+
+def _decoded(batch: pa.RecordBatch) -> pa.Table:
+    """Return a batch as a table with strings in place of dictionaries, and fingerprints as signed numbers."""
+    columns = []
+    for name in COLUMNS:
+        column = batch.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if name == "fingerprint":
+            # Spark reads unsigned numbers as decimals.
+            column = column.cast(pa.uint64()).view(pa.int64())
+        columns.append(column)
+    return pa.table(columns, names=list(COLUMNS))
+
+
+def _outcomes(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    found = table.group_by(list(_OUTCOME_KEYS), use_threads=False).aggregate([([], "count_all")])
+    yield from _batches(OUTCOME, {name: found[name] for name in _OUTCOME_KEYS} | {"walks": found["count_all"]})
+
+
+def _patterns(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    ends = pc.coalesce(table["violated_at"], table["length"]).cast(pa.int64())
+    first = pc.add(pc.shift_left(ends, WALK_BITS), table["walk"])
+    instance = pc.coalesce(table["failed_instance"], _last_instances(_chunk(table["actions"])))
+    table = table.append_column("instance", instance).append_column("first", first)
+    found = table.group_by(list(_PATTERN_KEYS), use_threads=False).aggregate([([], "count_all"), ("first", "min")])
+    columns = {name: found[name] for name in _PATTERN_KEYS}
+    yield from _batches(PATTERN, columns | {"walks": found["count_all"], "first": found["first_min"]})
+
+
+def _last_instances(column: pa.Array) -> pa.Array:
+    """Return the last action instance of each walk; null if there is none."""
+    instances, rows = _numbers(column, np.dtype("<u2"))
+    counts = np.bincount(rows, minlength=len(column))
+    last = np.zeros(len(column), np.int32)
+    last[counts > 0] = instances[(np.cumsum(counts) - 1)[counts > 0]]
+    return pa.array(last, mask=counts == 0)
+
+
+def _instances(number: int, table: pa.Table, walks: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """Yield for each action instance the number of walks and of steps that took it, and the first such walk."""
+    keys, covered, first = _bits(_chunk(table["coverage"]), walks)
+    taken, _ = _numbers(_chunk(table["actions"]), np.dtype("<u2"))
+    takes = np.bincount(taken, minlength=int(keys.max(initial=0)) + 1)[keys]
+    columns = {"configuration": number, "key": keys, "walks": covered, "takes": takes, "first": first}
+    yield from _batches(INSTANCE, columns)
+
+
+def _batches(what: int, columns: dict[str, Any]) -> list[pa.RecordBatch]:
+    """Return rows of SCHEMA from some of its columns; a column may be one number for all rows."""
+    size = len(columns["walks"])
+    defaults = {"what": what, "takes": 0, "first": np.iinfo(np.int64).max}
+    arrays = []
+    for field in SCHEMA:
+        values = columns.get(field.name, defaults.get(field.name))
+        if values is None:
+            arrays.append(pa.nulls(size, field.type))
+        else:
+            values = np.full(size, values) if isinstance(values, int | np.integer) else values
+            arrays.append((values if isinstance(values, pa.ChunkedArray) else pa.array(values)).cast(field.type))
+    batches: list[pa.RecordBatch] = pa.table(arrays, schema=SCHEMA).to_batches()
+    return batches
+
+
+def _in_order(table: pa.Table) -> pa.Table:
+    """Return a table with its walks ascending: Spark reads files in any order."""
+    walks = np.asarray(table["walk"])
+    is_sorted = bool(np.all(walks[1:] > walks[:-1]))
+    return table if is_sorted else table.take(pa.array(np.argsort(walks)))
+
+
+def _chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+def _bits(column: pa.Array, walks: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Return the bits of a column that some walk sets, with the number of such walks and the first of them."""
+    packed, _ = _numbers(column, np.dtype("u1"))
+    width = len(packed) // max(1, len(walks))
+    covered = np.zeros(8 * width, np.int64)
+    first = np.full(8 * width, np.iinfo(np.int64).max)
+    rows = packed.reshape(len(walks), width)
+    step = max(1, _MOST_BYTES // max(1, width))
+    for start in range(0, len(walks), step):
+        bits = np.unpackbits(rows[start : start + step], axis=1, bitorder="little").astype(bool)
+        covered += bits.sum(axis=0)
+        found = np.where(bits.any(axis=0), walks[start : start + step][bits.argmax(axis=0)], first)
+        first = np.minimum(first, found)
+    keys = np.flatnonzero(covered)
+    return keys, covered[keys], first[keys]
+
+
+def _numbers(column: pa.Array, kind: np.dtype) -> tuple[NDArray, NDArray[np.int64]]:  # type: ignore[type-arg]
+    """Return the numbers in a binary column, concatenated, and the row of each number."""
+    is_large = pa.types.is_large_binary(column.type)
+    _, offsets, data = column.buffers()
+    width = np.dtype(np.int64 if is_large else np.int32)
+    ends = np.zeros(1, np.int64)
+    if offsets is not None and offsets.size:
+        ends = np.frombuffer(offsets, width, len(column) + 1, column.offset * width.itemsize).astype(np.int64)
+    content = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]] if data is not None else np.zeros(0, np.uint8)
+    lengths = np.diff(ends) // kind.itemsize
+    return content.copy().view(kind), np.repeat(np.arange(len(lengths)), lengths)
