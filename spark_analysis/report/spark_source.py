@@ -121,12 +121,9 @@ def reading(folder: str, kind: str) -> Callable[[Iterator[pa.RecordBatch]], Iter
 
 def _as_spark_reads(table: pa.Table) -> pa.Table:
     """Return a table with the types that Spark gives to columns of Parquet."""
-    fields = [pa.field(field.name, _plain(field.type)) for field in table.schema]
-    return table.cast(
-        pa.schema(
-            pa.field(field.name, pa.decimal128(20, 0)) if pa.types.is_uint64(field.type) else field for field in fields
-        )
-    )
+    names = [(field.name, _plain(field.type)) for field in table.schema]
+    kinds = [(name, pa.decimal128(20, 0) if pa.types.is_uint64(kind) else kind) for name, kind in names]
+    return table.cast(pa.schema(kinds))
 
 
 def _type_name(kind: pa.DataType) -> str:
