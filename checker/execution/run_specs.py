@@ -15,7 +15,7 @@ from pathlib import Path
 from checker.errors import EXIT_INTERNAL, InputError, UserError
 from checker.evidence.spec_findings import findings_by_spec
 from checker.execution.checkpoint_options import CheckpointOptions
-from checker.execution.engine_choice import EngineName, Explore, engine_named, has_checkpoint
+from checker.execution.engine_choice import EngineName, Explore, engine_named, has_checkpoint, native_engine_for
 from checker.execution.spark_engine import SparkOptions, spark_engine
 from checker.language.source_digest import digests_kept
 from checker.output import finding_text, ledger_text, styled_lines
@@ -32,7 +32,7 @@ from checker.run.endings import StoppedError, doing, ending, error_lines, worker
 from checker.run.expectation import compare_with_expectation
 from checker.run.finished import FinishedRun
 from checker.run.interrupts import interruptible
-from checker.run.plan import DEADLOCK, CheckpointPlan, Plan, StoreChoice
+from checker.run.plan import DEADLOCK, CheckpointPlan, Plan, StoreChoice, searched_properties
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 from checker.run.result import Result
@@ -104,7 +104,7 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
                 raise InputError("--engine spark decides no liveness property: omit --fair, or use --engine native")
             if settings.checkpoint is not None:
                 settings.checkpoint.check(settings.engine, len(runs))
-            explore = _engine(settings, engines)
+            explore = _engine(runs, settings, engines)
         except BaseException as error:
             report.add_wrong(" ".join(request.targets) or "specs", _reported(error))
             raise
@@ -288,13 +288,16 @@ def _check_ledger(
     return found.is_drift
 
 
-def _engine(settings: RunSettings, engines: ExitStack) -> Explore:
+def _engine(runs: list[Run], settings: RunSettings, engines: ExitStack) -> Explore:
     """Return the `explore` of the engine; a Spark session is closed with `engines`."""
     if settings.engine == "spark":
         engine = spark_engine(settings.spark, settings.checkpoint, settings.workers, strict=settings.strict)
         return engines.enter_context(engine)
     settings.spark.require_unused()
-    return engine_named(settings.engine, evidence=settings.coverage or settings.strict)
+    evidence = settings.coverage or settings.strict
+    if settings.engine == "native" and len(runs) == 1 and not evidence and not runs[0].symmetry:
+        return native_engine_for(runs[0].spec, searched_properties(runs[0].spec, runs[0].properties), engines)
+    return engine_named(settings.engine, evidence=evidence)
 
 
 def _outcomes(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +59,7 @@ class LivenessProperty:
             return list(itertools.product(*(list(parameter.type.values()) for parameter in self.parameters)))
 
 
-def liveness_names(spec: Spec, names: tuple[str, ...] | list[str]) -> list[str]:
+def liveness_names(spec: Spec, names: Sequence[str]) -> list[str]:
     """Return the liveness properties among some properties."""
     return [name for name in names if spec.roles.get(name) in LIVENESS_ROLES]
 

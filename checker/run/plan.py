@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from checker.language.liveness import liveness_names
+from checker.language.spec import Spec
+
 DEADLOCK = "deadlock"
 """The built-in property that a state without successors violates."""
+
+
+def searched_properties(spec: Spec, properties: Sequence[str]) -> list[str]:
+    """Return the properties that states and steps decide: all but `deadlock` and liveness properties."""
+    decided_later = liveness_names(spec, properties)
+    return [name for name in properties if name != DEADLOCK and name not in decided_later]
+
 
 Stop = Literal["first", "all"] | frozenset[str]
 """When to stop: at the first violation, only at the end, or once every property in a set is violated."""

@@ -29,12 +29,12 @@ from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.search_store import Words
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.state_layout import StateLayout, state_layout
+from checker.engines.native.lowering_process import LoweredSpec, LoweringProcess
 from checker.engines.native.results import (
     PathTraces,
     ResultBuilder,
     failed_init,
     initial_states,
-    require_sizes,
 )
 from checker.engines.native.source_index import SourceIndex
 from checker.errors import BoundsError
@@ -45,7 +45,7 @@ from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.liveness import UNDECIDED_WITH_SYMMETRY, UNDECIDED_WITH_VIEW, decide_liveness
 from checker.run.memory import available_memory
-from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
+from checker.run.plan import DEADLOCK, ExplorationProgress, Plan, searched_properties
 from checker.run.result import Result
 
 if TYPE_CHECKING:
@@ -83,28 +83,42 @@ class CompiledSpec:
         return self.layout.state_of(words)
 
 
-def compile_native(spec: Spec, properties: list[str], *, quick: bool = False) -> CompiledSpec:
+def compile_native(
+    spec: Spec, properties: list[str], *, quick: bool = False, lowering: LoweringProcess | None = None
+) -> CompiledSpec:
     """Return a spec as machine code that checks the named properties. `Plan` documents `quick`.
 
-    Raises SpecError if the spec is outside the language.
+    `lowering`: a process that lowers the spec already. Raises SpecError if the spec is outside the language.
     """
     with garbage_collection_paused():
         index = SourceIndex(spec, "explore", properties)
-        kernels = _indexed_kernels(spec, index, properties, quick=quick)
+        kernels = _indexed_kernels(spec, index, properties, quick=quick, lowering=lowering)
         return CompiledSpec(spec, state_layout(spec.variables), kernels, properties)
 
 
-def _indexed_kernels(spec: Spec, index: SourceIndex, properties: list[str], *, quick: bool) -> Kernels:
+def _indexed_kernels(
+    spec: Spec,
+    index: SourceIndex,
+    properties: list[str],
+    *,
+    quick: bool,
+    lowering: LoweringProcess | None = None,
+) -> Kernels:
     """Return the kernels of a spec; compile it if the index does not have them.
 
     Quickly compiled kernels can compile optimised ones.
     """
 
-    def lowered() -> NativeSpec:
+    def lowered() -> LoweredSpec:
+        found = None if lowering is None or quick else lowering.lowered(spec, properties)
+        if found is not None:
+            return found
+        from checker.engines.native.lowered_spec import lowered_with_kernels
         from checker.frontend import compile_spec
 
         # Functions that look at several states at once save time in a long exploration, but take time to compile.
-        return lowered_with_kernels(spec, compile_spec(spec, properties), properties, with_lanes=not quick)
+        program = compile_spec(spec, properties)
+        return LoweredSpec.of(lowered_with_kernels(spec, program, properties, with_lanes=not quick))
 
     found = index.code(lowered, quick=quick)
     machine_code = MachineCode(found.code, quick=found.is_quick)
@@ -139,6 +153,8 @@ def compile_program(
     violated; an exploration records the first state or step in which it is true.
     """
 
+    from checker.engines.native.lowered_spec import lowered_with_kernels
+
     def lowered(*, with_lanes: bool) -> NativeSpec:
         return lowered_with_kernels(spec, program, properties, symmetry=symmetry, with_lanes=with_lanes)
 
@@ -148,58 +164,17 @@ def compile_program(
     return CompiledSpec(spec, native.layout, kernels, properties, list(extra), symmetry)
 
 
-def lowered_with_kernels(
-    spec: Spec,
-    program: nodes.Program,
-    properties: list[str],
-    runtime_constants: tuple[str, ...] = (),
-    *,
-    symmetry: ProgramSymmetry | None = None,
-    with_lanes: bool = False,
-) -> NativeSpec:
-    """Return a typed program in LLVM's representation, together with the explorer's kernels."""
-    from checker.engines.native.explore.kernel_definitions import add_kernels
-    from checker.engines.native.explore.spec_functions import SpecFunctions
-    from checker.engines.native.lowering.native_spec import lower
-    from checker.engines.native.lowering.permuted_states import define_representative
-
-    require_sizes(spec, program, properties)
-    native = lower(
-        program,
-        runtime_constants=runtime_constants,
-        with_view=True,
-        with_lanes=with_lanes,
-        unordered_folds=() if symmetry is None else symmetry.unordered_folds,
-    )
-    functions = SpecFunctions(
-        native.module,
-        native.layout.words,
-        native.instances,
-        native.emit,
-        native.fail,
-        native.expand_state,
-        native.check_state,
-        native.check_step,
-        native.within_constraint,
-        None if symmetry is None else define_representative(native.module, native.layout, symmetry.domains),
-        native.view,
-        native.lanes,
-    )
-    add_kernels(functions)
-    return native
-
-
 def _kernels(native: NativeSpec, better: Callable[[], Kernels] | None = None) -> Kernels:
     """Compile the kernels of a module: quickly if `better` compiles optimised ones."""
     code = MachineCode(str(native.module), quick=better is not None)
     return Kernels(native.layout.words, native.instances, code.address_of, code, better)
 
 
-def explore(spec: Spec, plan: Plan) -> Result:
+def explore(spec: Spec, plan: Plan, lowering: LoweringProcess | None = None) -> Result:
     """Explore a spec breadth-first and return the result, as `checker.engines.python.explorer.explore` does.
 
-    A run that stops at a violation ends with the round (a part of a level) in which it was found. Raises SpecError if
-    the spec is outside the language.
+    A run that stops at a violation ends with the round (a part of a level) in which it was found. `lowering`: a process
+    that lowers the spec already. Raises SpecError if the spec is outside the language.
     """
     started = time.perf_counter()
     # A wrong liveness property or fair action is reported before the exploration.
@@ -212,8 +187,10 @@ def explore(spec: Spec, plan: Plan) -> Result:
         type_liveness(spec, liveness)
     names = declared_properties(spec, plan)
     try:
-        compile_ = _compile_with_symmetry if plan.symmetry else compile_native
-        compiled = compile_(spec, names, quick=plan.quick)
+        if plan.symmetry:
+            compiled = _compile_with_symmetry(spec, names, quick=plan.quick)
+        else:
+            compiled = compile_native(spec, names, quick=plan.quick, lowering=lowering)
         if liveness:
             StepClasses(spec, compiled.layout)
         compile_seconds = time.perf_counter() - started
@@ -236,8 +213,7 @@ def _compile_with_symmetry(spec: Spec, properties: list[str], *, quick: bool) ->
 
 def declared_properties(spec: Spec, plan: Plan) -> list[str]:
     """Return the properties of a plan that states and steps decide: all but `deadlock` and liveness properties."""
-    decided_later = liveness_names(spec, plan.properties)
-    return [name for name in plan.properties if name != DEADLOCK and name not in decided_later]
+    return searched_properties(spec, plan.properties)
 
 
 def explore_compiled(

@@ -16,27 +16,12 @@ from checker.run.plan import Plan
 from checker.run.result import Coverage, End, Result, TraceStep, Violation
 
 if TYPE_CHECKING:
-    from checker.ir import nodes
+    pass
 
 Path = list[tuple[int | None, Any]]
 """A path of packed states as pairs (instance, words); the instance of the initial state is None."""
 
 Trace = tuple[TraceStep, ...]
-
-MOST_INSTANCES = 65535
-MOST_PROPERTIES = 63
-"""Limits of the packed formats: uint16 instances, of which one value is reserved, and 63 of 64 mask bits."""
-
-
-def require_sizes(spec: Spec, program: nodes.Program, properties: list[str]) -> None:
-    """Raise SpecError if a spec has more action instances or properties than the packed formats can number."""
-    if program.instances > MOST_INSTANCES:
-        raise SpecError(
-            f"{spec.name} has {program.instances} action instances, over {MOST_INSTANCES}: "
-            "bind a parameter with require(parameter in self.collection)"
-        )
-    if len(properties) > MOST_PROPERTIES:
-        raise SpecError(f"{len(properties)} properties at once, over {MOST_PROPERTIES}: choose some with --property")
 
 
 def initial_states(spec: Spec) -> list[State]:

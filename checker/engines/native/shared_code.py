@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from checker.engines.native.engine import CompiledSpec, garbage_collection_paused, lowered_with_kernels
+from checker.engines.native.engine import CompiledSpec, garbage_collection_paused
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.llvm.machine_code import MachineCode, object_code
+from checker.engines.native.lowered_spec import lowered_with_kernels
 from checker.engines.native.lowering.constant_block import SYMBOL, words_of
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.frontend import compile_shared

@@ -25,7 +25,7 @@ from checker.language.spec import Spec
 from checker.run import command_process
 
 if TYPE_CHECKING:
-    from checker.engines.native.lowering.native_spec import NativeSpec
+    from checker.engines.native.lowering_process import LoweredSpec
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,12 @@ class SourceIndex:
             wanted = json.dumps([self._source, kernels, list(names)])
             self._key = f"{wanted} {sources_digest()} {sys.version} {target_text()}"
 
-    def code(self, lowered: Callable[[], NativeSpec], *, quick: bool = False) -> IndexedCode:
-        """Return the machine code of the module of `lowered`, which is called if the cache does not have the code.
+    def has_code(self) -> bool:
+        """Return whether the cache has optimised code."""
+        return self._find(quick=False) is not None
+
+    def code(self, lowered: Callable[[], LoweredSpec], *, quick: bool = False) -> IndexedCode:
+        """Return the machine code of a lowered spec; `lowered` is called if the cache does not have the code.
 
         `quick`: compile quickly. Optimised code is preferred if the cache has it.
         """
@@ -67,13 +71,12 @@ class SourceIndex:
             found = self._find(quick=True)
         if found is not None:
             return found
-        native = lowered()
-        words, instances = native.layout.words, native.instances
-        name, code = named_object_code(str(native.module), quick=quick, is_indexed=self._key is not None)
+        spec = lowered()
+        name, code = named_object_code(spec.text, quick=quick, is_indexed=self._key is not None)
         if self._is_unchanged():
-            content = json.dumps({"words": words, "instances": instances, "code": name})
+            content = json.dumps({"words": spec.words, "instances": spec.instances, "code": name})
             code_cache.store(self._entry(quick=quick), content.encode())
-        return IndexedCode(words, instances, code, quick)
+        return IndexedCode(spec.words, spec.instances, code, quick)
 
     def _is_unchanged(self) -> bool:
         """Return whether the sources are still those of the key: the front end has read them after the digest."""

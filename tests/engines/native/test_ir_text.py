@@ -6,11 +6,11 @@ import ctypes
 
 import pytest
 
-from checker.engines.native.engine import lowered_with_kernels
-from checker.engines.native.llvm import compiler, ir
+from checker.engines.native.llvm import compiler, ir, parts
 from checker.engines.native.llvm.control_flow import I1, I8, I16, I64, WORD_POINTER, word
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import struct_field
+from checker.engines.native.lowered_spec import lowered_with_kernels
 from checker.frontend import compile_spec
 from specs.examples.peterson import Peterson
 
@@ -120,7 +120,7 @@ def in_two_parts() -> ir.Module:
 
 
 def test_the_parts_of_a_module_are_linked() -> None:
-    assert len(str(in_two_parts()).split(compiler.PART)) == 2
+    assert len(str(in_two_parts()).split(parts.PART)) == 2
     assert computed(in_two_parts(), 37) == 42
 
 
@@ -129,16 +129,16 @@ def test_threads_compile_the_same_code_as_one(quick: bool, monkeypatch: pytest.M
     names = list(Peterson().safety_properties)
     native = lowered_with_kernels(Peterson(), compile_spec(Peterson(), names), names, with_lanes=True)
     text = str(native.module)
-    assert len(text.split(compiler.PART)) == 2
+    assert len(text.split(parts.PART)) == 2
     monkeypatch.setattr(compiler, "default_workers", lambda: 2)
     in_threads = [compiler.compiled(text, quick=quick) for _ in range(5)]
     monkeypatch.setattr(compiler, "default_workers", lambda: 1)
     assert {*in_threads} == {compiler.compiled(text, quick=quick)}
-    assert len(list(compiler.object_files(in_threads[0]))) == 2
+    assert len(list(parts.object_files(in_threads[0]))) == 2
 
 
 @pytest.mark.parametrize("processors", [1, 2])
 def test_an_error_in_a_part_is_raised(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler, "default_workers", lambda: processors)
     with pytest.raises(RuntimeError, match="parsing error"):
-        compiler.compiled(f"{ir.Module()}{compiler.PART}no text of LLVM", quick=True)
+        compiler.compiled(f"{ir.Module()}{parts.PART}no text of LLVM", quick=True)

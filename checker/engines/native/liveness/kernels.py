@@ -43,6 +43,7 @@ from checker.engines.native.llvm.control_flow import (
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
+from checker.engines.native.lowering_process import LoweredSpec
 from checker.engines.native.source_index import SourceIndex
 from checker.frontend import compile_spec
 from checker.ir import nodes
@@ -68,7 +69,7 @@ class LabelKernel:
 
     def __init__(self, index: SourceIndex, program: nodes.Program, *, quick: bool):
         """Take the code from the index, or compile the predicates of the program, which has no actions."""
-        found = index.code(lambda: _labelling(program), quick=quick)
+        found = index.code(lambda: LoweredSpec.of(_labelling(program)), quick=quick)
         self._code = MachineCode(found.code, quick=found.is_quick)
         self._label = _callable(self._code, LABEL, 4)
 
@@ -87,7 +88,8 @@ class ExpandKernel:
     """The machine code that expands stored states again; a call releases the global interpreter lock."""
 
     def __init__(self, spec: Spec, *, quick: bool):
-        found = SourceIndex(spec, _EXPAND).code(lambda: _expanding(compile_spec(spec, [])), quick=quick)
+        index = SourceIndex(spec, _EXPAND)
+        found = index.code(lambda: LoweredSpec.of(_expanding(compile_spec(spec, []))), quick=quick)
         self.instances, self.words = found.instances, found.words
         self._code = MachineCode(found.code, quick=found.is_quick)
         self._expand = _callable(self._code, _EXPAND, 10)

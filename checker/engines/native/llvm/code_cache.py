@@ -1,6 +1,6 @@
 """The cache of machine code on disk: object files by the digest of everything that they depend on.
 
-    FOLDER/DIGEST.o     32 bytes, the digest of what follows, then the object files (`compiler.object_files`)
+    FOLDER/DIGEST.o     32 bytes, the digest of what follows, then the object files (`parts.object_files`)
 
 The digest of a name covers the text of the LLVM module, its target (processor and features), the passes and the version
 of LLVM. An entry is therefore never outdated, only unused. Entries are written to a temporary name and renamed, so

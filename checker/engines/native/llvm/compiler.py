@@ -5,18 +5,13 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
+from checker.engines.native.llvm.parts import PART, packed
 from checker.run.workers import default_workers
-
-PART = "\n; next part\n"
-"""Separates the parts of a module, which are compiled independently of each other."""
-
-_LENGTH_BYTES = 8
 
 
 @functools.cache
@@ -36,7 +31,7 @@ def target_machine(*, quick: bool) -> Any:
 
 
 def compiled(text: str, *, quick: bool) -> bytes:
-    """Return the object files of the parts of a module's text, see `object_files`.
+    """Return the object files of the parts of a module's text, see `parts.object_files`.
 
     With several processors, each part is compiled in a thread. Raises RuntimeError if a part is not LLVM's language.
     """
@@ -61,26 +56,7 @@ def compiled(text: str, *, quick: bool) -> bytes:
     else:
         for number in range(len(parts)):
             compile_part(number)
-    return _packed(found)
-
-
-def _packed(objects: Iterable[bytes | BaseException]) -> bytes:
-    """Return some object files, each after its length."""
-    packed = b""
-    for found in objects:
-        if isinstance(found, BaseException):
-            raise found
-        packed += len(found).to_bytes(_LENGTH_BYTES, "little") + found
-    return packed
-
-
-def object_files(packed: bytes) -> Iterator[bytes]:
-    """Yield the object files of the parts of a module; each follows its length (8 bytes, little-endian)."""
-    position = 0
-    while position < len(packed):
-        start = position + _LENGTH_BYTES
-        position = start + int.from_bytes(packed[position:start], "little")
-        yield packed[start:position]
+    return packed(found)
 
 
 def _object_file(text: str, *, quick: bool) -> bytes:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from checker.engines.native.llvm.compiler import PART
+from checker.engines.native.llvm.parts import PART
 
 
 class IrType:

@@ -11,7 +11,8 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from checker.engines.native.llvm import code_cache
-from checker.engines.native.llvm.compiler import compiled, initialise, object_files, target_machine
+from checker.engines.native.llvm.compiler import compiled, initialise, target_machine
+from checker.engines.native.llvm.parts import object_files
 
 if TYPE_CHECKING:
     from checker.engines.native.llvm import ir

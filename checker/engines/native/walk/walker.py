@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from checker.engines.native.conjuncts import NONE, Conjuncts, conjuncts_of
 from checker.engines.native.llvm.machine_code import MachineCode
+from checker.engines.native.lowered_spec import MOST_INSTANCES, MOST_PROPERTIES
 from checker.engines.native.lowering.branches import branch_words, branches_of
 from checker.engines.native.lowering.native_spec import lower
-from checker.engines.native.results import MOST_INSTANCES, MOST_PROPERTIES
 from checker.engines.native.walk import kernel
 from checker.errors import BoundsError, SpecError
 from checker.explain.violations import wrong_starts

@@ -1,0 +1,75 @@
+"""A spec in LLVM's representation, with the kernels that explore it.
+
+Neither this module nor what it imports needs NumPy or LLVM: a process that lowers a spec does not load them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from checker.engines.native.explore.kernel_definitions import add_kernels
+from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.lowering.native_spec import NativeSpec, lower
+from checker.errors import SpecError
+from checker.ir import nodes
+from checker.language.spec import Spec
+
+if TYPE_CHECKING:
+    from checker.frontend.symmetry import ProgramSymmetry
+
+MOST_INSTANCES = 65535
+MOST_PROPERTIES = 63
+"""Limits of the packed formats: uint16 instances, of which one value is reserved, and 63 of 64 mask bits."""
+
+
+def require_sizes(spec: Spec, program: nodes.Program, properties: list[str]) -> None:
+    """Raise SpecError if a spec has more action instances or properties than the packed formats can number."""
+    if program.instances > MOST_INSTANCES:
+        raise SpecError(
+            f"{spec.name} has {program.instances} action instances, over {MOST_INSTANCES}: "
+            "bind a parameter with require(parameter in self.collection)"
+        )
+    if len(properties) > MOST_PROPERTIES:
+        raise SpecError(f"{len(properties)} properties at once, over {MOST_PROPERTIES}: choose some with --property")
+
+
+def lowered_with_kernels(
+    spec: Spec,
+    program: nodes.Program,
+    properties: list[str],
+    runtime_constants: tuple[str, ...] = (),
+    *,
+    symmetry: ProgramSymmetry | None = None,
+    with_lanes: bool = False,
+) -> NativeSpec:
+    """Return a typed program in LLVM's representation, together with the explorer's kernels."""
+    require_sizes(spec, program, properties)
+    native = lower(
+        program,
+        runtime_constants=runtime_constants,
+        with_view=True,
+        with_lanes=with_lanes,
+        unordered_folds=() if symmetry is None else symmetry.unordered_folds,
+    )
+    representative = None
+    if symmetry is not None:
+        # Imported here: few runs use symmetry.
+        from checker.engines.native.lowering.permuted_states import define_representative
+
+        representative = define_representative(native.module, native.layout, symmetry.domains)
+    functions = SpecFunctions(
+        native.module,
+        native.layout.words,
+        native.instances,
+        native.emit,
+        native.fail,
+        native.expand_state,
+        native.check_state,
+        native.check_step,
+        native.within_constraint,
+        representative,
+        native.view,
+        native.lanes,
+    )
+    add_kernels(functions)
+    return native

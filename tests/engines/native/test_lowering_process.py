@@ -1,0 +1,129 @@
+"""A spec that another process lowers gives the same module, and every failure of that process is made good."""
+
+import os
+import signal
+import threading
+from contextlib import ExitStack
+
+import pytest
+
+from checker.engines.native import engine, lowering_process
+from checker.engines.native.lowered_spec import lowered_with_kernels
+from checker.engines.native.lowering_process import LoweredSpec, LoweringProcess, begun_lowering
+from checker.errors import SpecError
+from checker.execution.engine_choice import native_engine_for
+from checker.frontend import compile_spec
+from checker.language import Range, Spec, action, invariant
+from checker.run import command_process
+from checker.run.plan import Plan
+from specs.examples.peterson import Peterson
+from specs.replication.kip320 import Kip320
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="another process is forked")
+
+
+class OutsideTheLanguage(Spec):
+    """A spec that the compiler refuses."""
+
+    number = Range(0, 1)
+
+    @action
+    def read(self):
+        self.number = hash(self.number)
+
+    @invariant
+    def small(self):
+        return self.number < 2
+
+
+@pytest.fixture
+def started():
+    """Start processes that lower a spec, and end them."""
+    with ExitStack() as opened:
+
+        def start(spec, properties):
+            process = LoweringProcess(spec, properties)
+            opened.callback(process.close)
+            return process
+
+        yield start
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """Let this process count as a command with two processors and without other threads, whose cache is empty."""
+    monkeypatch.setattr(command_process, "is_command", lambda: True)
+    monkeypatch.setattr(lowering_process, "default_workers", lambda: 2)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+
+
+@pytest.mark.parametrize("spec", [Peterson(), Kip320(replicas=2, max_leader_epoch=1)], ids=lambda spec: spec.name)
+def test_the_text_is_that_of_this_process(started, spec):
+    names = [name for name in spec.properties if spec.roles[name].name == "INVARIANT"]
+    process = started(spec, names)
+    own = lowered_with_kernels(spec, compile_spec(spec, names), names, with_lanes=True)
+    assert process.lowered(spec, names) == LoweredSpec.of(own)
+
+
+def test_a_process_that_fails_has_no_result_and_the_caller_gets_the_error(started):
+    spec = OutsideTheLanguage()
+    process = started(spec, ["small"])
+    with pytest.raises(SpecError, match="hash"):
+        engine.compile_native(spec, ["small"], lowering=process)
+
+
+def test_a_process_that_was_killed_has_no_result(started):
+    spec = Peterson()
+    process = started(spec, [])
+    os.kill(process._process, signal.SIGKILL)
+    assert process.lowered(spec, []) is None
+    assert engine.compile_native(spec, [], lowering=process).kernels.layout.words > 0
+
+
+def test_another_spec_or_other_properties_have_no_result(started):
+    spec = Peterson()
+    process = started(spec, ["mutual_exclusion"])
+    assert process.lowered(Peterson(), ["mutual_exclusion"]) is None
+    assert process.lowered(spec, []) is None
+    assert process.lowered(spec, ["mutual_exclusion"]) is not None
+
+
+def test_close_ends_a_process_that_nothing_waited_for(started):
+    process = started(Kip320(), [])
+    number = process._process
+    process.close()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(number, 0)
+
+
+def test_an_exploration_with_the_process_has_the_same_result(command, monkeypatch):
+    monkeypatch.setenv("TIDEMARK_CODE_CACHE", "off")
+    spec, plan = Kip320(replicas=2, max_leader_epoch=1), Plan(("weak_isr", "strong_isr"))
+    with ExitStack() as opened:
+        explore = native_engine_for(spec, list(plan.properties), opened)
+        assert explore is not engine.explore
+        found, alone = explore(spec, plan), engine.explore(spec, plan)
+    assert (found.distinct_states, found.generated_states, found.depth) == (
+        alone.distinct_states,
+        alone.generated_states,
+        alone.depth,
+    )
+    assert found.verdict == alone.verdict
+
+
+def test_no_process_is_started_where_it_is_of_no_use(command, monkeypatch, tmp_path):
+    spec = Peterson()
+    monkeypatch.setenv("TIDEMARK_CODE_CACHE", str(tmp_path / "cache"))
+    process = begun_lowering(spec, [])
+    assert process is not None
+    engine.compile_native(spec, [], lowering=process)
+    assert begun_lowering(spec, []) is None, "the cache has the code"
+    monkeypatch.setenv("TIDEMARK_CODE_CACHE", "off")
+    for target, name, value in (
+        (lowering_process, "default_workers", 1),
+        (threading, "active_count", 2),
+        (command_process, "is_command", False),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setattr(target, name, lambda value=value: value)
+            assert begun_lowering(spec, []) is None
