@@ -53,6 +53,9 @@ def simulate(
         ),
     ] = 0,
     steps: Annotated[bool, option("--steps", help="Also write a row for each step of each walk.")] = False,
+    report: Annotated[
+        bool, option("--report", help="Then write the report, as the command report does, to DIR/report.")
+    ] = False,
     master: Master = None,
     partitions: Partitions = None,
     json: JsonFile = "",
@@ -85,5 +88,5 @@ def simulate(
         steps=steps,
         deadlock=deadlock,
     )
-    where = WalkDestination(out=out, master=master, partitions=partitions, json=json)
+    where = WalkDestination(out=out, master=master, partitions=partitions, json=json, report=report)
     return execute_simulation(request, where)

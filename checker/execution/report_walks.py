@@ -23,7 +23,7 @@ from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG
 from checker.run.result import Violation
 from spark_analysis.report.causes import first_and_frequent
 from spark_analysis.report.chart_geometry import share_text
-from spark_analysis.report.make_report import MOST_EXACT_STATES, WalkReport, dot_of, needs_spark, report_on
+from spark_analysis.report.make_report import MOST_EXACT_STATES, MOST_STATES, WalkReport, dot_of, needs_spark, report_on
 from spark_analysis.report.report_page import rate_of, walk_report_page, walks_text
 from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.session import master_url, require_pyspark
@@ -45,17 +45,18 @@ def report_walks(
     folder: Location,
     spec: Path | None,
     *,
-    out: Location | None,
-    json_name: str,
-    master: str | None,
-    max_states: int,
-    exact: bool,
+    out: Location | None = None,
+    json_name: str = "",
+    master: str | None = None,
+    max_states: int = MOST_STATES,
+    exact: bool = False,
+    spark: Any = None,
 ) -> int:
     """Write the report on a folder of walks, show a summary, and return the exit status.
 
     `spec` is the file of the spec, if that is not in the library. `exact` computes exact probabilities of larger
-    configurations too. Raises UserError if the folder has no readable walks or the report cannot be written. An
-    interrupt writes nothing.
+    configurations too. `spark` is a session to use instead of a new one. Raises UserError if the folder has no
+    readable walks or the report cannot be written. An interrupt writes nothing.
     """
     # Wrong input is reported before a folder is created.
     master_url(master)
@@ -71,7 +72,13 @@ def report_walks(
     on_stage = _show_stage if sys.stderr.isatty() else _ignore
     exact_states = MOST_EXACT_STATES_ASKED if exact else MOST_EXACT_STATES
     found = report_on(
-        folder, spec=spec, master=master, max_states=max_states, exact_states=exact_states, on_stage=on_stage
+        folder,
+        spec=spec,
+        master=master,
+        max_states=max_states,
+        exact_states=exact_states,
+        on_stage=on_stage,
+        spark=spark,
     )
     words = ["python", "-m", "checker", "report", str(folder), *registry.spec_words(found.run.target)]
     words += ["--out", str(out)] if out else []

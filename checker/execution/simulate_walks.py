@@ -5,9 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from checker.errors import InputError
+from checker.execution.report_walks import report_walks
 from checker.output import styled_lines
 from checker.output.files import JsonLines
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs
@@ -18,7 +22,8 @@ from checker.printable import printable
 from checker.run.interrupts import interruptible
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
-from spark_analysis.session import master_url, require_pyspark
+from spark_analysis.report.make_report import session_settings
+from spark_analysis.session import master_url, opened, require_pyspark
 from spark_analysis.walks.simulation import simulate
 from traces.storage import Location
 from traces.walks import local_simulation
@@ -30,7 +35,7 @@ from traces.walks.writing import check_walk_outputs
 
 @dataclass(frozen=True, kw_only=True)
 class WalkDestination:
-    """The Spark master that makes walks, and the folder and the JSON file for them.
+    """The Spark master that makes walks, the folder and the JSON file for them, and whether to report on them.
 
     Without a master and partitions, processes of this machine make at most `local_simulation.MOST_WALKS` walks.
     """
@@ -39,12 +44,15 @@ class WalkDestination:
     master: str | None
     partitions: int | None
     json: str
+    report: bool = False
 
 
 def execute_simulation(request: WalkRequest, where: WalkDestination) -> int:
     """Make the walks of a request and return the exit status; raise UserError if the input is wrong."""
     # Wrong options are reported before Java starts, which takes seconds.
     master_url(where.master)
+    if where.report and where.json == STANDARD_OUTPUT:
+        raise InputError("--report and --json - both write to the standard output: name a file with --json FILE")
     check_outputs({"--json": where.json}, target_files([request.target]))
     check_walk_outputs({"--json": Path(where.json) if where.json not in ("", STANDARD_OUTPUT) else None}, where.out)
     run = requested_run(request)
@@ -52,8 +60,21 @@ def execute_simulation(request: WalkRequest, where: WalkDestination) -> int:
     if on_spark:
         require_pyspark()
     watch = _PartWatcher(run, where.out, "to start Spark" if on_spark else "to start")
+    with ExitStack() as stack:
+        # One session makes the walks and the report on them.
+        own = opened(where.master, settings=session_settings(where.master)) if on_spark and where.report else None
+        spark = stack.enter_context(own) if own is not None else None
+        status = _execute(run, where, watch, spark, on_spark=on_spark)
+        if status == EXIT_STOPPED or not where.report:
+            return status
+        file = next(iter(target_files([request.target])), None)
+        return report_walks(where.out, file, master=where.master, spark=spark)
+
+
+def _execute(run: WalkRun, where: WalkDestination, watch: _PartWatcher, spark: Any, *, on_spark: bool) -> int:
+    """Make the walks, show their totals, and return the exit status."""
     with JsonLines(where.json) as json_lines, interruptible() as cancelled:
-        is_whole = _simulate(run, where, watch, cancelled, on_spark=on_spark)
+        is_whole = _simulate(run, where, watch, cancelled, spark, on_spark=on_spark)
         if not is_whole:
             print(printable(_stopped(run, where.out)), file=sys.stderr)
             return EXIT_STOPPED
@@ -67,7 +88,13 @@ def execute_simulation(request: WalkRequest, where: WalkDestination) -> int:
 
 
 def _simulate(
-    run: WalkRun, where: WalkDestination, watch: _PartWatcher, cancelled: threading.Event, *, on_spark: bool
+    run: WalkRun,
+    where: WalkDestination,
+    watch: _PartWatcher,
+    cancelled: threading.Event,
+    spark: Any,
+    *,
+    on_spark: bool,
 ) -> bool:
     watch.begin()
     name = run.spec if run.scenario is None else f"{run.spec}/{run.scenario}"
@@ -79,7 +106,13 @@ def _simulate(
 
         if on_spark:
             is_whole = simulate(
-                run, where.out, master=where.master, partitions=where.partitions, cancelled=cancelled, on_poll=poll
+                run,
+                where.out,
+                master=where.master,
+                partitions=where.partitions,
+                cancelled=cancelled,
+                on_poll=poll,
+                spark=spark,
             )
         else:
             is_whole = local_simulation.write_walks(run, where.out, cancelled=cancelled, on_poll=poll)

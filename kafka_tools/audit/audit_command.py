@@ -82,9 +82,9 @@ def _runner(settings: AuditSettings, cancelled: threading.Event) -> Iterator[Run
     if settings.engine != "spark" and settings.master is None:
         yield in_processes(settings.workers or default_workers(), cancelled)
         return
-    from spark_analysis.session import FORWARDING, opened
+    from spark_analysis.session import opened
 
-    with opened(settings.master, name="tidemark audit", settings=FORWARDING) as spark:
+    with opened(settings.master, name="tidemark audit") as spark:
         yield on_spark(spark, cancelled)
 
 

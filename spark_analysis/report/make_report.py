@@ -24,7 +24,7 @@ from spark_analysis.report.shrunk_walks import ShrunkWalks, shrink_walks
 from spark_analysis.report.spark_source import SparkWalkSource
 from spark_analysis.report.walk_counts import WalkCounts, count_walks
 from spark_analysis.report.walk_source import WalkSource
-from spark_analysis.session import FORWARDING, opened
+from spark_analysis.session import opened
 from traces.storage import Location
 from traces.walks.exact_probability import Failure, exact_probabilities
 from traces.walks.local_simulation import MOST_WALKS as MOST_LOCAL_WALKS
@@ -84,7 +84,7 @@ def report_on(
     parts = readable_parts(folder, run)
     work = _ReportWork(folder, run, parts, max_states, exact_states, on_stage)
     if spark is not None:
-        return work.report(SparkWalkSource(spark, folder, run, parts.numbers))
+        return _in_thread(lambda: work.report(SparkWalkSource(spark, folder, run, parts.numbers)))
     if not needs_spark(run, master):
         return work.report(LocalWalkSource(folder, run, parts.numbers))
     on_stage("starting Spark")
@@ -104,7 +104,7 @@ def needs_spark(run: WalkRun, master: str | None) -> bool:
 def session_settings(master: str | None) -> dict[str, str]:
     """Return the settings of a session that makes or reads walks."""
     is_local = master is None or master.startswith("local")
-    return {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS, **FORWARDING} if is_local else {}
+    return {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS} if is_local else {}
 
 
 @dataclass(frozen=True)

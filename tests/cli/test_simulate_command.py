@@ -39,3 +39,16 @@ def test_walks_are_made_and_resumed(checker, target, tmp_path):
 def test_a_choice_that_is_not_uniform_is_named(checker, target, tmp_path, options, note):
     outcome = checker("simulate", target, "--traces", "200", "--out", str(tmp_path / "walks"), *options)
     assert outcome.status == 0 and note in outcome.out
+
+
+def test_walks_and_their_report_by_one_command(checker, target, tmp_path):
+    """The report is the one of the command `report`, without Spark."""
+    walks, spec = tmp_path / "walks", target.removesuffix("/queue/hasty")
+    outcome = checker("simulate", target, "--traces", "800", "--out", str(walks), "--report")
+    assert outcome.status == 0
+    assert "in_order violated" in outcome.out and "report/report.html" in outcome.out
+    alone = checker("report", str(walks), "--spec", spec, "--out", str(tmp_path / "alone"))
+    assert alone.status == 0
+    assert (walks / "report/report.json").read_bytes() == (tmp_path / "alone/report.json").read_bytes()
+    refused = checker("simulate", target, "--out", str(walks), "--report", "--json", "-")
+    assert refused.status == 2 and "both write to the standard output" in refused.err

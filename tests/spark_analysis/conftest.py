@@ -19,7 +19,7 @@ def session() -> Iterator[LazySession]:
     """A session of two cores, which starts Java when a test first needs it."""
     if sessions.java_command() is None:
         pytest.skip("no Java is installed, which Spark needs")
-    with LazySession("local[2]", settings=sessions.FORWARDING) as session:
+    with LazySession("local[2]") as session:
         yield session
 
 
