@@ -63,6 +63,7 @@ _OTHER = re.compile(
 _OF_BROKERS = re.compile(
     r"(?:(?:stop|kill|start|pause|resume|forget|wipe|move leader|await leader) (\d+))|(?:cut (\d+) (\d+))"
 )
+_LONG_NUMBER = re.compile(r"\d{10}")
 _EVERY = "all"
 _RULE = re.compile(
     r"(?P<fault>lose|break|delay|duplicate|hold)(?: (?P<ms>\d+)ms)? (?P<kind>\w+)(?: (?P<side>requests|responses))?"
@@ -73,6 +74,8 @@ _RULE = re.compile(
 def check_step(step: str, brokers: int) -> None:
     """Raise InputError if a text is not a step of an experiment with so many brokers."""
     text = " ".join(step.split())
+    if _LONG_NUMBER.search(text):
+        raise InputError(f"{step[:40]}...: a number of a step has up to nine digits")
     if text.partition(" ")[0] in get_args(Fault):
         fault_rule(text, brokers)
     elif found := _OF_BROKERS.fullmatch(text):

@@ -51,6 +51,9 @@ def test_at_least_twelve_entries():
     [
         ("steps = [", "mine.toml: "),
         ("", "steps is a list of texts"),
+        (f'steps = ["stop {"9" * 5000}"]', "a number of a step has up to nine digits"),
+        (f'steps = ["delay {"9" * 400}ms Produce"]', "a number of a step has up to nine digits"),
+        (f'steps = ["sleep {"9" * 10}"]', "a number of a step has up to nine digits"),
         ('steps = ["explode"]', "explode is not a step: the steps are send N; "),
         ('steps = ["stop 2"]', "stop 2: the brokers are 1 to 1"),
         ('steps = ["cut 1 2"]', "cut 1 2: the brokers are 1 to 1"),
