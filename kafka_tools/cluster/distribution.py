@@ -24,7 +24,7 @@ OLDEST = (3, 9)
 LEAST_JAVA = 17
 """The release of Java that brokers of 4.x and the source of the producer need."""
 
-_VERSION = re.compile(r"(\d+)\.(\d+)\.\d+")
+_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.\d{1,3}")
 _MANIFEST = "manifest.json"
 _SECONDS = 900
 """The time limit of Maven."""

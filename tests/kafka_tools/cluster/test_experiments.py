@@ -52,6 +52,7 @@ def test_at_least_twelve_entries():
         ("steps = [", "mine.toml: "),
         ("", "steps is a list of texts"),
         (f'steps = ["stop {"9" * 5000}"]', "a number of a step has up to nine digits"),
+        (f'kafka = "{"9" * 5000}.1.2"\nsteps = ["finish"]', "is not like 4.3.1"),
         (f'steps = ["delay {"9" * 400}ms Produce"]', "a number of a step has up to nine digits"),
         (f'steps = ["sleep {"9" * 10}"]', "a number of a step has up to nine digits"),
         ('steps = ["explode"]', "explode is not a step: the steps are send N; "),
