@@ -202,8 +202,8 @@ def transaction_notes(cluster: ClusterConfig, config: EffectiveConfig) -> Iterat
         )
     yield (
         "the answers about transactions have one producer, or two instances with one transactional.id. A consumer "
-        "group, the expiry of transactional ids and an upgrade are not explored. docs/transactions.md has the table "
-        "by release."
+        "group, the expiry of transactional ids, clients of another release and an upgrade are not explored. "
+        "docs/transactions.md has the table by release."
     )
 
 

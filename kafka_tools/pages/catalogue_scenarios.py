@@ -25,6 +25,7 @@ SHOWN_BY = {
     "P13": "producer/buffer_freed_at_expiry/wrong_partition",
     "T4": "transactions/coordinator/t4_stale_answer",
     "T6": "transactions/coordinator/t6_fence_raises_epoch_twice",
+    "T10": "transactions/verified_order/t10_verification_reorders",
     "R19": "replication/partition/r19_answers_across_epochs",
 }
 """Scenarios of entries that the names and descriptions of scenarios do not find, or that show an entry best."""

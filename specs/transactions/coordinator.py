@@ -20,6 +20,7 @@ from checker.language import (
     Spec,
     Struct,
     action,
+    assume,
     invariant,
     leads_to,
     reachable,
@@ -47,8 +48,8 @@ class CoordinatorRules(Spec, abstract=True):
     """The coordinator's answers for one transactional id; a method that answers NONE has changed the state.
 
     The coordinator writes each change to its log before it answers. Here both are one step; `Coordinator` separates
-    them. A request that carries transaction version 1 or 2 is answered by a coordinator of the same version: the
-    upgrade in the middle of a transaction is not modelled. Timeouts are actions of the specs that use these rules.
+    them. A request is answered by the rules of its transaction version; the coordinator's own aborts are those of the
+    cluster's version. Timeouts are actions of the specs that use these rules.
     """
 
     partitions = Constant(1, at_least=1)
@@ -56,7 +57,10 @@ class CoordinatorRules(Spec, abstract=True):
     max_epoch = Constant(3, at_least=2)
     max_coordinator_epoch = Constant(0, at_least=0)
     transaction_version = Constant(2, at_least=1, at_most=2)
-    """Version 2 raises the epoch with every transaction (KIP-890, part 2); version 1 is that of Kafka up to 3.9."""
+    """The version of the clients' requests. Version 2 raises the epoch with every transaction (KIP-890, part 2). Kafka
+    up to 3.9 has version 1."""
+    old_clients = Constant(False)
+    """Whether clients that know only version 1 use a cluster with version 2."""
     end_epoch = Constant("equal", one_of=("equal", "not_lower"))
     """Which epochs of EndTxn the coordinator accepts. Before KAFKA-9600 also higher ones than its own."""
     timeout_raises_epoch = Constant(True)
@@ -74,6 +78,11 @@ class CoordinatorRules(Spec, abstract=True):
 
     metadata = Metadata
     coordinator_epoch = CoordinatorEpoch
+
+    @assume
+    def old_clients_have_version_1(self):
+        """Old clients send requests of version 1."""
+        return self.transaction_version == 1 or not self.old_clients
 
     def begin_transition(self, following):
         """Write a change of the metadata to the log of the coordinator."""
@@ -105,9 +114,9 @@ class CoordinatorRules(Spec, abstract=True):
         """Return an unused producer id."""
         return self.client_producer_id() + 1
 
-    def bumps_per_transaction(self):
-        """Return whether every end of a transaction raises the epoch. Source: `supportsEpochBump`."""
-        return self.transaction_version == 2
+    def aborts_with_version_2(self):
+        """Return whether the coordinator's own aborts are those of version 2. Source: `transactionVersionLevel`."""
+        return self.transaction_version == 2 or self.old_clients
 
     # InitProducerId.
 
@@ -183,7 +192,7 @@ class CoordinatorRules(Spec, abstract=True):
         """Abort an ongoing transaction under a higher epoch. Sources: `prepareFenceProducerEpoch`, `endTransaction`."""
         current = self.metadata
         aborted = replace(current, state=TransactionState.PREPARE_ABORT)
-        if not self.bumps_per_transaction():
+        if not self.aborts_with_version_2():
             if not raises_epoch:
                 self.begin_transition(aborted)
             elif current.epoch < self.max_epoch:
@@ -254,7 +263,7 @@ class CoordinatorRules(Spec, abstract=True):
 
     def answer_end(self, producer_id, epoch, decision):
         """Answer EndTxn of a client."""
-        if self.bumps_per_transaction():
+        if self.transaction_version == 2:
             return self.answer_end_2(producer_id, epoch, decision)
         return self.answer_end_1(producer_id, epoch, decision)
 

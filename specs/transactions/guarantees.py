@@ -10,9 +10,22 @@ from specs.transactions.coordinator import Coordinator
 from specs.transactions.exactly_once import ExactlyOnceLoop
 from specs.transactions.reader import TransactionalReader
 from specs.transactions.transactional_producer import Transactions
-from specs.transactions.versions import election_rules, loop_rules, reader_rules, transaction_rules, transaction_version
+from specs.transactions.verification_buffers import VerificationBuffers
+from specs.transactions.verified_order import VerifiedOrder
+from specs.transactions.versions import (
+    buffer_rules,
+    election_rules,
+    loop_rules,
+    order_rules,
+    reader_rules,
+    transaction_rules,
+    transaction_version,
+)
 
 RELEASES = ("0.11.0.0", "2.8.0", "3.5.0", "3.6.0", "3.9.0", "4.0.0", "4.3.0")
+
+MIXED_RELEASES = (("3.9.0", "4.3.0"), ("4.3.0", "3.9.0"))
+"""Brokers of one release and clients of another."""
 
 COLUMNS = {
     "late_hang": "open for ever: a late Produce after an abort (T1)",
@@ -28,6 +41,8 @@ COLUMNS = {
     "expiry": "committed, then lost: the leader forgets the producer (T8)",
     "zombie": "processed twice: a transactional.id expires (T8)",
     "unclean": "open for ever: an unclean election (T9)",
+    "order": "out of order for ever: a first batch is not verified (T10)",
+    "buffers": "failed without a cause: two verified batches (T10)",
     "delayed_fetch": "aborted, then read: a fetch waits (T11)",
 }
 
@@ -61,6 +76,8 @@ SIZES = {
         ),
     ),
     "unclean": (TransactionalReader, dict(transactions=1, elections=1, unclean_elections=True)),
+    "order": (VerifiedOrder, {}),
+    "buffers": (VerificationBuffers, {}),
     "delayed_fetch": (TransactionalReader, dict(max_fetch=2)),
 }
 """The spec of each column, and the size at which it is explored."""
@@ -82,6 +99,8 @@ PROPERTIES = {
     "expiry": ("committed_is_never_lost",),
     "zombie": ("no_duplicate",),
     "unclean": ("no_hanging_transaction",),
+    "order": ("begins_with_the_first",),
+    "buffers": ("no_request_is_refused",),
     "delayed_fetch": ("no_aborted_read",),
 }
 
@@ -90,38 +109,44 @@ RULES = {
     Coordinator: election_rules,
     ExactlyOnceLoop: loop_rules,
     TransactionalReader: reader_rules,
+    VerifiedOrder: order_rules,
+    VerificationBuffers: buffer_rules,
 }
 
 LEGEND = (
     "Yes: the number of states of the shortest counterexample, the initial state included. No: the number of distinct "
-    "states in the complete exploration. Version: the transaction version, which is the default of a new cluster. "
+    "states in the complete exploration. Version: the transaction version of the clients' requests, in a new cluster. "
     "Verification is on where it exists.",
     "Explored: up to two transactions of one producer in one or two partitions, and one occurrence of the failure at "
     "every moment. A late request: a copy stays in the network while the client repeats the request or gives up.",
 )
 
 
-def documented(column, release):
+def documented(column, brokers, clients):
     """Return the answer of KIP-890 and of KAFKA-17754, None if they have none."""
     if column == "late_hang":
-        return not VERIFIES_TRANSACTIONS.applies_to(release)
+        return not VERIFIES_TRANSACTIONS.applies_to(brokers)
     if column in ("late_read", "late_torn"):
-        return not EPOCH_PER_TRANSACTION.applies_to(release)
+        return not (EPOCH_PER_TRANSACTION.applies_to(brokers) and EPOCH_PER_TRANSACTION.applies_to(clients))
     return None
 
 
-def cell(column, release):
+def cell(column, brokers, clients):
     """Return one cell of a row."""
     spec, size = SIZES[column]
     log = dict(log_size=LOG_SIZE) if spec is Transactions else {}
-    check = GuaranteeCheck(spec, {**size, **log, **RULES[spec](release)}, PROPERTIES[column])
-    return GuaranteeCell((check,), documented(column, release))
+    check = GuaranteeCheck(spec, {**size, **log, **RULES[spec](brokers, clients)}, PROPERTIES[column])
+    return GuaranteeCell((check,), documented(column, brokers, clients))
 
 
-def row(release):
-    """Return the row of a release."""
-    shown = {"Kafka": ".".join(release.split(".")[:2]), "version": str(transaction_version(release))}
-    return GuaranteeRow(shown, {column: cell(column, release) for column in COLUMNS})
+def row(brokers, clients):
+    """Return the row of brokers and clients of some releases."""
+    kafka, client = (".".join(release.split(".")[:2]) for release in (brokers, clients))
+    name = kafka if kafka == client else f"{kafka} (clients {client})"
+    shown = {"Kafka": name, "version": str(transaction_version(brokers, clients))}
+    return GuaranteeRow(shown, {column: cell(column, brokers, clients) for column in COLUMNS})
 
 
-tables = [Table("guarantees", COLUMNS, tuple(map(row, RELEASES)), legend=LEGEND)]
+ROWS = (*((release, release) for release in RELEASES), *MIXED_RELEASES)
+
+tables = [Table("guarantees", COLUMNS, tuple(row(*releases) for releases in ROWS), legend=LEGEND)]

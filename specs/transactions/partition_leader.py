@@ -29,6 +29,7 @@ from specs.transactions.state import (
     ProducerEpoch,
     ProducerId,
     Sequence,
+    Version,
 )
 
 
@@ -68,11 +69,15 @@ class Guard(Enum):
 
 
 class Arrival(Struct):
-    """A produce request that the leader has verified and not yet appended; `is_live`: its client waits for it."""
+    """A produce request that the leader has verified and not yet appended; `is_live`: its client waits for it.
+
+    `version` is the transaction version of the request.
+    """
 
     batch: Batch
     guard: Guard
     is_live: bool
+    version: Version
     shows = "{batch} guard {guard}"
 
 
@@ -98,6 +103,10 @@ class PartitionRules(Spec, abstract=True):
     """Which epochs of a marker the leader accepts with version 2: up to 4.1 all that are not lower than the known one;
     then only higher ones (KAFKA-19446), and the same one if no transaction is open (KAFKA-19999)."""
 
+    version_1_marker_ends_guard = Constant(False)
+    """Whether a marker of version 1 makes guards of its own epoch stale, also those of requests of version 2. A client
+    that changes its version needs that; up to 4.3 only the request's version counts (`UnifiedLog.updateProducers`)."""
+
     log = Map(Partition, Seq(LogEntry, "log_size"))
     producers = Map(Partition, Map(ProducerId, Option(ProducerEntry)))
     arrivals = Map(Partition, Seq(Arrival, "max_arrivals"))
@@ -121,24 +130,28 @@ class PartitionRules(Spec, abstract=True):
         entry = self.producers[partition][batch.producer_id]
         return entry is not None and entry.epoch == batch.epoch and batch.sequence in entry.appended
 
-    def is_in_sequence(self, partition, batch):
+    def is_in_sequence(self, partition, batch, version):
         """Return whether the leader expects the sequence of a batch. Source: `checkSequence`."""
         entry = self.producers[partition][batch.producer_id]
         if entry is None:
-            return self.transaction_version == 1 or batch.sequence == 0 or not self.needs_sequence_0
+            return version == 1 or batch.sequence == 0 or not self.needs_sequence_0
         if entry.epoch != batch.epoch:
             return batch.sequence == 0
         return batch.sequence == max((sequence + 1 for sequence in entry.appended), default=0)
 
     def append(self, partition, batch, guard):
-        """Append a batch if it may be appended, and return the error. Source: `analyzeAndValidateProducerState`."""
+        """Append a batch of a request with the version of this spec, if it may be appended, and return the error."""
+        return self.append_as(self.transaction_version, partition, batch, guard)
+
+    def append_as(self, version, partition, batch, guard):
+        """Append a batch of a request with a transaction version. Source: `analyzeAndValidateProducerState`."""
         if self.is_copy(partition, batch):
             return Error.NONE
         if self.is_stale(partition, batch):
             return Error.INVALID_PRODUCER_EPOCH
         if self.verification and guard != Guard.CURRENT and not self.is_ongoing(partition, batch):
             return Error.INVALID_TXN_STATE
-        if not self.is_in_sequence(partition, batch):
+        if not self.is_in_sequence(partition, batch, version):
             return Error.OUT_OF_ORDER_SEQUENCE_NUMBER
         entry = self.producers[partition][batch.producer_id]
         offset = len(self.log[partition])
@@ -154,12 +167,15 @@ class PartitionRules(Spec, abstract=True):
         return Error.NONE
 
     def remove_guard(self, partition, producer_id, next_epoch):
-        """Make the guards of a producer stale, except those of the epoch after a marker. Source: `updateProducers`."""
+        """Make the guards of a producer stale, except those of version 2 with the epoch of a marker.
+
+        Source: `UnifiedLog.updateProducers`.
+        """
         self.arrivals[partition] = [
             replace(arrival, guard=Guard.STALE)
             if arrival.guard == Guard.CURRENT
             and arrival.batch.producer_id == producer_id
-            and arrival.batch.epoch != next_epoch
+            and (arrival.version == 1 or arrival.batch.epoch != next_epoch)
             else arrival
             for arrival in self.arrivals[partition]
         ]
@@ -167,12 +183,16 @@ class PartitionRules(Spec, abstract=True):
     # Markers.
 
     def write_marker(self, partition, marker):
-        """Append a marker if its epochs allow it, and return the error. Source: `appendEndTxnMarker`."""
+        """Append a marker of the version of this spec if its epochs allow it, and return the error."""
+        return self.write_marker_as(self.transaction_version, partition, marker)
+
+    def write_marker_as(self, version, partition, marker):
+        """Append a marker of a transaction version if its epochs allow it. Source: `appendEndTxnMarker`."""
         entry = self.producers[partition][marker.producer_id]
         if entry is not None:
             if marker.epoch < entry.epoch:
                 return Error.INVALID_PRODUCER_EPOCH
-            if self.transaction_version == 2 and marker.epoch == entry.epoch and self.refuses_same_epoch(entry):
+            if version == 2 and marker.epoch == entry.epoch and self.refuses_same_epoch(entry):
                 return Error.INVALID_PRODUCER_EPOCH
             if entry.coordinator_epoch is not None and entry.coordinator_epoch > marker.coordinator_epoch:
                 return Error.TRANSACTION_COORDINATOR_FENCED
@@ -181,11 +201,8 @@ class PartitionRules(Spec, abstract=True):
         self.producers[partition][marker.producer_id] = ProducerEntry(
             epoch=marker.epoch, coordinator_epoch=marker.coordinator_epoch, first_offset=None, appended=appended
         )
-        self.remove_guard(
-            partition,
-            marker.producer_id,
-            marker.epoch if self.transaction_version == 2 and self.ongoing_has_epoch else None,
-        )
+        keeps_guards = self.ongoing_has_epoch and (version == 2 or not self.version_1_marker_ends_guard)
+        self.remove_guard(partition, marker.producer_id, marker.epoch if keeps_guards else None)
         return Error.NONE
 
     def refuses_same_epoch(self, entry):

@@ -46,6 +46,12 @@ class Sequence(Range):
     low, high = 0, "transactions - 1"
 
 
+class Version(Range):
+    """A transaction version. Version 0 has the rules of version 1."""
+
+    low, high = 1, 2
+
+
 class TransactionState(Enum):
     """The states of a transactional id at its coordinator. Source: `TransactionState`."""
 

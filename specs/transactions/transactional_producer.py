@@ -25,6 +25,7 @@ from checker.language import (
     SetOf,
     Struct,
     action,
+    assume,
     invariant,
     leads_to,
     reachable,
@@ -44,6 +45,7 @@ from specs.transactions.state import (
     ProducerId,
     TransactionNumber,
     TransactionState,
+    Version,
 )
 
 
@@ -66,7 +68,10 @@ class Client(Struct):
 
     `added` are the partitions of which the coordinator has confirmed that they are part of the transaction (version
     1), `acknowledged` those whose record is acknowledged. `sending` is the partition of the produce request that is
-    not yet answered. `raises_epoch`: after the abort the client sends InitProducerId (KIP-360).
+    not yet answered. `raises_epoch`: after the end of the transaction the client sends InitProducerId (KIP-360).
+
+    `version` is the transaction version of its requests. `has_learned`: it knows that the cluster has version 2.
+    `is_upgrading`: it has changed to version 2, but its EndTxn still has version 1.
     """
 
     state: ClientState
@@ -76,6 +81,9 @@ class Client(Struct):
     acknowledged: SetOf(Partition)
     sending: Option(Partition)
     raises_epoch: bool
+    version: Version
+    has_learned: bool
+    is_upgrading: bool
     shows = "{state} ({identity})"
 
 
@@ -84,6 +92,7 @@ class LateProduce(Struct):
 
     partition: Partition
     batch: Batch
+    version: Version
     shows = "produce {batch} to {partition}"
 
 
@@ -107,6 +116,7 @@ class LateEnd(Struct):
 
     identity: Identity
     decision: Decision
+    version: Version
     shows = "end with {decision} ({identity})"
 
 
@@ -115,6 +125,7 @@ class LateMarker(Struct):
 
     partition: Partition
     marker: Marker
+    version: Version
     shows = "marker {marker} to {partition}"
 
 
@@ -132,6 +143,8 @@ class Transactions(PartitionRules, CoordinatorRules):
     A partition may also stand for one of `__consumer_offsets`: sendOffsetsToTransaction adds it to the transaction
     (AddOffsetsToTxn) and writes to it (TxnOffsetCommit), and a leader verifies both in the same way. `ExactlyOnceLoop`
     contains the group. Replication and expiry of transactional ids are not modelled here.
+
+    Each request has the transaction version of its client. The coordinator's own aborts have that of the cluster.
     """
 
     max_producer_id = Constant(0)
@@ -159,6 +172,9 @@ class Transactions(PartitionRules, CoordinatorRules):
     producers_expire = Constant(False)
     """Whether the state of a producer may expire while its copies are in the network (before KAFKA-9144)."""
 
+    upgrades = Constant(False)
+    """Whether the feature transaction.version is raised from 1 to 2 while the clients run."""
+
     client = Map(Instance, Client)
     next_sequence = Map(Instance, Map(Partition, Range(0, "transactions")))
     outcome = Map(TransactionNumber, Outcome)
@@ -170,6 +186,9 @@ class Transactions(PartitionRules, CoordinatorRules):
     gave_up_markers = bool
     marker_copies = Range(0, "max_marker_copies")
     init_copies = Range(0, "max_init_copies")
+    cluster_version = Version
+    marker_version = Version
+    """The transaction version of the markers of the decided transaction (`clientTransactionVersion`)."""
 
     draws = Drawing(
         Lane("instance", each=Instance, facts={"client": "client"}),
@@ -209,10 +228,30 @@ class Transactions(PartitionRules, CoordinatorRules):
         ),
     )
 
+    @assume
+    def an_upgrade_begins_with_version_1(self):
+        """The clients and the cluster have version 1 before an upgrade."""
+        return not self.upgrades or (self.transaction_version == 1 and not self.old_clients)
+
+    def init(self):
+        """Begin with the versions of the clients and the cluster."""
+        self.cluster_version = 2 if self.old_clients else self.transaction_version
+        self.marker_version = self.transaction_version
+        for instance in Instance:
+            self.client[instance].version = self.transaction_version
+
     # The coordinator's transitions.
+
+    def aborts_with_version_2(self):
+        """Return whether the coordinator's own aborts are those of version 2."""
+        return self.cluster_version == 2
 
     def begin_transition(self, following):
         """Write a change; a decision makes the coordinator send markers."""
+        if following.state in PREPARED and (self.old_clients or self.upgrades):
+            # Version 1 raises the epoch only in its own aborts, which a cluster of version 2 makes with version 2.
+            has_raised = self.metadata.epoch != following.epoch
+            self.marker_version = 2 if has_raised and self.cluster_version == 2 else 1
         self.metadata = self.successor(following)
         if self.metadata.state in PREPARED:
             self.unmarked = self.metadata.partitions
@@ -224,6 +263,8 @@ class Transactions(PartitionRules, CoordinatorRules):
         """An instance starts, and the former ones do not know it."""
         require(self.client[instance].state == ClientState.UNINITIALIZED)
         self.client[instance].state = ClientState.INITIALIZING
+        if not self.old_clients:
+            self.client[instance].version = self.cluster_version
 
     @action(fair="weak", for_each="instance")
     def init_producer_id(self, instance: Instance):
@@ -289,8 +330,8 @@ class Transactions(PartitionRules, CoordinatorRules):
     @action(fair="weak", for_each="instance")
     def add_partition(self, instance: Instance, partition: Partition):
         """An instance adds a partition to its transaction before it writes to it (version 1)."""
-        require(self.transaction_version == 1)
         client = self.client[instance]
+        require(client.version == 1)
         require(client.state == ClientState.IN_TRANSACTION and partition not in client.added and client.sending is None)
         require(client.identity is not None)
         answer = self.answer_add(client.identity.producer_id, client.identity.epoch, partition)
@@ -302,8 +343,8 @@ class Transactions(PartitionRules, CoordinatorRules):
     @action
     def delay_add(self, instance: Instance, partition: Partition):
         """A copy of AddPartitionsToTxn stays in the network."""
-        require(self.transaction_version == 1 and len(self.late) < self.max_late)
         client = self.client[instance]
+        require(client.version == 1 and len(self.late) < self.max_late)
         require(client.state == ClientState.IN_TRANSACTION and partition not in client.added and client.sending is None)
         require(client.identity is not None)
         self.late.add(LateAdd(identity=client.identity, partition=partition))
@@ -314,7 +355,7 @@ class Transactions(PartitionRules, CoordinatorRules):
         client = self.client[instance]
         require(client.state == ClientState.IN_TRANSACTION and client.sending is None)
         require(partition not in client.acknowledged)
-        require(self.transaction_version == 2 or partition in client.added)
+        require(client.version == 2 or partition in client.added)
         self.client[instance].sending = partition
         self.client[instance].added.add(partition)
         self.next_sequence[instance][partition] += 1
@@ -337,31 +378,35 @@ class Transactions(PartitionRules, CoordinatorRules):
         partition = client.sending
         batch = self.batch_of(instance)
         require(not self.is_verifying(partition, batch))
-        self.handle_produce(partition, batch, True)
+        self.handle_produce(partition, batch, client.version, True)
 
     def is_verifying(self, partition, batch):
         """Return whether the leader holds the request of a client that waits for it."""
         return any(arrival.is_live and arrival.batch == batch for arrival in self.arrivals[partition])
 
-    def handle_produce(self, partition, batch, is_live):
+    def handle_produce(self, partition, batch, version, is_live):
         """Verify a batch with the coordinator, or append it. Source: `maybeSendPartitionToTransactionCoordinator`."""
-        is_checked = self.verification or self.transaction_version == 2
+        is_checked = self.verification or version == 2
         if not is_checked:
-            self.finish(partition, batch, Guard.NONE, is_live)
+            self.finish(partition, batch, Guard.NONE, version, is_live)
         elif self.is_stale(partition, batch):
             self.answer_produce(partition, batch, Error.INVALID_PRODUCER_EPOCH, is_live)
         elif self.is_ongoing(partition, batch):
-            self.arrivals[partition].append(Arrival(batch=batch, guard=Guard.NONE, is_live=is_live))
+            self.hold(partition, batch, Guard.NONE, version, is_live)
         else:
-            answer = self.ask_coordinator(partition, batch)
+            answer = self.ask_coordinator(partition, batch, version)
             if answer == Error.NONE:
-                self.arrivals[partition].append(Arrival(batch=batch, guard=Guard.CURRENT, is_live=is_live))
+                self.hold(partition, batch, Guard.CURRENT, version, is_live)
             else:
                 self.answer_produce(partition, batch, answer, is_live)
 
-    def ask_coordinator(self, partition, batch):
+    def hold(self, partition, batch, guard, version, is_live):
+        """Keep a request that is verified until it is appended."""
+        self.arrivals[partition].append(Arrival(batch=batch, guard=guard, is_live=is_live, version=version))
+
+    def ask_coordinator(self, partition, batch, version):
         """Return the coordinator's answer to a leader: version 2 adds the partition, version 1 verifies it."""
-        if self.transaction_version == 2:
+        if version == 2:
             return self.answer_add(batch.producer_id, batch.epoch, partition)
         return self.answer_verify(batch.producer_id, batch.epoch, partition)
 
@@ -370,11 +415,11 @@ class Transactions(PartitionRules, CoordinatorRules):
         """The leader appends a batch that is verified, if the guard is still valid."""
         require(arrival in self.arrivals[partition])
         del self.arrivals[partition][self.arrivals[partition].index(arrival)]
-        self.finish(partition, arrival.batch, arrival.guard, arrival.is_live)
+        self.finish(partition, arrival.batch, arrival.guard, arrival.version, arrival.is_live)
 
-    def finish(self, partition, batch, guard, is_live):
+    def finish(self, partition, batch, guard, version, is_live):
         """Append a batch and answer its client."""
-        answer = self.append(partition, batch, guard)
+        answer = self.append_as(version, partition, batch, guard)
         self.answer_produce(partition, batch, answer, is_live)
 
     def answer_produce(self, partition, batch, error, is_live):
@@ -402,7 +447,7 @@ class Transactions(PartitionRules, CoordinatorRules):
         self.client[instance].sending = None
         if self.client[instance].state == ClientState.IN_TRANSACTION:
             self.client[instance].state = ClientState.ABORTABLE_ERROR
-            if self.raises_epoch_after_error and self.transaction_version == 1:
+            if self.raises_epoch_after_error and self.client[instance].version == 1:
                 self.client[instance].raises_epoch = True
 
     @action
@@ -411,7 +456,8 @@ class Transactions(PartitionRules, CoordinatorRules):
         client = self.client[instance]
         require(client.sending is not None and client.identity is not None and client.transaction is not None)
         require(len(self.late) < self.max_late and not self.is_verifying(client.sending, self.batch_of(instance)))
-        self.late.add(LateProduce(partition=client.sending, batch=self.batch_of(instance)))
+        batch = self.batch_of(instance)
+        self.late.add(LateProduce(partition=client.sending, batch=batch, version=client.version))
 
     @action
     def give_up(self, instance: Instance):
@@ -430,6 +476,7 @@ class Transactions(PartitionRules, CoordinatorRules):
         require(self.client[instance].state == ClientState.IN_TRANSACTION)
         require(len(self.client[instance].acknowledged) == self.partitions)
         self.client[instance].state = ClientState.COMMITTING_TRANSACTION
+        self.change_version(instance)
 
     @action
     def abort(self, instance: Instance):
@@ -437,6 +484,40 @@ class Transactions(PartitionRules, CoordinatorRules):
         state = self.client[instance].state
         require(state == ClientState.ABORTABLE_ERROR or (self.aborts and state == ClientState.IN_TRANSACTION))
         self.client[instance].state = ClientState.ABORTING_TRANSACTION
+        self.change_version(instance)
+
+    def change_version(self, instance):
+        """Change to version 2 if the client knows of it. The EndTxn of this transaction keeps version 1.
+
+        Sources: `beginCompletingTransaction`, `maybeUpdateTransactionV2Enabled` of `TransactionManager`.
+        """
+        if self.client[instance].has_learned and self.client[instance].version == 1:
+            self.client[instance].version = 2
+            self.client[instance].is_upgrading = True
+            self.client[instance].raises_epoch = True
+
+    @action
+    def upgrade_cluster(self):
+        """The feature transaction.version becomes 2."""
+        require(self.upgrades and self.cluster_version == 1)
+        self.cluster_version = 2
+
+    @action
+    def learn_version(self, instance: Instance):
+        """A client gets the finalized features from a broker."""
+        require(self.upgrades and self.cluster_version == 2 and not self.client[instance].has_learned)
+        require(self.client[instance].version == 1)
+        self.client[instance].has_learned = True
+
+    def version_of_end(self, client):
+        """Return the transaction version of the EndTxn of a client."""
+        return 1 if client.is_upgrading else client.version
+
+    def answer_end_as(self, version, identity, decision):
+        """Answer EndTxn of a transaction version."""
+        if version == 2:
+            return self.answer_end_2(identity.producer_id, identity.epoch, decision)
+        return self.answer_end_1(identity.producer_id, identity.epoch, decision)
 
     def may_end(self, client):
         """Return whether EndTxn is sent: the client completes its transaction, and no batch waits for its answer."""
@@ -455,9 +536,10 @@ class Transactions(PartitionRules, CoordinatorRules):
             self.end_answered(instance, Outcome.ABORTED, client.identity)
             return
         decision = Decision.COMMIT if is_commit else Decision.ABORT
-        answer = self.answer_end(client.identity.producer_id, client.identity.epoch, decision)
+        version = self.version_of_end(client)
+        answer = self.answer_end_as(version, client.identity, decision)
         if answer == Error.NONE:
-            identity = self.next_identity() if self.transaction_version == 2 else client.identity
+            identity = self.next_identity() if version == 2 else client.identity
             self.end_answered(instance, Outcome.COMMITTED if is_commit else Outcome.ABORTED, identity)
         elif answer != Error.CONCURRENT_TRANSACTIONS:
             self.reset(instance, ClientState.FATAL_ERROR)
@@ -469,6 +551,7 @@ class Transactions(PartitionRules, CoordinatorRules):
             self.outcome[client.transaction] = outcome
         self.adopt(instance, identity)
         self.client[instance].raises_epoch = False
+        self.client[instance].is_upgrading = False
         self.reset(instance, ClientState.INITIALIZING if client.raises_epoch else ClientState.READY)
 
     @action
@@ -478,7 +561,8 @@ class Transactions(PartitionRules, CoordinatorRules):
         require(self.may_end(client) and len(client.added) > 0 and len(self.late) < self.max_late)
         require(client.identity is not None)
         is_commit = client.state == ClientState.COMMITTING_TRANSACTION
-        self.late.add(LateEnd(identity=client.identity, decision=Decision.COMMIT if is_commit else Decision.ABORT))
+        decision = Decision.COMMIT if is_commit else Decision.ABORT
+        self.late.add(LateEnd(identity=client.identity, decision=decision, version=self.version_of_end(client)))
 
     @action
     def time_out_commit(self, instance: Instance):
@@ -497,7 +581,7 @@ class Transactions(PartitionRules, CoordinatorRules):
         require(isinstance(late, LateProduce))
         require(self.has_room(late.partition))
         self.late.remove(late)
-        self.handle_produce(late.partition, late.batch, False)
+        self.handle_produce(late.partition, late.batch, late.version, False)
 
     def has_room(self, partition):
         """Return whether the leader may verify one more copy: room for the instances' own requests remains."""
@@ -526,7 +610,7 @@ class Transactions(PartitionRules, CoordinatorRules):
         require(late in self.late)
         require(isinstance(late, LateEnd))
         self.late.remove(late)
-        _answer = self.answer_end(late.identity.producer_id, late.identity.epoch, late.decision)
+        _answer = self.answer_end_as(late.version, late.identity, late.decision)
 
     @action
     def mark_late(self, late: LateMessage):
@@ -535,7 +619,7 @@ class Transactions(PartitionRules, CoordinatorRules):
         require(isinstance(late, LateMarker))
         require(self.late_markers == "any" or late.marker.coordinator_epoch < self.coordinator_epoch)
         self.late.remove(late)
-        _answer = self.write_marker(late.partition, late.marker)
+        _answer = self.write_marker_as(late.version, late.partition, late.marker)
 
     # The coordinator.
 
@@ -561,7 +645,7 @@ class Transactions(PartitionRules, CoordinatorRules):
         require(answered or self.marker_copies < self.max_marker_copies)
         require(self.metadata.state in PREPARED and partition in self.unmarked and not self.gave_up_markers)
         require(self.late_markers == "any" or not self.is_delayed(partition))
-        answer = self.write_marker(partition, self.marker())
+        answer = self.write_marker_as(self.marker_version, partition, self.marker())
         if not answered:
             self.marker_copies += 1
             return
@@ -592,7 +676,7 @@ class Transactions(PartitionRules, CoordinatorRules):
         require(self.marker_copies < self.max_marker_copies)
         require(self.metadata.state in PREPARED and partition in self.unmarked and not self.gave_up_markers)
         self.marker_copies += 1
-        self.late.add(LateMarker(partition=partition, marker=self.marker()))
+        self.late.add(LateMarker(partition=partition, marker=self.marker(), version=self.marker_version))
 
     @action
     def elect_coordinator(self):
@@ -736,6 +820,8 @@ LIVENESS = ["completes", "end_returns", "no_transaction_hangs"]
 VERSION_1 = dict(transaction_version=1)
 UNVERIFIED = dict(transaction_version=1, verification=False)
 FORMER_MARKER = dict(transaction_version=1, gives_up=False, late_markers="former", max_marker_copies=1)
+OLD_CLIENTS = dict(transaction_version=1, old_clients=True)
+UPGRADE = dict(transaction_version=1, upgrades=True)
 LATE_MARKER = dict(gives_up=False, late_markers="any", max_marker_copies=1)
 
 scenarios = [
@@ -788,6 +874,41 @@ scenarios = [
         properties=LIVENESS,
         description="Transaction version 1 with verification (3.6 to 3.9): the last stable offset passes every "
         "transaction, and every commit returns.",
+    ),
+    Scenario(
+        Transactions,
+        "old_clients_zombie",
+        dict(OLD_CLIENTS, instances=2, times_out=True, max_epoch=8, max_late=0, max_arrivals=3, log_size=8),
+        properties=SAFETY,
+        description="Clients of version 1 in a cluster of version 2, without late copies: two instances.",
+    ),
+    Scenario(
+        Transactions,
+        "old_clients_late_end",
+        dict(OLD_CLIENTS, partitions=2, max_epoch=4, gives_up=False),
+        expect={"all_or_nothing": 25},
+        properties=["all_or_nothing"],
+        description="T3 with clients of 3.9 in a cluster of version 2: their transactions keep one epoch.",
+    ),
+    Scenario(
+        Transactions,
+        "upgrade",
+        dict(UPGRADE, partitions=2, max_epoch=8, max_late=0, times_out=True),
+        properties=[*SAFETY, "second_commit"],
+        description="The feature transaction.version is raised while a producer runs, without late copies.",
+    ),
+    Bug(
+        "upgrade_late_produce_hangs",
+        Transactions,
+        {"open_is_known": 15},
+        size=dict(UPGRADE, transactions=1, max_epoch=6),
+        larger=dict(UPGRADE, transactions=1, partitions=2, max_epoch=6),
+        fixed=dict(version_1_marker_ends_guard=True),
+        promises=SAFETY,
+        description="The feature transaction.version is raised in a transaction: a batch is sent again with version 2, "
+        "and EndTxn and the marker still have version 1. The marker leaves the guard valid, and the batch opens a "
+        "transaction that nothing ends.",
+        remedy="A marker of version 1 also ends guards of version 2. No release has this rule.",
     ),
     Bug(
         "t1_late_produce_hangs",

@@ -39,6 +39,8 @@ class VerifiedOrder(Spec):
 
     batches = Constant(2, at_least=1)
     max_in_flight = Constant(2, at_least=1)
+    verification = Constant(True)
+    """Whether the leader verifies batches with the coordinator (KIP-890, part 1)."""
     remembers_lowest = Constant(True)
     """Whether the leader remembers the lowest sequence that it has verified, and refuses higher ones (KAFKA-14920)."""
 
@@ -81,7 +83,7 @@ class VerifiedOrder(Spec):
     @action
     def refuse_verification(self):
         """The coordinator is loading: the batch that arrived first fails, and the client is going to send it again."""
-        require(len(self.arrived) > 0 and len(self.log) == 0)
+        require(self.verification and len(self.arrived) > 0 and len(self.log) == 0)
         del self.arrived[0]
 
     @action(fair="strong", for_each="sequence")

@@ -72,6 +72,7 @@ PROPERTY_SYMPTOMS: Mapping[str, tuple[str, ...]] = {
     "no_late_copy": ("duplicated", "reordered"),
     "no_missing_earlier": ("lost",),
     "no_reorder": ("reordered",),
+    "no_request_is_refused": ("stuck",),
     "no_spurious_error": ("stuck",),
     "no_starvation": ("stuck",),
     "no_zombie_effect": ("duplicated",),

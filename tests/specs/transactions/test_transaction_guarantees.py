@@ -10,8 +10,8 @@ from checker.execution.run_specs import RunSettings
 from checker.execution.run_tables import tabulate
 from checker.run.request import Request
 from specs.kafka_versions import catalogue_entry
-from specs.transactions.guarantees import COLUMNS, RELEASES
-from specs.transactions.versions import transaction_rules
+from specs.transactions.guarantees import COLUMNS, MIXED_RELEASES, RELEASES, ROWS
+from specs.transactions.versions import loop_rules, transaction_rules
 
 PAGE = Path(__file__).parents[3] / "docs" / "transactions.md"
 
@@ -23,7 +23,7 @@ ENTRIES = {
     "next": "T5",
     "exhausted": "T6",
 }
-ENTRIES |= {"marker_retry": "T7", "unclean": "T9", "delayed_fetch": "T11"}
+ENTRIES |= {"marker_retry": "T7", "unclean": "T9", "buffers": "T10", "delayed_fetch": "T11"}
 """The columns that show a whole entry of the catalogue; T8 has several columns."""
 
 
@@ -39,18 +39,28 @@ def computed(tmp_path_factory):
     )
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
     answers = [{column: cell["answer"] for column, cell in row["cells"].items()} for row in rows]
-    return status, dict(zip(RELEASES, answers, strict=True)), page.read_text()
+    return status, dict(zip(ROWS, answers, strict=True)), page.read_text()
 
 
 @pytest.mark.slow
 def test_a_release_has_the_bugs_of_the_table_of_rules(computed):
     """The exploration finds a bug exactly in the releases between the changes that open and close its entry."""
     assert computed[0] == 0
-    for release, answers in computed[1].items():
+    for release in RELEASES:
+        answers = computed[1][release, release]
         for column, entry in ENTRIES.items():
             assert (answers[column] == "yes") == catalogue_entry(entry).exists_in(release), (release, column)
         t8 = [answers[column] for column in ("timeout", "other_epoch", "expiry", "zombie")]
         assert ("yes" in t8) == catalogue_entry("T8").exists_in(release), release
+
+
+@pytest.mark.slow
+def test_transaction_version_2_needs_clients_and_brokers(computed):
+    """T2 and T3 exist if either is older; the other bugs of version 1 are those of the brokers."""
+    for releases in MIXED_RELEASES:
+        answers = computed[1][releases]
+        assert answers["late_read"] == answers["late_torn"] == "yes"
+        assert answers["late_hang"] == answers["coordinator"] == "no"
 
 
 @pytest.mark.slow
@@ -66,3 +76,10 @@ def test_versions_of_releases():
     assert transaction_rules("4.2.0")["markers"] == "retry_accepted"
     assert not transaction_rules("3.5.2")["verification"] and transaction_rules("3.6.0")["verification"]
     assert set(ENTRIES) < set(COLUMNS)
+
+
+def test_versions_of_mixed_releases():
+    old_clients, old_brokers = transaction_rules("4.3.0", "3.9.0"), transaction_rules("3.9.0", "4.3.0")
+    assert old_clients["transaction_version"] == old_brokers["transaction_version"] == 1
+    assert old_clients["old_clients"] and not old_brokers["old_clients"]
+    assert loop_rules("3.9.0", "4.3.0")["lost_mapping"] == "fatal"
