@@ -2,11 +2,13 @@
 
 import importlib.util
 import sys
+import time
 
 import pytest
 
 from checker.engines import both
 from checker.engines.native import engine as native
+from checker.engines.native.llvm import compiler
 from checker.engines.python import explorer
 from checker.errors import SpecError
 from checker.frontend import compile_spec
@@ -70,6 +72,35 @@ def test_engines_agree_on_a_deep_expression_and_explain_it(name, tmp_path):
     (violation,) = result.violations
     assert violation.length == 4
     assert "is false" in violation.explanation
+
+
+LONG_EXPRESSIONS = {
+    "numbers": f"len({{{', '.join(str(10**15 + 10**12 * number) for number in range(1400))}}}) + self.x < 1403",
+    "unions": "self.x not in " + " | ".join(f"{{{number}}}" for number in range(3, 403)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONG_EXPRESSIONS)
+def test_a_long_expression_is_compiled_in_seconds(name, tmp_path, monkeypatch):
+    # LLVM took about a minute to optimise such a function.
+    monkeypatch.setenv("TIDEMARK_CODE_CACHE", "off")
+    began = time.process_time()
+    (violation,) = native.explore(deep_spec(tmp_path, LONG_EXPRESSIONS[name]), Plan(("fine",))).violations
+    assert violation.length == 4
+    assert time.process_time() - began < 25
+
+
+def test_a_large_function_is_compiled_without_optimisation(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIDEMARK_CODE_CACHE", "off")
+    spec = deep_spec(tmp_path, EXPRESSIONS["lists"])
+    usual, added = native.explore(spec, Plan(("fine",))), []
+    monkeypatch.setattr(compiler, "_LARGE_FUNCTION", 20_000)
+    compile_quickly = compiler._compile_quickly
+    monkeypatch.setattr(compiler, "_compile_quickly", lambda found: added.append(found) or compile_quickly(found))
+    found = native.explore(spec, Plan(("fine",)))
+    assert "check_state" in [function.name for function in added]
+    assert [str(step) for step in found.violations[0].trace] == [str(step) for step in usual.violations[0].trace]
 
 
 def test_engines_agree_on_deep_helpers(tmp_path):

@@ -13,6 +13,13 @@ from llvmlite.binding import ffi
 from checker.engines.native.llvm.parts import PART, packed
 from checker.run.workers import default_workers
 
+_LARGE_FUNCTION = 1_500_000
+"""The characters of a function above which it is compiled without optimisation.
+
+LLVM's time grows with the square of the size of a function: 2 s for this size, and 50 s for 7 million characters, which
+take 3 s without optimisation. The largest function of the specs of this project has 0.7 million.
+"""
+
 
 @functools.cache
 def initialise() -> None:
@@ -67,7 +74,7 @@ def _object_file(text: str, *, quick: bool) -> bytes:
     module = llvm.parse_assembly(header + text, llvm.create_context())
     if not quick:
         # Quick code runs for a moment: the passes would take longer than the tenth of its time that they save.
-        _optimise(module, machine)
+        _optimise(module, machine, len(text))
     return _emitted(module, machine)
 
 
@@ -101,8 +108,15 @@ def _emitted(module: Any, machine: Any) -> bytes:
         ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
-def _optimise(module: Any, machine: Any) -> None:
-    """Run the passes that pay off. On KIP-320, combining instructions takes 90 ms, for code that is 4% faster."""
+def _optimise(module: Any, machine: Any, length: int) -> None:
+    """Run the passes that pay off on a module whose text has `length` characters.
+
+    On KIP-320, combining instructions takes 90 ms, for code that is 4% faster.
+    """
+    if length > _LARGE_FUNCTION:
+        for function in module.functions:
+            if len(str(function)) > _LARGE_FUNCTION:
+                _compile_quickly(function)
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
@@ -111,6 +125,11 @@ def _optimise(module: Any, machine: Any) -> None:
     passes.run(module, builder)
     for function in module.functions:
         if any(b"cold" in attributes.split() for attributes in function.attributes):
-            # Functions that rarely run are compiled quickly. Not before the passes, which would skip them.
-            function.add_function_attribute("noinline")
-            function.add_function_attribute("optnone")
+            # Functions that rarely run. Not before the passes, which would skip them.
+            _compile_quickly(function)
+
+
+def _compile_quickly(function: Any) -> None:
+    """Let LLVM compile a function without optimisation."""
+    function.add_function_attribute("noinline")
+    function.add_function_attribute("optnone")
