@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from checker.errors import MissingExtraError, SpecError
 from checker.frontend import compile_spec, compile_view
 from checker.language.interpreter import State, call_text
 from checker.language.spec import Spec
+from checker.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow

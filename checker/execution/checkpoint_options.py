@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from checker.errors import InputError
 from checker.execution.engine_choice import EngineName
+from checker.records import dataclass
 
 DEFAULT_EVERY = "10m"
 

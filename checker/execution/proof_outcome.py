@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from checker.output import proof_text
 from checker.output.counterexample_text import constants_text, counterexample_lines
 from checker.output.files import violation_to_json
 from checker.output.styled_lines import BLANK, Line, line
+from checker.records import dataclass
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, Run
 from checker.run.result import Violation
 from traces.replay import replay

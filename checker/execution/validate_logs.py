@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from checker.errors import InputError, UserError
@@ -17,6 +16,7 @@ from checker.output.files import JsonLines, make_folder
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
 from checker.output.validation_text import outcome_lines, summary_lines
+from checker.records import dataclass
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, settings_of
 from traces import trace_file

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from checker.language.interpreter import State
@@ -17,6 +16,7 @@ from checker.language.types import (
     UnionType,
 )
 from checker.language.values import BagValue, SeqValue, SetValue, show
+from checker.records import dataclass
 
 
 @dataclass(frozen=True)

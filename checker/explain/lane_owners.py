@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from checker.errors import BoundsError
@@ -11,6 +11,7 @@ from checker.language.drawing import Drawing, Lane, Log
 from checker.language.spec import Spec
 from checker.language.types import DomainType, EnumType, MapType, Type
 from checker.language.values import show
+from checker.records import dataclass
 
 
 @dataclass(frozen=True)

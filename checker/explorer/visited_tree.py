@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from checker.records import dataclass
 
 MOST_NODES = 5_000
 """The most steps that a tree keeps. After that it begins again with the current path."""

@@ -12,7 +12,6 @@ import enum
 import types
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import SpecError
@@ -20,6 +19,7 @@ from checker.language import types as resolved
 from checker.language.constant_values import classes_in, is_like, is_structured, parsed, written
 from checker.language.declared_types import Bound, Domain, Range, Struct, declared_fields, resolving_with
 from checker.language.symbols import expression_of, is_open, open_extreme
+from checker.records import dataclass
 
 Plain = int | bool | str
 """The value of a constant as every output has it; a collection or a member is its text."""

@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType
 from typing import Any, ClassVar, Self
 
@@ -25,6 +25,7 @@ from checker.language.source import source_of
 from checker.language.symbols import OpenNumber
 from checker.language.value_types import value_type
 from checker.language.values import attached
+from checker.records import dataclass
 
 
 class StateVariable:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from checker.records import dataclass
 from checker.run.expectation import ExpectationComparison
 from checker.run.request import Run
 from checker.run.result import Result

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 from checker.language.liveness import liveness_names
 from checker.language.spec import Spec
+from checker.records import dataclass
 
 DEADLOCK = "deadlock"
 """The built-in property that a state without successors violates."""

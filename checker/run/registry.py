@@ -15,7 +15,6 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Never
@@ -24,6 +23,7 @@ from checker.errors import CollectedErrors, InputError, SpecError
 from checker.language.error_location import assignment_error, with_location
 from checker.language.spec import FILE_MODULE_PREFIX, Bug, Scenario, Spec, require_steps
 from checker.language.tables import Table
+from checker.records import dataclass
 from checker.run.spec_folders import family_paths, is_package, package_root
 
 PACKAGE = "specs"

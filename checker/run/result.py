@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from checker.language.interpreter import State, call_text
+from checker.records import dataclass
 from checker.run.finding import Finding
 
 Verdict = Literal["holds", "violated", "error", "incomplete"]

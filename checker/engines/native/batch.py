@@ -16,7 +16,6 @@ another process. `BatchEngine` is its machine code. States are rows of packed wo
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +37,7 @@ from checker.engines.native.llvm.words import item, read_words, struct_field, wr
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.ir import nodes
+from checker.records import dataclass
 
 MOST_SUCCESSORS = 1 << 18
 """The number of successors for which a call of `BatchEngine.expand` has memory, or the action instances if more."""

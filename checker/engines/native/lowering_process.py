@@ -14,11 +14,11 @@ import gc
 import os
 import signal
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Never
 
 from checker.engines.native.llvm import code_cache
 from checker.language.spec import Spec
+from checker.records import dataclass
 from checker.run import command_process
 from checker.run.workers import default_workers
 

@@ -26,7 +26,6 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +48,7 @@ from checker.engines.native.llvm.control_flow import (
 )
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item, prefetch, read_words, write_words
+from checker.records import dataclass
 
 ORIGIN_WORDS = 2
 """The words of a row behind those of the state: the parent's hash, and the origin."""

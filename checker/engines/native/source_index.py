@@ -13,7 +13,6 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from checker.engines.native.compiler_sources import last_change, sources_digest
@@ -22,6 +21,7 @@ from checker.engines.native.llvm.machine_code import named_object_code, target_t
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.language.source_digest import PROCESS_START, digests_renewed, source_digest
 from checker.language.spec import Spec
+from checker.records import dataclass
 from checker.run import command_process
 
 if TYPE_CHECKING:

@@ -15,13 +15,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, Protocol
 
 from checker.engines.smt.bounded import BOUNDS
 from checker.engines.smt.cell_cache import CellCache
 from checker.engines.smt.lowering.logic import Truth
 from checker.language.interpreter import State as PlainState
+from checker.records import dataclass
 from checker.run.process_pool import results_in_order
 
 INIT = "init"

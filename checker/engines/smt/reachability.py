@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from checker.errors import BoundsError, UserError
 from checker.language.interpreter import State
 from checker.language.spec import Spec
+from checker.records import dataclass
 from checker.run.result import TraceStep
 
 MAX_STATES = 5_000_000

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from checker.engines.python.graph_digest import GraphDigest
 from checker.errors import UserError
@@ -20,6 +20,7 @@ from checker.evidence.mutation.verdicts import MutantRun, MutantVerdict, mutant_
 from checker.frontend.liveness_typing import check_language
 from checker.language.fairness import Fairness
 from checker.language.spec import Spec
+from checker.records import dataclass
 from checker.run import registry
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.process_pool import end_with_parent

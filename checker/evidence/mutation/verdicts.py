@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from checker.records import dataclass
 from checker.run.result import Result
 
 Status = Literal["killed", "survived", "equivalent", "undecided", "invalid"]

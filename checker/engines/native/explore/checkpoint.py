@@ -20,7 +20,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.errors import InputError, OutputError
+from checker.records import dataclass
 
 FORMAT = "tidemark-checkpoint"
 FORMAT_VERSION = 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.search_store import Words
+from checker.records import dataclass
 
 Outcome = Literal["complete", "stopped", "error", "max_states", "max_depth", "max_memory", "max_disk", "interrupted"]
 

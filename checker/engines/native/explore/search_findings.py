@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from checker.engines.native.explore.exploration import FoundFailure, FoundViolation, StoredStep
 from checker.engines.native.explore.memory_layout import NO_STATE, ORIGIN_SHIFT, OUT_OF_BOUNDS_BIT, SHARD_BITS
 from checker.engines.native.explore.search_store import SearchStore, Words
+from checker.records import dataclass
 
 _OUT_OF_BOUNDS = 1 << OUT_OF_BOUNDS_BIT
 

@@ -16,7 +16,6 @@ import functools
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,6 +39,7 @@ from checker.frontend.liveness_typing import TypedLiveness
 from checker.language.liveness import LivenessProperty
 from checker.language.roles import Role
 from checker.language.spec import Spec
+from checker.records import dataclass
 from checker.run.liveness import LivenessDecision, LivenessInterrupted, TooLargeError
 from checker.run.result import LivenessStatistics, TraceStep, Violation
 

@@ -16,8 +16,9 @@ import hashlib
 import os
 import stat
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+from checker.records import dataclass
 
 VARIABLE = "TIDEMARK_CODE_CACHE"
 OFF = "off"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import keyword
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from checker.engines.smt.lemmas.samples import Bits, Samples, choices
 from checker.engines.smt.lemmas.vocabulary import Atom
 from checker.language.spec import snake_case
 from checker.language.types import DomainType, EnumType, IntType, Type
+from checker.records import dataclass
 
 MAX_ATOMS = 110
 """Limit of the atoms that are combined under one quantifier, simplest first."""

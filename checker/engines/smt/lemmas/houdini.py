@@ -9,7 +9,6 @@ Source: C. Flanagan, K. R. M. Leino, Houdini, an Annotation Assistant for ESC/Ja
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, both
 from checker.engines.smt.solving import QueryLimits, ask, new_solver
 from checker.engines.smt.transition_system import Transition, TransitionSystem
 from checker.language.roles import Role
+from checker.records import dataclass
 
 Member = LemmaClause | str
 """A member of an inductive set: a candidate, the name of a property or lemma, or `bounds`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from checker.engines.smt.lemmas.candidates import LemmaClause, candidates, is_converse
 from checker.engines.smt.lemmas.houdini import Houdini, Member
@@ -14,6 +13,7 @@ from checker.engines.smt.lemmas.vocabulary import Atom, atoms_of
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.language.spec import Spec
+from checker.records import dataclass
 
 STAGES = ((80, 2), (200, 2), (80, 3))
 """Stages of the search: (number of atoms, literals per candidate). A stage runs if the ones before prove nothing."""

@@ -8,7 +8,7 @@ proved as a finite spec.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from checker.engines.smt import induction
 from checker.engines.smt.proof_cells import InductionProof, ProofCell
@@ -16,6 +16,7 @@ from checker.engines.smt.reachability import Reachability, ReachableStates
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.language.spec import Spec
+from checker.records import dataclass
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from checker.engines.smt.lowering.collections import SymbolicCollections
 from checker.engines.smt.lowering.comprehensions import SymbolicComprehensions
@@ -27,6 +26,7 @@ from checker.engines.smt.unbounded.lowering.evaluation import QuantifiedContext,
 from checker.engines.smt.unbounded.lowering.loops import QuantifiedLoops, without_interval
 from checker.ir import nodes
 from checker.language.types import IntType
+from checker.records import dataclass
 
 
 @dataclass(frozen=True)

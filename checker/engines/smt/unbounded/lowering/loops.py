@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from checker.engines.smt.lowering import integers
 from checker.engines.smt.lowering.conversion import converted
@@ -16,6 +15,7 @@ from checker.frontend.call_typing import item_type
 from checker.ir import nodes
 from checker.language.symbols import is_open
 from checker.language.types import IntType
+from checker.records import dataclass
 
 
 @dataclass(frozen=True)
