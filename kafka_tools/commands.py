@@ -219,12 +219,7 @@ def experiment(
     not end, or a recording is undecided or incomplete.
     """
     from checker.errors import InputError
-    from kafka_tools.cluster.cluster_command import (
-        list_experiments,
-        propose_experiment,
-        run_every_experiment,
-        run_experiment,
-    )
+    from kafka_tools.cluster.cluster_command import list_experiments, propose_experiment, run_experiment
 
     if trace is not None:
         if kafka is not None or out is not None or record:
@@ -248,6 +243,8 @@ def experiment(
             raise InputError("--record writes events to the folder of --out: name an experiment and the folder")
         return record_experiment(name, kafka, out)
     if name == "all":
+        from kafka_tools.cluster.all_experiments import run_every_experiment
+
         return run_every_experiment(kafka, out)
     return list_experiments(kafka, out) if name == "list" else run_experiment(name, kafka, out)
 

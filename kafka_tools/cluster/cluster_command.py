@@ -155,7 +155,20 @@ def run_experiment(
 
     `observer` sees the traffic. `finish` is called with the outcome and its folder, and returns lines to print.
     """
-    experiment = read_experiment(name, version)
+    outcome = performed(read_experiment(name, version), out, observer=observer, finish=finish)
+    if outcome.unfinished:
+        return EXIT_STOPPED
+    return EXIT_VIOLATED if outcome.differences else EXIT_OK
+
+
+def performed(
+    experiment: Experiment,
+    out: Path | None,
+    *,
+    observer: TrafficObserver | None = None,
+    finish: Callable[[Outcome, Path], Sequence[Line]] | None = None,
+) -> Outcome:
+    """Run an experiment, print what happened, write it to the folder `out`, if any, and return the outcome."""
     with tempfile.TemporaryDirectory(prefix="tidemark-experiment-") if out is None else nullcontext(out) as kept:
         folder = Path(kept)
         if out is not None:
@@ -166,23 +179,7 @@ def run_experiment(
             write_whole(folder / "audit.json", json.dumps(_audit(_partition(outcome, folder)), indent=1) + "\n")
         more = finish(outcome, folder) if finish is not None else ()
     styled_lines.write([*outcome_lines(outcome, out), *more], sys.stdout)
-    if outcome.unfinished:
-        return EXIT_STOPPED
-    return EXIT_VIOLATED if outcome.differences else EXIT_OK
-
-
-def run_every_experiment(version: str | None, out: Path | None) -> int:
-    """Run the known experiments one after another, print their verdicts, and return the exit status."""
-    statuses: dict[str, int] = {}
-    for path in known_experiments():
-        statuses[path.stem] = run_experiment(path.stem, version, None if out is None else out / path.stem)
-        print()
-    verdicts = {EXIT_OK: "as expected", EXIT_VIOLATED: "not as expected", EXIT_STOPPED: "undecided"}
-    width = max(map(len, statuses))
-    for name, status in statuses.items():
-        print(f"{name:{width}}  {verdicts[status]}")
-    # A verdict has precedence over an experiment that did not end.
-    return EXIT_VIOLATED if EXIT_VIOLATED in statuses.values() else max(statuses.values())
+    return outcome
 
 
 def _audit(partition: Path) -> dict[str, Any]:

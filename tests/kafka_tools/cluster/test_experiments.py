@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from checker.cli.app import main
-from checker.errors import InputError
-from kafka_tools.cluster import cluster_command
+from checker.errors import InputError, MissingExtraError
+from kafka_tools.cluster import all_experiments
 from kafka_tools.cluster.distribution import libraries
 from kafka_tools.cluster.experiment import Outcome, known_experiments, read_experiment
 from kafka_tools.cluster.log_records import values_of
@@ -220,17 +221,56 @@ def test_wrong_cluster_commands(tmp_path, capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
+def outcome_of(experiment, change):
+    """Return an outcome that is as the experiment p3-lost-response expects, or with a change."""
+    outcome = Outcome(experiment, sent=["r1", "r2"], log=["r1", "r2", "r2"])
+    outcome.futures = [RecordFuture("r1", 0, "", 1), RecordFuture("r2", 2, "", 1)]
+    return replace(outcome, **change)
+
+
+FINE, DIFFERENT, UNDECIDED = {}, {"log": ["r1", "r2"]}, {"unfinished": "finish"}
+
+
 @pytest.mark.parametrize(
-    ("statuses", "status"), [((0, 0, 0), 0), ((0, 3, 0), 3), ((3, 1, 0), 1)], ids=["fine", "undecided", "different"]
+    ("changes", "verdicts", "status"),
+    [
+        ((FINE, FINE), ("as expected", "as expected"), 0),
+        ((UNDECIDED, FINE), ("undecided", "as expected"), 3),
+        ((InputError("no Maven"), FINE), ("not run", "as expected"), 3),
+        ((UNDECIDED, DIFFERENT), ("undecided", "not as expected"), 1),
+        ((FINE, KeyboardInterrupt()), ("as expected", "not run"), 3),
+    ],
+    ids=["fine", "undecided", "not-run", "different", "interrupted"],
 )
-def test_all(monkeypatch, capsys, tmp_path, statuses, status):
-    given = dict(zip(("p3-idempotent", "p3-lost-response", "p6-acks-0"), statuses, strict=True))
-    monkeypatch.setattr(cluster_command, "known_experiments", lambda: [Path(f"{name}.toml") for name in given])
-    monkeypatch.setattr(cluster_command, "run_experiment", lambda name, version, out: given[out.name])
-    assert main(["experiment", "all", "--out", str(tmp_path)]) == status
-    verdicts = {0: "as expected", 1: "not as expected", 3: "undecided"}
-    printed = capsys.readouterr().out
-    assert all(re.search(rf"^{name} +{verdicts[found]}$", printed, re.MULTILINE) for name, found in given.items())
+def test_all(monkeypatch, capsys, tmp_path, changes, verdicts, status):
+    names = ("p3-lost-response", "p3-duplicated-request")
+    given = dict(zip(names, changes, strict=True))
+
+    def perform(experiment, out):
+        change = given[experiment.name]
+        if isinstance(change, BaseException):
+            raise change
+        return outcome_of(experiment, change)
+
+    monkeypatch.setattr(all_experiments, "known_experiments", lambda: [Path(f"{name}.toml") for name in names])
+    monkeypatch.setattr(all_experiments, "performed", perform)
+    assert main(["experiment", "all", "--out", str(tmp_path / "out")]) == status
+    printed = capsys.readouterr()
+    for name, verdict in zip(names, verdicts, strict=True):
+        assert re.search(rf"^{name} +P3 +4.3.1 +{verdict} +\d", printed.out, re.MULTILINE)
+    assert "[1/2] p3-lost-response" in printed.err and "[2/2]" in printed.err
+    assert f"that a broker showed: {int('as expected' in verdicts)}" in printed.out
+    written = json.loads((tmp_path / "out" / "experiments.json").read_text())
+    assert [each["verdict"] for each in written] == list(verdicts)
+
+
+def test_all_without_the_extra(monkeypatch, capsys):
+    def perform(experiment, out):
+        raise MissingExtraError("install it")
+
+    monkeypatch.setattr(all_experiments, "performed", perform)
+    assert main(["experiment", "all"]) == 2
+    assert "install it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("package", ["crc32c", "confluent_kafka"])
