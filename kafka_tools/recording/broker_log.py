@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from kafka_tools.recording.log_lines import LogLine, read_lines
 _SAME_STEP_MS = 500
 """The longest time between two lines of one step. The thread writes no line of another step in between."""
 
-_CONCURRENT_MS = 50
-"""The longest time between the lines of two threads that count a fetch at once."""
+_AT_ONCE_MS = 50
+"""The longest time between an append and the line of the high watermark that it has raised."""
 
 _SAME_CHANGE_MS = 1000
 """The longest time between the cause of changes and the last of them: a controller changes all partitions at once."""
@@ -33,7 +33,8 @@ _FETCHER = re.compile(r"\[ReplicaFetcher replicaId=\d+, leaderId=(\d+),")
 class Observed:
     """What a broker logged or the harness noted: milliseconds since the epoch, broker, kind, and fields.
 
-    `partition` is None for an observation about a broker. The order within a broker's log is kept.
+    `partition` is None for an observation about a broker. `thread` is that of the line: within a broker's log, the
+    order of the lines is certain for one thread only.
     """
 
     time: int
@@ -41,6 +42,7 @@ class Observed:
     kind: str
     partition: str | None
     fields: dict[str, Any]
+    thread: str = ""
 
 
 @dataclass
@@ -81,10 +83,13 @@ def _combined(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed
     held: dict[tuple[str, str | None], list[Observed]] = {}
     causes: dict[str, Observed] = {}
     latest: dict[tuple[str, str | None], Observed] = {}
+    isr: dict[str | None, list[int]] = {}
     result: list[Observed] = []
     for recognised in lines:
         for observed in _observations(recognised, broker):
             key = (recognised.line.thread, observed.partition)
+            if observed.kind in ("leading", "refreshed", "learnt_isr"):
+                isr[observed.partition] = observed.fields["isr"]
             match observed.kind:
                 case "cause":
                     causes[recognised.line.thread] = observed
@@ -101,7 +106,7 @@ def _combined(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed
                             _absorb_cause(observed, other)
                 case "recorded" | "appended" | "received":
                     for other in held.pop(key, []):
-                        if _precedes(other, observed):
+                        if _precedes(other, observed, latest.get(key), isr.get(observed.partition, [])):
                             _absorb(observed, other)
                         elif (before := latest.get(key)) is not None:
                             _absorb(before, other)
@@ -115,54 +120,17 @@ def _combined(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed
             if before is not None and _asks_meanwhile(before, observed):
                 # The leader asks while it counts the fetch; in the model it asks after that.
                 result.remove(before)
-                result.append(Observed(observed.time, broker, before.kind, before.partition, before.fields))
+                result.append(replace(before, time=observed.time))
     for key, others in held.items():
         for other in others:
             if (before := latest.get(key)) is not None:
                 _absorb(before, other)
     # A thread takes the time of its line before it waits for the other threads' lines to be written.
-    kept = sorted((each for each in result if each.kind not in _PARTS), key=lambda each: each.time)
-    return iter(_by_cause_of_commits(kept))
+    return iter(sorted((each for each in result if each.kind not in _PARTS), key=lambda each: each.time))
 
 
 _PARTS = ("committed", "cached", "receiving", "granted", "cause")
 """The kinds whose fields are added to another line of the same step."""
-
-
-def _by_cause_of_commits(observed: list[Observed]) -> list[Observed]:
-    """Return observations with a fetch that two threads counted at once before the one that raised the high watermark.
-
-    A thread that counts a fetch sees the progress of another follower before the other thread has written its line.
-    """
-    result = list(observed)
-    ends: dict[tuple[str | None, int], int] = {}
-    position = 0
-    while position < len(result):
-        each = result[position]
-        if each.kind == "recorded" and "high_watermark" in each.fields:
-            for later in range(position + 1, min(position + _LOOKAHEAD, len(result))):
-                other = result[later]
-                if other.time - each.time > _CONCURRENT_MS:
-                    break
-                follower = int(other.fields.get("follower", 0))
-                if other.partition == each.partition and other.kind != each.kind:
-                    break
-                if (
-                    (other.kind, other.partition) == (each.kind, each.partition)
-                    and follower != each.fields["follower"]
-                    and ends.get((other.partition, follower), 0) < each.fields["high_watermark"] <= other.fields["end"]
-                ):
-                    result.insert(position, result.pop(later))
-                    break
-            each = result[position]
-        if each.kind == "recorded":
-            ends[each.partition, each.fields["follower"]] = each.fields["end"]
-        position += 1
-    return result
-
-
-_LOOKAHEAD = 50
-"""The number of observations among which the line of another thread is looked for."""
 
 
 def _asks_meanwhile(before: Observed, observed: Observed) -> bool:
@@ -171,12 +139,22 @@ def _asks_meanwhile(before: Observed, observed: Observed) -> bool:
     return (before.kind, observed.kind) == ("asked_to_expand", "recorded") and is_recent
 
 
-def _precedes(other: Observed, observed: Observed) -> bool:
-    """Return whether a held line belongs to the step of the line after it."""
+def _precedes(other: Observed, observed: Observed, before: Observed | None, isr: list[int]) -> bool:
+    """Return whether a held line belongs to the step of the line after it, and not to that of the line `before` it.
+
+    A new high watermark belongs to a fetch, unless it follows an append at once, or the leader is alone in the ISR and
+    the fetch comes much later: a process may be paused between two lines of a step.
+    """
     match other.kind, observed.kind:
         case "committed", "recorded":
-            is_recent = observed.time - other.time <= _SAME_STEP_MS
-            return is_recent and bool(observed.fields["end"] >= other.fields["high_watermark"])
+            if observed.fields["end"] < other.fields["high_watermark"]:
+                return False
+            later = observed.time - other.time
+            if before is not None and before.kind == "appended":
+                earlier = other.time - before.time
+                if earlier <= min(later, _AT_ONCE_MS):
+                    return earlier == later
+            return later <= _SAME_STEP_MS or len(isr) > 1
         case "cached", "appended":
             return bool(other.fields["start"] < observed.fields["end"])
         case (("receiving" | "cached"), "received"):
@@ -189,6 +167,8 @@ def _absorb(observed: Observed, other: Observed) -> None:
     match other.kind:
         case "committed":
             observed.fields["high_watermark"] = other.fields["high_watermark"]
+            # The leader has counted the fetch before this line. The process may be paused after it.
+            observed.time = min(observed.time, other.time)
         case "cached":
             observed.fields["epoch_start"] = {"epoch": other.fields["epoch"], "start": other.fields["start"]}
         case "receiving":
@@ -205,22 +185,22 @@ def _absorb_cause(observed: Observed, other: Observed) -> None:
 def _observations(recognised: RecognisedLine, broker: int) -> Iterator[Observed]:
     groups = recognised.groups
     assert groups is not None
-    time = milliseconds(recognised.line.time)
+    time, thread = milliseconds(recognised.line.time), recognised.line.thread
     kind = recognised.kind
     if kind == "fetching":
         found = _FETCHER.search(recognised.line.text)
         leader = int(found[1]) if found else 0
         for partition, fetched in _fetched(groups.get("partitions", "")):
-            yield Observed(time, broker, kind, partition, {"leader": leader, **fetched})
+            yield Observed(time, broker, kind, partition, {"leader": leader, **fetched}, thread)
         return
-    if kind == "appended" and recognised.line.thread.startswith("ReplicaFetcherThread"):
+    if kind == "appended" and thread.startswith("ReplicaFetcherThread"):
         return
     fields: dict[str, Any] = {name: _value(name, text) for name, text in groups.items() if name != "partition"}
     if kind == "appended":
         fields = {"end": fields["last"] + 1, "records": fields["last"] - fields["first"] + 1}
     if kind == "changed":
         fields = _difference(groups["difference"])
-    yield Observed(time, broker, kind, recognised.partition, fields)
+    yield Observed(time, broker, kind, recognised.partition, fields, thread)
 
 
 _FETCHED = re.compile(

@@ -34,6 +34,7 @@ class RecordedPartition(Mapping):
             "controller": "kraft",
             **AS_RECORDED,
             "sends_lazily": False,
+            "remembered_changes": 4,
             "replicas": len(created["replicas"]),
             "log_size": _bound(found.get("end", 0) for found in events),
             "max_records": _bound([counts["appended"]]),
@@ -69,10 +70,12 @@ class RecordedPartition(Mapping):
         """A leader has counted a fetch, and answers or parks it."""
         leader, follower = found["broker"], found["follower"]
         counted = {f"remote_end[{leader}][{follower}]": found["end"], **_high_watermark(found)}
-        return [
+        steps = [
             PossibleStep(action, follower=follower).before({f"fetches[{follower}]": {"leader": leader}}).after(counted)
-            for action in ("leader_handle_fetch", "leader_park_fetch")
+            for action in ("leader_handle_fetch", "leader_park_fetch", "leader_answer_as_read")
         ]
+        former = PossibleStep("leader_handle_former_fetch", follower=follower)
+        return [*steps, former.before({f"former_fetches[{follower}][0]": {"leader": leader}}).after(counted)]
 
     @event("diverged")
     def diverged(self, found: Found) -> PossibleStep:
@@ -149,14 +152,18 @@ class RecordedPartition(Mapping):
         return PossibleStep(action, leader=found["broker"]).after({f"pending[{found['broker']}]": None})
 
     @event("learnt_isr")
-    def learnt_isr(self, found: Found) -> PossibleStep:
+    def learnt_isr(self, found: Found) -> list[PossibleStep]:
         """A leader has learned the ISR of a partition epoch, from the answer to its request or from the metadata."""
         broker = found["broker"]
         seen: Expectations = {
             f"isr[{broker}]": found["isr"],
             f"known_partition_epoch[{broker}]": found["partition_epoch"],
         }
-        return PossibleStep("leader_learn_isr", leader=broker).after(_high_watermark(found) | seen)
+        steps = (
+            PossibleStep("leader_learn_isr", leader=broker),
+            PossibleStep("leader_learn_earlier_isr", leader=broker, version=found["partition_epoch"]),
+        )
+        return [step.after(_high_watermark(found) | seen) for step in steps]
 
     # The controller.
 

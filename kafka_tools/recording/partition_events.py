@@ -38,6 +38,9 @@ class _Broker:
     leader: int | None = None
     leads: bool = False
     partition_epoch: int = -1
+    isr: frozenset[int] = frozenset()  # of a leader, as it knows it
+    joining: int | None = None  # of a leader: the follower that it asks to add
+    counted: dict[int, int] = field(default_factory=dict)  # of a leader: the log end of each follower
     fetch: tuple[Any, ...] | None = None  # the fetch that its leader has not answered
     is_handled: bool = False
     last_fetch: Event | None = None
@@ -76,19 +79,6 @@ class PartitionEvents:
             found.insert(position, {**event, "time": found[position - 1]["time"]})
         return found
 
-    @property
-    def is_quiet(self) -> bool:
-        """Return whether all replicas are alive and in sync, and every one knows that the whole log is committed."""
-        brokers = self._brokers.values()
-        return (
-            bool(brokers)
-            and len(self._isr) == len(self._brokers)
-            and all(each.alive and not each.fenced for each in brokers)
-            and all(each.epoch == self._leader_epoch for each in brokers)
-            and len({each.end for each in brokers}) == 1
-            and all(each.high_watermark == each.end for each in brokers)
-        )
-
     # Causality.
 
     def is_ready(self, observed: Observed) -> bool:
@@ -108,9 +98,10 @@ class PartitionEvents:
                     and leader.end >= fields.get("end", 0)
                     and (not leader.leads or leader.high_watermark >= fields["sent"])
                 )
+            case "appended":
+                return not broker.alive or (broker.leads and fields["end"] - fields["records"] <= broker.end)
             case "recorded":
-                follower = self._brokers.get(fields["follower"])
-                return follower is None or follower.has_asked_from(fields["end"])
+                return self._may_count(observed.broker, fields)
             case "leading" | "following":
                 return bool(fields["epoch"] <= self._leader_epoch)
             case "refreshed" | "learnt_isr":
@@ -122,6 +113,15 @@ class PartitionEvents:
                 leader = self._brokers.get(broker.leader or 0)
                 return leader is None or leader.epoch >= broker.epoch
         return True
+
+    def _may_count(self, number: int, fields: dict[str, Any]) -> bool:
+        """Return whether the follower has sent the fetch, and the ISR has what the count has committed, if anything."""
+        leader, follower = self._brokers[number], self._brokers.get(fields["follower"])
+        if follower is None or not leader.alive or follower.leader != number:
+            return True  # a fetch that was sent before the follower died or turned to another leader
+        others = (leader.isr | {leader.joining or number}) - {number, fields["follower"]}
+        has_asked = follower.has_asked_from(fields["end"]) or fields["end"] == follower.earlier_offset
+        return has_asked and all(leader.counted.get(other, 0) >= fields.get("high_watermark", 0) for other in others)
 
     # Events.
 
@@ -211,9 +211,11 @@ class PartitionEvents:
         leader, follower = self._brokers[number], self._brokers.get(fields["follower"])
         if follower is None or not leader.leads:
             return
-        if fields["end"] == follower.earlier_offset and not follower.has_asked_from(fields["end"]):
+        leader.counted[fields["follower"]] = fields["end"]
+        is_late = follower.fetch is None and follower.leader == number and follower.end > fields["end"]
+        if is_late or (fields["end"] == follower.earlier_offset and not follower.has_asked_from(fields["end"])):
             # A session asks for every partition again when one of them has news. This line is about such a fetch, and
-            # is written after the next fetch.
+            # is written after its answer, or after the next fetch.
             self._repeat("handled_fetch")
             return
         is_known = follower.fetch is not None and follower.fetch[:2] == (number, leader.epoch)
@@ -264,7 +266,8 @@ class PartitionEvents:
         broker, last = self._brokers[number], self._brokers[number].last_fetch
         leader = self._brokers.get(broker.leader or 0)
         seemed_repeated = broker.repeat_time >= broker.received_time - _SAME_MOMENT_MS
-        if broker.fetch is None and last is not None and last["offset"] == offset and leader and seemed_repeated:
+        is_asked = last is not None and last["offset"] == offset
+        if last is not None and is_asked and broker.fetch is None and leader and leader.alive and seemed_repeated:
             fetch = (broker.leader, last["leader_epoch"], offset, last["last_epoch"])
             self._fetch(number, {**last, "inferred": True}, fetch)
             self._note(
@@ -320,6 +323,7 @@ class PartitionEvents:
     def _on_leading(self, number: int, fields: dict[str, Any]) -> None:
         initial, broker = self._enter(number, fields), self._brokers[number]
         broker.leads, broker.leader, broker.partition_epoch = True, number, fields["partition_epoch"]
+        broker.isr, broker.joining, broker.counted = frozenset(fields["isr"]), None, {}
         shown = self._leader_fields(number, fields) | initial
         self._note(
             "leading",
@@ -355,6 +359,7 @@ class PartitionEvents:
 
     def _on_asked_to_expand(self, number: int, fields: dict[str, Any]) -> None:
         self._asked[number] = True
+        self._brokers[number].joining = fields["follower"]
         self._note("asked_to_expand", broker=self._name(number), follower=self._name(fields["follower"]))
 
     def _on_learnt_isr(self, number: int, fields: dict[str, Any]) -> None:
@@ -363,6 +368,7 @@ class PartitionEvents:
             self._repeat("learnt_isr")
             return
         broker.partition_epoch = fields["partition_epoch"]
+        broker.isr, broker.joining = frozenset(fields["isr"]), None
         self._asked.pop(number, None)
         shown = self._leader_fields(number, fields)
         self._note(
@@ -382,6 +388,7 @@ class PartitionEvents:
             self._repeat("rejected_isr")
             return
         self._asked.pop(number, None)
+        self._brokers[number].joining = None
         self._note("rejected_isr", broker=self._name(number), error=fields["error"])
 
     def _on_changed(self, number: int, fields: dict[str, Any]) -> None:

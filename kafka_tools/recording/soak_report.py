@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from checker.errors import UserError
 from checker.output.output_files import write_whole
 from checker.output.page.render import render
 from checker.output.styled_lines import BLANK, Line, line
+from kafka_tools.recording.partition_events import Event
 from kafka_tools.recording.recorder import ClusterLogs, as_json, read_cluster_logs, record_partition
 from kafka_tools.recording.soak import SoakPlan, SoakRound
 from traces.validate.behaviour_coverage import BehaviourCoverage, BranchOutcome, uncovered
@@ -27,11 +27,35 @@ WINDOWS = "windows.jsonl"
 _SHOWN = 12
 
 
+@dataclass(frozen=True)
+class SoakWindow:
+    """The events of a partition in a leader epoch: the lines `first` to `last` of the file of windows.
+
+    The epoch begins when the controller elects. So a window may have the last steps of brokers in the epoch before.
+    """
+
+    partition: str
+    leader_epoch: int
+    first: int
+    last: int
+
+    def verdict(self, row: Row) -> str:
+        """Return the verdict, by the row of the validated partition.
+
+        A window begins in the candidate states that the one before it has left. After a rejected window there are none,
+        so that the rest of the partition is not examined.
+        """
+        line = row["line"]
+        if row["verdict"] == "conforms" or (line is not None and self.last < line):
+            return "conforms"
+        return "not examined" if line is not None and self.first > line else str(row["verdict"])
+
+
 @dataclass
 class SoakReport:
-    """A soak: its rounds, the windows, a row for each validated window, and the coverage of the spec.
+    """A soak: its rounds, the windows, a row for each validated partition, and the coverage of the spec.
 
-    `unrecorded` are the windows whose log lines are no recording, with the reason.
+    `unrecorded` are the partitions whose log lines are no recording, with the reason.
     """
 
     plan: SoakPlan
@@ -40,7 +64,7 @@ class SoakReport:
     lines: int
     unparsed: tuple[str, ...]
     unrecorded: dict[str, str] = field(default_factory=dict)
-    epochs: int = 0
+    windows: list[SoakWindow] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     taken: Counter[str] = field(default_factory=Counter)
     never: list[str] = field(default_factory=list)
@@ -50,7 +74,8 @@ class SoakReport:
     @property
     def verdicts(self) -> Counter[str]:
         """The number of windows by verdict."""
-        return Counter(str(row["verdict"]) for row in self.rows)
+        rows = {row["trace"]: row for row in self.rows}
+        return Counter(each.verdict(rows[each.partition]) for each in self.windows if each.partition in rows)
 
     @property
     def faults(self) -> Counter[str]:
@@ -59,7 +84,7 @@ class SoakReport:
 
     @property
     def violated(self) -> Counter[str]:
-        """The invariants that are false in every candidate state after some event, and in how many windows."""
+        """The invariants that are false in every candidate state after some event, and in how many partitions."""
         found: Counter[str] = Counter()
         for row in self.rows:
             found.update(json.loads(row["violated"] or "{}").keys())
@@ -67,7 +92,7 @@ class SoakReport:
 
     @property
     def refused(self) -> list[Row]:
-        """The windows that do not conform."""
+        """The partitions that do not conform as a whole."""
         return [row for row in self.rows if row["verdict"] != "conforms"]
 
 
@@ -75,16 +100,28 @@ def write_windows(plan: SoakPlan, rounds: Sequence[SoakRound], folder: Path) -> 
     """Write the recordings of all partitions of a soak to one file, and return the report without verdicts."""
     logs = read_cluster_logs(folder / "cluster")
     report = SoakReport(plan, list(rounds), Counter(), logs.lines, logs.unparsed)
-    texts = []
+    texts: list[str] = []
     for partition in logs.partitions:
-        for event in _events(logs, partition, report):
-            report.events[event["event"]] += 1
-            texts.append(json.dumps({"trace": partition, **event}) + "\n")
+        events = list(_events(logs, partition, report))
+        report.events.update(event["event"] for event in events)
+        report.windows += _windows(partition, events, len(texts))
+        texts += [json.dumps({"trace": partition, **event}) + "\n" for event in events]
     write_whole(folder / WINDOWS, "".join(texts))
     return report
 
 
-def _events(logs: ClusterLogs, partition: str, report: SoakReport) -> Iterator[dict[str, Any]]:
+def _windows(partition: str, events: Sequence[Event], lines: int) -> Iterator[SoakWindow]:
+    """Yield the windows of a partition's events, which the file has after so many lines."""
+    epoch, first = 0, 1
+    for number, event in enumerate(events, 1):
+        if event["event"] == "changed" and event["leader_epoch"] != epoch:
+            yield SoakWindow(partition, epoch, lines + first, lines + number - 1)
+            epoch, first = event["leader_epoch"], number
+    if events:
+        yield SoakWindow(partition, epoch, lines + first, lines + len(events))
+
+
+def _events(logs: ClusterLogs, partition: str, report: SoakReport) -> Iterator[Event]:
     try:
         found = record_partition(logs, partition)
     except UserError as error:
@@ -97,12 +134,11 @@ def _events(logs: ClusterLogs, partition: str, report: SoakReport) -> Iterator[d
         report.unrecorded[partition] = "its round did not end"
         return
     found.events[0]["acks"] = acks
-    report.epochs += len({event["leader_epoch"] for event in found.events if "leader_epoch" in event}) or 1
     yield from as_json(found.events)
 
 
 def validate_windows(report: SoakReport, folder: Path, master: str | None) -> None:
-    """Validate the windows on Spark, and add the verdicts to the report."""
+    """Validate the partitions on Spark, each with all its windows, and add the verdicts to the report."""
     from spark_analysis.validate.validation import validate_on_spark
 
     task = ValidationTask(SPEC, MAPPING)
@@ -110,7 +146,7 @@ def validate_windows(report: SoakReport, folder: Path, master: str | None) -> No
 
 
 def cover(report: SoakReport, folder: Path) -> None:
-    """Add to the report what the behaviours of the conforming windows cover of the spec."""
+    """Add to the report what the behaviours of the conforming partitions cover of the spec."""
     conforming = {row["trace"] for row in report.rows if row["verdict"] == "conforms"}
     validation, coverage = RunningValidation(ValidationTask(SPEC, MAPPING)), BehaviourCoverage()
     for raw in read_many(folder / WINDOWS, "trace"):
@@ -131,15 +167,16 @@ def report_lines(report: SoakReport, folder: Path) -> Iterator[Line]:
     yield line(f"  {len(report.rounds)} rounds, {healed} healed; {acknowledged} records acknowledged")
     yield line(f"  faults: {_counts(report.faults)}")
     yield line(
-        f"  {len(report.rows)} windows with {report.epochs} leader epochs; {sum(report.events.values()):,} events from "
-        f"{report.lines:,} log lines, of which {len(report.unparsed)} look like an event and could not be parsed"
+        f"  {len(report.rows)} partitions, {len(report.windows)} windows (a partition in a leader epoch); "
+        f"{sum(report.events.values()):,} events from {report.lines:,} log lines, of which {len(report.unparsed)} look "
+        "like an event and could not be parsed"
     )
     for partition, reason in report.unrecorded.items():
         yield line((f"  {partition} is not recorded: {reason}", "yellow"))
     yield line((f"  windows: {_counts(verdicts)}", "bold"))
     for row in report.refused[:_SHOWN]:
         yield line((f"    {row['trace']}, line {row['line']} of {WINDOWS}: {row['cause'] or row['message']}", "red"))
-    yield line(f"  violated invariants: {_counts(report.violated) or 'none'}")
+    yield line(f"  violated invariants, by partitions: {_counts(report.violated) or 'none'}")
     taken = len(report.taken)
     yield BLANK
     yield line((f"  real brokers took {taken} of {taken + len(report.never)} actions of {SPEC}", "bold"))
@@ -163,13 +200,13 @@ def write_report(report: SoakReport, folder: Path) -> None:
         "rounds": [dataclasses.asdict(each) for each in report.rounds],
         "faults": report.faults,
         "events": report.events,
-        "leader_epochs": report.epochs,
         "log_lines": report.lines,
         "unparsed": report.unparsed,
         "unrecorded": report.unrecorded,
         "verdicts": report.verdicts,
         "violated": report.violated,
-        "windows": report.rows,
+        "windows": [dataclasses.asdict(each) for each in report.windows],
+        "partitions": report.rows,
         "actions": report.taken,
         "actions_never_taken": report.never,
         "outcomes": report.outcomes,

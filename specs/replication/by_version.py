@@ -114,6 +114,10 @@ AS_RECORDED = dict(
     asks_to_join_later=True,
     waits_for_joining=True,
     removes_several=True,
+    reads_before_counting=True,
+    lags_before_first_fetch=True,
+    fetches_of_former_connections=1,
+    remembered_changes=2,
     acts_before_registration=True,
     keeps_epochs_without_records=False,
 )

@@ -101,6 +101,14 @@ class AlterPartition(Struct):
     shows = "isr {isr} on v{partition_epoch}"
 
 
+class IsrChange(Struct):
+    """A change of the ISR or the leader: the leader epoch in which it left the partition, and the ISR."""
+
+    leader_epoch: LeaderEpoch
+    isr: SetOf(Replica)
+    shows = "isr {isr} in e{leader_epoch}"
+
+
 class Partition(Switches):
     """One partition: its brokers, the messages between them, the controller, and their failures.
 
@@ -134,12 +142,14 @@ class Partition(Switches):
     questions = Map(Replica, Option(EpochQuestion))
     epoch_ends = Map(Replica, Option(EpochEnd))
     fetches = Map(Replica, Option(FetchRequest))
+    former_fetches = Map(Replica, Seq(FetchRequest, "fetches_of_former_connections"))  # in flight, not awaited any more
     answers = Map(Replica, Option(FetchResponse))
     parked = SetOf(Replica)  # followers with a fetch that waits at its leader
     forgetful = SetOf(Replica)  # followers that have forgotten the epoch of their last record
 
     # Of the controller, besides `quorum` and `requests` in `state`.
     partition_epoch = PartitionEpoch
+    changes = Seq(IsrChange, "remembered_changes")  # the last changes, up to the newest partition epoch
     fenced = SetOf(Replica)
     unregistered = SetOf(Replica)  # restarted brokers that the controller has not registered yet
     broker_epoch = Map(Replica, BrokerEpoch)
@@ -556,8 +566,36 @@ class Partition(Switches):
             last_epoch=self.last_fetched_epoch(follower),
         )
         require(self.fetches[follower] != request)
+        if self.fetches[follower] is not None and self.fetches[follower].leader != request.leader:
+            self.leave_fetch(follower)
         self.fetches[follower] = request
         self.parked.discard(follower)
+
+    def leave_fetch(self, follower):
+        """Keep a fetch in flight whose follower has turned to another leader, or has died. The oldest one may be lost.
+
+        Its answer would change nothing.
+        """
+        former = self.fetches[follower]
+        if self.fetches_of_former_connections > 0 and former is not None and follower not in self.parked:
+            if len(self.former_fetches[follower]) == self.fetches_of_former_connections:
+                del self.former_fetches[follower][0]
+            self.former_fetches[follower].append(former)
+
+    @action
+    def leader_handle_former_fetch(self, follower: Replica):
+        """A leader counts a fetch of a follower that fetches from another leader by now, or has died since.
+
+        Source: Partition.fetchRecords; SocketServer, which reads what arrived before a pause.
+        """
+        require(len(self.former_fetches[follower]) > 0)
+        request = self.former_fetches[follower][0]
+        leader = request.leader
+        require(self.leads(leader))
+        require(not self.fences_fetches or request.leader_epoch == self.leader_epoch[leader])
+        del self.former_fetches[follower][0]
+        if self.diverging(leader, request) is None or self.counts_diverging_fetch:
+            self.note_progress(leader, follower, request)
 
     def last_fetched_epoch(self, follower):
         """Return the epoch of the follower's last record, UNDEFINED if fetches do not carry it."""
@@ -609,6 +647,41 @@ class Partition(Switches):
         require(self.diverging(leader, request) is None)
         self.note_progress(leader, follower, request)
         self.parked.add(follower)
+
+    @action
+    def leader_answer_as_read(self, follower: Replica, committed: Offset, has_record: bool):
+        """A leader handles a fetch and answers with what it read before other steps came in between.
+
+        It counts the fetch after it has read its log. In the meantime a record may arrive, and another fetch may raise
+        the high watermark: the answer has an earlier one. It may also lack a record, or be sent without one, because
+        other partitions use up its size or have records. The model does not know when the leader has read: it allows
+        each high watermark that the follower may lack.
+
+        Source: Partition.fetchRecords, ReplicaManager.fetchMessages (minBytes, minOneMessage).
+        """
+        require(self.reads_before_counting)
+        request = self.fetches[follower]
+        require(request is not None)
+        require(follower not in self.parked)
+        leader = request.leader
+        require(self.leads(leader))
+        require(not self.fences_fetches or request.leader_epoch == self.leader_epoch[leader])
+        require(self.diverging(leader, request) is None)
+        require(self.follows(follower) and self.leader[follower] == leader and self.is_waiting(follower, request))
+        require(self.high_watermark[follower] <= committed)
+        require(committed <= self.high_watermark[leader])
+        if has_record:
+            require(request.offset < len(self.log[leader]))
+            require(committed < self.high_watermark[leader])  # else it is `leader_handle_fetch`
+        else:
+            require(min(committed, request.offset) != self.high_watermark[follower])
+        self.note_progress(leader, follower, request)
+        self.fetches[follower] = None
+        self.answers[follower] = FetchResponse(
+            record=self.log[leader][request.offset] if has_record else None,
+            high_watermark=committed,
+            diverging=None,
+        )
 
     @action
     def leader_answer_parked_fetch(self, follower: Replica):
@@ -797,6 +870,15 @@ class Partition(Switches):
             broker_epoch=self.remote_broker_epoch[leader][follower],
         )
 
+    def lags(self, leader, follower):
+        """Return whether a leader may find that a follower lags.
+
+        The model does not tell a follower at offset 0 from one that has not fetched in this leader epoch yet.
+        Source: Partition.isFollowerOutOfSync.
+        """
+        end = self.remote_end[leader][follower]
+        return end < len(self.log[leader]) or (self.lags_before_first_fetch and end == 0)
+
     @action
     def leader_ask_to_shrink_isr(self, leader: Replica, follower: Replica):
         """A follower has lagged for replica.lag.time.max.ms: the leader asks to remove it.
@@ -808,7 +890,7 @@ class Partition(Switches):
         require(follower != leader)
         require(follower in self.isr[leader])
         require(self.may_ask(leader))
-        require(self.remote_end[leader][follower] < len(self.log[leader]))
+        require(self.lags(leader, follower))
         self.pending[leader] = AlterPartition(
             isr=self.isr[leader] - {follower},
             partition_epoch=self.known_partition_epoch[leader],
@@ -824,7 +906,7 @@ class Partition(Switches):
         require(self.may_ask(leader))
         followers = self.isr[leader] - {leader}
         require(len(followers) > 1)
-        require(all(self.remote_end[leader][follower] < len(self.log[leader]) for follower in followers))
+        require(all(self.lags(leader, follower) for follower in followers))
         self.pending[leader] = AlterPartition(
             isr={leader}, partition_epoch=self.known_partition_epoch[leader], joining=None, broker_epoch=0
         )
@@ -882,6 +964,23 @@ class Partition(Switches):
         self.pending[leader] = None
         self.advance_high_watermark(leader)
 
+    @action
+    def leader_learn_earlier_isr(self, leader: Replica, version: PartitionEpoch):
+        """The leader gets newer metadata of its leader epoch that are not the newest.
+
+        Source: MetadataLoader, Partition.makeLeader, handleAlterPartitionUpdate.
+        """
+        require(self.leads(leader))
+        require(self.known_partition_epoch[leader] < version)
+        require(version < self.partition_epoch)
+        place = len(self.changes) - 1 - (self.partition_epoch - version)
+        require(place >= 0)
+        require(self.changes[place].leader_epoch == self.leader_epoch[leader])
+        self.known_partition_epoch[leader] = version
+        self.isr[leader] = self.changes[place].isr
+        self.pending[leader] = None
+        self.advance_high_watermark(leader)
+
     # 7. The controller: fencing and elections. Source: ReplicationControlManager, PartitionChangeBuilder; KIP-966.
     #
     # The controller fences a broker that it believes dead, and removes it from the ISR. If the broker led, the first
@@ -908,6 +1007,10 @@ class Partition(Switches):
             else:
                 self.eligible = (self.eligible | self.quorum.isr) - isr
         self.quorum = LeaderAndIsr(leader=leader, isr=isr)
+        if self.remembered_changes > 0:
+            if len(self.changes) == self.remembered_changes:
+                del self.changes[0]
+            self.changes.append(IsrChange(leader_epoch=len(self.requests) - 1, isr=isr))
 
     def elect(self, leader, isr):
         """Start a leader epoch with this leader, or none, and this ISR.
@@ -1085,10 +1188,18 @@ class Partition(Switches):
         self.leader[broker] = None
         self.leader_epoch[broker] = -1
         self.stop_fetching(broker)
+        if self.fetches_of_former_connections > 0:
+            self.leave_fetch(broker)
+            self.fetches[broker] = None
+            self.parked.discard(broker)
         for other in Replica:
             if self.fetches[other] is not None and self.fetches[other].leader == broker:
                 self.fetches[other] = None
                 self.parked.discard(other)
+            if self.fetches_of_former_connections > 0:
+                self.former_fetches[other] = [
+                    request for request in self.former_fetches[other] if request.leader != broker
+                ]
             if self.questions[other] is not None and self.questions[other].leader == broker:
                 self.questions[other] = None
 

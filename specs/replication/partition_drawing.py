@@ -83,6 +83,7 @@ DRAWING = Drawing(
             "pending[leader]",
         ),
         Arrow("leader_learn_isr", "'controller'", "leader", "ISR {quorum.isr}", "quorum"),
+        Arrow("leader_learn_earlier_isr", "'controller'", "leader", "ISR of v{version}", "changes"),
         Arrow("become_leader", "'controller'", "requests[epoch].leader", "leader epoch {epoch}", "requests[epoch]"),
         Arrow("become_follower", "'controller'", "follower", "leader epoch {epoch}", "requests[epoch]"),
     ),
@@ -132,6 +133,17 @@ DRAWING = Drawing(
             "{fetches[follower].leader} parks the fetch of {follower} from offset {fetches[follower].offset}, although "
             "it has a record there by now",
             "park the fetch of {follower}",
+        ),
+        Event(
+            "leader_answer_as_read",
+            "{fetches[follower].leader} answers the fetch of {follower} from offset {fetches[follower].offset} with "
+            "what it read before: {'a' if has_record else 'no'} record, and high watermark {committed}",
+            "answer as read, HW {committed}",
+        ),
+        Event(
+            "leader_handle_former_fetch",
+            "{former_fetches[follower][0].leader} handles a fetch of {follower}, which does not wait for it any more",
+            "count the former fetch of {follower}",
         ),
         Event(
             "leader_answer_parked_fetch",

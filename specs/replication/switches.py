@@ -66,6 +66,16 @@ class Switches(PartitionState, abstract=True):
     # DelayedFetch, Partition.readRecords: a leader parks a fetch for which it has no record, and answers it later. An
     # answer has the high watermark from before its fetch was counted. Kafka: True. Without it a leader answers at once.
     parks_fetches = Constant(False)
+    # Partition.fetchRecords: a leader reads its log and its high watermark, then counts the fetch. In between, a record
+    # may arrive, and another fetch may raise the high watermark. Kafka: True. Otherwise it does both in one step.
+    reads_before_counting = Constant(False)
+    # Partition.isFollowerOutOfSync, Replica.resetReplicaState: a leader does not know the log end of a follower that
+    # has not fetched in its leader epoch yet, and may remove it although both logs are empty. Kafka: True.
+    lags_before_first_fetch = Constant(False)
+    # MetadataLoader, Partition.handleAlterPartitionUpdate: a leader learns the changes of the ISR one after the other, so
+    # that it may learn one while newer ones exist. How many changes are remembered for that. With 0 or 1 a leader learns
+    # the newest one only.
+    remembered_changes = Constant(0, at_least=0)
     # Partition.isReplicaIsrEligible, KIP-841: a leader asks to add a follower that has caught up when its own
     # metadata do not show that one as fenced: with this fetch or a later one. Kafka: True. Otherwise it asks at once.
     asks_to_join_later = Constant(False)
@@ -112,6 +122,9 @@ class Switches(PartitionState, abstract=True):
     starts_in_sync = Constant(True)  # whether the ISR has every replica at first, or the leader alone
     lagging = Constant(True)  # a follower may lag for longer than replica.lag.time.max.ms
     late_requests = Constant(True)  # a fetch may arrive after its sender has entered another epoch or died
+    # How many fetches of a follower may be in flight beside the present one: those to a former leader, and of a process
+    # that has died. Each has a connection of its own. With 0, a fetch replaces the earlier one.
+    fetches_of_former_connections = Constant(0, at_least=0)
     late_metadata = Constant(False)  # a replica may act on the metadata of an epoch that is not the newest
     late_checkpoints = Constant(False)  # the high watermark is written to disk at intervals only
     preferred_elections = Constant(False)  # leadership may move while the leader is alive

@@ -12,7 +12,7 @@ from checker.cli.app import main
 from checker.output import styled_lines
 from kafka_tools.recording.soak import SoakPlan, SoakRound
 from kafka_tools.recording.soak_command import status_of
-from kafka_tools.recording.soak_report import cover, report_lines, write_report, write_windows
+from kafka_tools.recording.soak_report import SoakWindow, cover, report_lines, write_report, write_windows
 from tests.kafka_tools.recording.kept_cluster import extract
 
 ROUND = SoakRound("experiment", "1", 1, ["kill 1", "pause 3", "stop 3"], sent=10, acknowledged=10, is_healed=True)
@@ -29,11 +29,14 @@ def text_of(report, folder):
     return stream.getvalue()
 
 
-def test_windows_are_partitions_of_rounds(tmp_path):
+def test_windows_are_leader_epochs_of_partitions(tmp_path):
     report = windows(tmp_path)
     rows = [json.loads(text) for text in (tmp_path / "windows.jsonl").read_text().splitlines()]
     assert {row["trace"] for row in rows} == {"experiment-0"} and len(rows) == sum(report.events.values()) > 100
-    assert rows[0]["acks"] == "1" and report.epochs == 2 and not report.unrecorded
+    assert rows[0]["acks"] == "1" and not report.unrecorded
+    first, second = report.windows
+    assert (first.leader_epoch, second.leader_epoch) == (0, 1) and first.first == 1 and second.last == len(rows)
+    assert second.first == first.last + 1 and rows[first.last]["event"] == "changed"
     assert report.faults == Counter({"kill": 1, "pause": 1, "stop": 1})
 
 
@@ -44,29 +47,38 @@ def test_a_window_of_an_interrupted_round_is_named(tmp_path):
     assert status_of(report) == 3
 
 
+def test_windows_after_a_rejected_event_are_not_examined():
+    window = SoakWindow("a-0", 1, 10, 20)
+    verdicts = [window.verdict({"verdict": "rejected", "line": line}) for line in (9, 10, 20, 21)]
+    assert verdicts == ["not examined", "rejected", "rejected", "conforms"]
+    assert window.verdict({"verdict": "undecided", "line": 15}) == "undecided"
+    assert window.verdict({"verdict": "unreadable", "line": None}) == "unreadable"
+    assert window.verdict({"verdict": "conforms", "line": None}) == "conforms"
+
+
 def test_a_rejected_window_is_in_the_report(tmp_path):
     report = windows(tmp_path)
     row = {"trace": "experiment-0", "verdict": "rejected", "line": 9, "event": "received", "cause": "<guard>"}
     report.rows = [{**row, "violated": "{}", "message": ""}]
     write_report(report, tmp_path)
     page = (tmp_path / "soak.html").read_text()
-    assert "0 of 1 windows of real brokers conform" in page and "&lt;guard&gt;" in page and "<guard>" not in page
+    assert "0 of 2 windows of real brokers conform" in page and "&lt;guard&gt;" in page and "<guard>" not in page
     assert "experiment-0, line 9 of windows.jsonl: <guard>" in text_of(report, tmp_path)
     assert status_of(report) == 1
-    assert json.loads((tmp_path / "soak.json").read_text())["verdicts"] == {"rejected": 1}
+    assert json.loads((tmp_path / "soak.json").read_text())["verdicts"] == {"rejected": 1, "not examined": 1}
 
 
 @pytest.mark.slow
 def test_coverage_by_a_failover(tmp_path):
     report = windows(tmp_path)
-    report.rows = [{"trace": "experiment-0", "verdict": "conforms", "violated": '{"no_acked_loss": 9}'}]
+    report.rows = [{"trace": "experiment-0", "verdict": "conforms", "line": None, "violated": '{"no_acked_loss": 9}'}]
     cover(report, tmp_path)
     assert status_of(report) == 0
     assert report.taken["leader_append"] == 10 and report.taken["broker_crash"] == 1
     assert "operator_change_min_isr" in report.never and "follower_receive" not in report.never
     assert 0 < len(report.missing) < report.outcomes
     shown = text_of(report, tmp_path)
-    assert "windows: conforms 1" in shown and "violated invariants: no_acked_loss 1" in shown
+    assert "windows: conforms 2" in shown and "by partitions: no_acked_loss 1" in shown
     assert "of the spec's if statements" in shown
 
 
