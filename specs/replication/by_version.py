@@ -126,9 +126,17 @@ AS_RECORDED = dict(
 recorded = Scenario(
     Partition,
     "kafka_4_1_as_recorded",
-    TWO_REPLICAS | replication_rules("4.1.0") | AS_RECORDED,
+    TWO_REPLICAS | replication_rules("4.1.0") | AS_RECORDED | dict(max_records=2),
     properties=[*PROMISES, *GUARDS],
     description="Kafka 4.1 with the order of steps that recordings of real brokers show.",
 )
 
-scenarios = [*releases, *larger, recorded]
+recorded_lagging = Scenario(
+    Partition,
+    "kafka_4_1_as_recorded_lagging",
+    dict(MOVED, log_size=1, max_records=1, max_leader_epoch=1, lagging=True) | replication_rules("4.1.0") | AS_RECORDED,
+    properties=[*PROMISES, "record_is_acknowledged", "another_replica_leads", "follower_asks_to_come_back"],
+    description="The same with three replicas that may lag: a request may remove both followers.",
+)
+
+scenarios = [*releases, *larger, recorded, recorded_lagging]

@@ -198,6 +198,11 @@ DRAWING = Drawing(
         ),
         Event("leader_learn_isr", "{leader} learns from the metadata that the ISR is {str(quorum.isr)}"),
         Event(
+            "leader_learn_earlier_isr",
+            "{leader} learns the ISR of partition epoch {version}, although newer ones exist",
+            "learn the ISR of v{version}",
+        ),
+        Event(
             "controller_fence",
             "The controller fences {broker}"
             "{', which is down' if broker not in alive else ', because its session has timed out'}",

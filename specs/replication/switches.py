@@ -72,9 +72,8 @@ class Switches(PartitionState, abstract=True):
     # Partition.isFollowerOutOfSync, Replica.resetReplicaState: a leader does not know the log end of a follower that
     # has not fetched in its leader epoch yet, and may remove it although both logs are empty. Kafka: True.
     lags_before_first_fetch = Constant(False)
-    # MetadataLoader, Partition.handleAlterPartitionUpdate: a leader learns the changes of the ISR one after the other, so
-    # that it may learn one while newer ones exist. How many changes are remembered for that. With 0 or 1 a leader learns
-    # the newest one only.
+    # MetadataLoader, Partition.handleAlterPartitionUpdate: a leader may learn a change of the ISR while newer ones
+    # exist. How many changes are remembered for that. With 0 or 1 a leader learns the newest one only.
     remembered_changes = Constant(0, at_least=0)
     # Partition.isReplicaIsrEligible, KIP-841: a leader asks to add a follower that has caught up when its own
     # metadata do not show that one as fenced: with this fetch or a later one. Kafka: True. Otherwise it asks at once.

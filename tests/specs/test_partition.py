@@ -128,6 +128,54 @@ def test_the_high_watermark_waits_for_the_slowest_member_of_the_isr():
     assert state.high_watermark[B1] == 1
 
 
+# What recordings of real brokers show.
+
+
+def test_an_answer_has_what_the_leader_read_before_it_counted_the_fetch():
+    """Another fetch raises the high watermark while the fetch of b3, which is outside the ISR, is handled."""
+    raised = ["leader_append b1", *each(FETCH, "b2"), "follower_fetch b3", *each(COUNTED, "b2")]
+    for rule in (False, True):
+        spec = Partition(replicas=3, parks_fetches=True, reads_before_counting=rule)
+        outside = state_with(spec, quorum=LeaderAndIsr(leader=B1, isr={B1, B2}), isr={B1: {B1, B2}})
+        state = play(spec, *raised, state=outside)
+        assert state.high_watermark[B1] == 1
+        assert is_enabled(spec, state, "leader_answer_as_read b3 0 yes") is rule
+        assert not is_enabled(spec, state, "leader_answer_as_read b3 0 no")  # no news
+    state = play(spec, "leader_answer_as_read b3 0 yes", "follower_receive b3", state=state)
+    assert (len(state.log[B3]), state.high_watermark[B3], state.remote_end[B1][B3]) == (1, 0, 0)
+    state = play(spec, "follower_fetch b3", "leader_answer_as_read b3 1 no", "follower_receive b3", state=state)
+    assert (len(state.log[B3]), state.high_watermark[B3], state.remote_end[B1][B3]) == (1, 1, 1)
+
+
+def test_a_follower_that_has_not_fetched_yet_may_be_removed_although_both_logs_are_empty():
+    for rule in (False, True):
+        spec = Partition(replicas=3, lags_before_first_fetch=rule, removes_several=True)
+        state = next(iter(spec.initial_states()))
+        assert is_enabled(spec, state, "leader_ask_to_shrink_isr b1 b2") is rule
+        assert is_enabled(spec, state, "leader_ask_to_be_alone b1") is rule
+
+
+def test_a_fetch_to_a_former_leader_is_counted_there():
+    moved = ["follower_fetch b3", "controller_elect b2", "become_leader 1", "become_follower b3 1", "follower_fetch b3"]
+    for former, counted in ((0, False), (1, True)):
+        spec = Partition(replicas=3, preferred_elections=True, fetches_of_former_connections=former)
+        state = play(spec, *moved)
+        assert state.leader[B1] == B1 and is_enabled(spec, state, "leader_handle_former_fetch b3") is counted
+    crashed = ["leader_append b1", *each(FETCH, "b3"), "follower_fetch b3", "broker_crash b3"]
+    state = play(spec, *crashed, "leader_handle_former_fetch b3")
+    assert state.remote_end[B1][B3] == 1 and state.fetches[B3] is None
+
+
+def test_a_leader_may_learn_an_earlier_change_of_the_isr():
+    """The older of two changes is learned first; a change of another leader epoch is not."""
+    spec = Partition(replicas=3, crashes=2, max_partition_epoch=3, remembered_changes=2)
+    state = play(spec, "broker_crash b3", "controller_fence b3", "broker_crash b2", "controller_fence b2")
+    earlier = play(spec, "leader_learn_earlier_isr b1 1", state=state)
+    assert (earlier.isr[B1], earlier.known_partition_epoch[B1]) == ({B1, B2}, 1)
+    assert not is_enabled(spec, earlier, "leader_learn_earlier_isr b1 1")
+    assert play(spec, "leader_learn_isr b1", state=earlier).isr[B1] == {B1}
+
+
 def test_the_high_watermark_is_the_minimum_over_the_maximal_isr():
     """PartitionTest.testIsrExpansion, testMaybeShrinkIsr: members to add and members to remove both count."""
     spec = Partition(replicas=2, log_size=3, max_records=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,11 +14,12 @@ from checker.cli.app import main
 from checker.errors import InputError
 from kafka_tools.cluster.cluster import Cluster
 from kafka_tools.recording.batch_offsets import in_batches
-from kafka_tools.recording.broker_log import Observed, read_broker_log
+from kafka_tools.recording.broker_log import Observed, milliseconds, read_broker_log
 from kafka_tools.recording.event_order import SLACK_MS, merged
 from kafka_tools.recording.line_patterns import PATTERNS, recognise
 from kafka_tools.recording.log_lines import parse_line
 from kafka_tools.recording.partition import RecordedPartition
+from kafka_tools.recording.partition_events import PartitionEvents
 from kafka_tools.recording.recorder import as_json, record_partition
 from specs.replication.partition import Partition
 from tests.kafka_tools.recording.kept_cluster import extract, logs_of
@@ -189,3 +191,98 @@ def test_lines_without_an_event():
 def test_a_missing_log(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_broker_log(Path(tmp_path / "none.log"), 1)
+
+
+# The order of lines.
+
+
+def test_threads_of_a_broker_are_ordered_by_causes_and_each_keeps_its_order():
+    effect, later = observed(10, 1, "effect"), observed(10, 1, "later")
+    cause = replace(observed(11, 1, "cause"), thread="other")
+    taken = []
+    merged([[effect, later, cause]], lambda found: found.kind != "effect" or cause in taken, taken.append)
+    assert taken == [cause, effect, later]
+
+
+def test_a_change_of_role_does_not_overtake_the_steps_before_it():
+    late, role = observed(10, 1, "late"), replace(observed(11, 1, "following"), thread="other")
+    taken = []
+    merged([[late, role]], lambda found: found is role or len(taken) > 0, taken.append)
+    assert taken == [late, role]
+
+
+PARTITION_LINE = "2026-11-22 21:28:{} DEBUG [{}] kafka.cluster.Partition [Partition a-0 broker=1] {}"
+APPENDED = (
+    "2026-11-22 21:28:{} TRACE [{}] org.apache.kafka.storage.internals.log.UnifiedLog [UnifiedLog partition=a-0] "
+    "Appended message set with last offset: 0, first offset: 0, next offset: 1, and messages: none"
+)
+COMMITTED = "High watermark updated from (offset=0, segment=[0:0]) to (offset=1, segment=[0:70])"
+RECORDED = "Recorded replica 2 log end offset (LEO) position 1 and log start offset 0."
+
+
+@pytest.mark.parametrize(
+    ("times", "kind", "time"),
+    [
+        (("10.000", "10.000", "10.006"), "appended", "10.000"),
+        (("10.000", "10.179", "15.200"), "recorded", "10.179"),
+        (("10.000", "10.030", "10.031"), "recorded", "10.030"),
+    ],
+    ids=["at-once", "paused-before-its-last-line", "fetch"],
+)
+def test_the_step_that_raised_the_high_watermark(tmp_path, times, kind, time):
+    log = tmp_path / "server.log"
+    isr = "Leader a-0 with topic id x starts at leader epoch 0 from offset 0 with partition epoch 0, high watermark 0, "
+    leading = f"2026-11-22 21:28:09.000 INFO [loader] state.change.logger [Broker id=1] {isr}ISR [1,2,3], adding none"
+    lines = [leading, APPENDED.format(times[0], "one")]
+    lines += [PARTITION_LINE.format(at, "one", text) for at, text in zip(times[1:], (COMMITTED, RECORDED), strict=True)]
+    log.write_text("\n".join(lines) + "\n")
+    found = read_broker_log(log, 1)
+    assert [each.kind for each in found.observed] == ["leading", "appended", "recorded"] and not found.unparsed
+    (step,) = (each for each in found.observed if "high_watermark" in each.fields and each.kind != "leading")
+    assert (step.kind, step.time) == (kind, milliseconds(f"2026-11-22 21:28:{time}"))
+
+
+def partition_events():
+    """Return the events of a partition with the leader 1, of which both followers have fetched."""
+    events = PartitionEvents("a-0")
+    isr = {"isr": [1, 2, 3], "partition_epoch": 0}
+    start = [(1, "created", {"replicas": [1, 2, 3], "isr": [1, 2, 3], "leader": 1})]
+    start.append((1, "leading", {"epoch": 0, "end": 0, "high_watermark": 0, **isr}))
+    following = {"epoch": 0, "end": 0, "high_watermark": 0, "partition_epoch": 0, "leader": 1}
+    fetching = {"leader": 1, "leader_epoch": 0, "offset": 0, "last_epoch": -1}
+    start += [(number, *each) for number in (2, 3) for each in (("following", following), ("fetching", fetching))]
+    for number, kind, fields in start:
+        events.take(Observed(0, number, kind, "a-0", dict(fields)))
+    return events
+
+
+def on_leader(kind, **fields):
+    return Observed(1, 1, kind, "a-0", fields)
+
+
+def test_what_a_line_waits_for():
+    events = partition_events()
+    assert events.is_ready(on_leader("appended", end=1, records=1))
+    assert not events.is_ready(on_leader("appended", end=2, records=1))  # the log ends at 0
+    assert not events.is_ready(on_leader("recorded", follower=2, end=1))  # follower 2 has fetched from 0
+    events.take(on_leader("appended", end=1, records=1))
+    received = {"sent": 0, "offset": 0, "end": 1}
+    fetching = {"leader": 1, "leader_epoch": 0, "offset": 1, "last_epoch": 0}
+    for number in (2, 3):
+        events.take(on_leader("recorded", follower=number, end=0))
+        events.take(Observed(1, number, "received", "a-0", dict(received)))
+        events.take(Observed(1, number, "fetching", "a-0", dict(fetching)))
+    raised = on_leader("recorded", follower=2, end=1, high_watermark=1)
+    assert not events.is_ready(raised)  # follower 3 is in the ISR, and its fetch is not counted
+    events.take(on_leader("recorded", follower=3, end=1))
+    assert events.is_ready(raised)
+
+
+def test_a_count_that_is_written_after_the_answer_is_no_other_fetch():
+    events = partition_events()
+    events.take(on_leader("appended", end=1, records=1))
+    events.take(on_leader("recorded", follower=2, end=0))
+    events.take(Observed(1, 2, "received", "a-0", {"sent": 0, "offset": 0, "end": 1}))
+    events.take(on_leader("recorded", follower=2, end=0))
+    assert events.repeated["handled_fetch"] == 1
+    assert not any(event.get("inferred") for event in events.result())
