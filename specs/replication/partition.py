@@ -102,11 +102,12 @@ class AlterPartition(Struct):
 
 
 class IsrChange(Struct):
-    """A change of the ISR or the leader: the leader epoch in which it left the partition, and the ISR."""
+    """A change of the ISR or the leader: the epochs in which it left the partition, and the ISR."""
 
+    partition_epoch: PartitionEpoch
     leader_epoch: LeaderEpoch
     isr: SetOf(Replica)
-    shows = "isr {isr} in e{leader_epoch}"
+    shows = "v{partition_epoch}: isr {isr} in e{leader_epoch}"
 
 
 class Partition(Switches):
@@ -973,11 +974,11 @@ class Partition(Switches):
         require(self.leads(leader))
         require(self.known_partition_epoch[leader] < version)
         require(version < self.partition_epoch)
-        place = len(self.changes) - 1 - (self.partition_epoch - version)
-        require(place >= 0)
-        require(self.changes[place].leader_epoch == self.leader_epoch[leader])
-        self.known_partition_epoch[leader] = version
-        self.isr[leader] = self.changes[place].isr
+        for change in self.changes:
+            if change.partition_epoch == version and change.leader_epoch == self.leader_epoch[leader]:
+                self.known_partition_epoch[leader] = version
+                self.isr[leader] = change.isr
+        require(self.known_partition_epoch[leader] == version)
         self.pending[leader] = None
         self.advance_high_watermark(leader)
 
@@ -1010,7 +1011,9 @@ class Partition(Switches):
         if self.remembered_changes > 0:
             if len(self.changes) == self.remembered_changes:
                 del self.changes[0]
-            self.changes.append(IsrChange(leader_epoch=len(self.requests) - 1, isr=isr))
+            self.changes.append(
+                IsrChange(partition_epoch=self.partition_epoch, leader_epoch=len(self.requests) - 1, isr=isr)
+            )
 
     def elect(self, leader, isr):
         """Start a leader epoch with this leader, or none, and this ISR.
