@@ -14,6 +14,7 @@ from checker.run.expectation import states_text, unexpected_violations
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
 from checker.run.result import Violation
+from checker.run.scenario_notes import notes_on
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ def steps_lines(found: Sequence[ReportedViolation], pages: Path | None) -> list[
             if shown := [violation for violation in group if expected[id(violation)] == is_expected]:
                 lines += [BLANK, *schedule_lines(run.spec, run.name, shown, is_expected=is_expected)]
                 lines += [row for violation in shown for row in _page_lines(run, violation, pages)]
+    if run.scenario is not None and not run.settings and (notes := notes_on(run.name)):
+        lines += [BLANK, *(line(f"  {note}") for note in notes)]
     return lines
 
 

@@ -30,7 +30,9 @@ SHOWN_BY = {
 }
 """Scenarios of entries that the names and descriptions of scenarios do not find, or that show an entry best."""
 
-_ENTRY = re.compile(r"([a-z]+\d+)_")
+ENTRY = re.compile(r"([a-z]+\d+)_")
+"""The beginning of the name of a scenario that is named after an entry."""
+
 _TICKET = re.compile(r"\b(?:KAFKA|KIP)-\d+\b")
 
 
@@ -72,7 +74,7 @@ def scenarios_by_entry() -> dict[str, EntryScenario]:
     found: dict[str, EntryScenario] = {}
     known = {given.target: given for given in all_scenarios()}
     for given in filter(lambda each: each.violates, known.values()):
-        named = _ENTRY.match(given.scenario.name)
+        named = ENTRY.match(given.scenario.name)
         entries = _TICKET.findall(given.scenario.description)
         for entry in [named.group(1).upper(), *entries] if named else entries:
             found.setdefault(entry, given)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_tools.cluster.experiment import known_experiments, read_experiment
+from kafka_tools.pages.catalogue_scenarios import ENTRY, SHOWN_BY
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,25 @@ def evidence_by_entry() -> Mapping[str, tuple[BrokerEvidence, ...]]:
         evidence = BrokerEvidence(kafka, tuple(each.name for each in group))
         found[entry] = (*found.get(entry, ()), evidence)
     return found
+
+
+def note_on(scenario: str) -> str:
+    """Return which experiments show the entry of a scenario (FAMILY/SPEC/SCENARIO) on real brokers, or "".
+
+    The text of `checker run` has this line below a counterexample (entry point `tidemark.notes`).
+    """
+    entry = next((entry for entry, target in SHOWN_BY.items() if target == scenario), None)
+    named = ENTRY.match(scenario.rpartition("/")[2])
+    if entry is None and named is not None:
+        entry = named[1].upper()
+    return "; ".join(
+        f"real brokers of Kafka {each.kafka} show it: python -m checker experiment {_or(each.experiments)}"
+        for each in evidence_by_entry().get(entry or "", ())
+    )
+
+
+def _or(names: Sequence[str]) -> str:
+    return names[0] + (f" (or {', '.join(names[1:])})" if names[1:] else "")
 
 
 def _names() -> list[str]:

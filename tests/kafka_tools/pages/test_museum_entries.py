@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from checker.cli.app import main
 from checker.run import ledger
 from checker.run.expectation import checked_properties
 from kafka_tools.pages.catalogue_scenarios import all_scenarios, scenarios_by_entry
 from kafka_tools.pages.museum import museum_page
 from kafka_tools.pages.museum.entries import AREAS, PROPERTY_SYMPTOMS, SYMPTOMS, Exhibit, exhibits, read_stories
-from kafka_tools.pages.museum.real_brokers import BrokerEvidence
+from kafka_tools.pages.museum.real_brokers import BrokerEvidence, note_on
 from kafka_tools.pages.museum.tickets import ticket_url
 from specs.kafka_releases import RELEASES
 from specs.kafka_versions import CHANGES
@@ -141,3 +142,33 @@ def test_the_page_is_current():
 def test_a_ticket_of_another_form_is_refused(ticket):
     with pytest.raises(ValueError, match="is not a KIP"):
         ticket_url(ticket)
+
+
+SHOWN_ON_BROKERS = [exhibit for exhibit in MODELLED if exhibit.evidence]
+
+
+@pytest.mark.parametrize("exhibit", SHOWN_ON_BROKERS, ids=named)
+def test_the_scenario_of_an_entry_names_the_experiments(exhibit):
+    note = note_on(exhibit.shown_by.target)
+    assert all(each.kafka in note and all(name in note for name in each.experiments) for each in exhibit.evidence)
+
+
+def test_a_scenario_without_experiments_has_no_note():
+    assert note_on("replication/partition/r1_truncate_to_high_watermark") == note_on("examples/echo/correct") == ""
+
+
+def test_the_note_is_below_the_counterexample(monkeypatch, capsys):
+    class Note:
+        name = "kafka"
+
+        def load(self):
+            return note_on
+
+    asked = []
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: asked.append(group) or [Note()])
+    assert main(["run", "producer/acks/p6_acks_0_loss", "--engine", "python"]) == 0
+    printed = capsys.readouterr().out
+    note = "real brokers of Kafka 4.3.1 show it: python -m checker experiment p6-acks-0"
+    assert "tidemark.notes" in asked and printed.index("counterexample of") < printed.index(note)
+    assert main(["run", "producer/acks/p6_acks_0_loss", "--engine", "python", "--set", "acks=all"]) == 0
+    assert "real brokers" not in capsys.readouterr().out
