@@ -151,8 +151,7 @@ def _transaction_lines(advice: Advice) -> Iterator[Line]:
             yield from _wrapped(f"with transaction.version={version} ({since})", "  ", "    ", "bold")
         for answer in advice.transactions:
             if answer.transaction_version == version:
-                size = f"{answer.length} states" if answer.length else f"{answer.distinct_states:,} states explored"
-                text = f"{answer.verdict:9}  {answer.question.text} ({size})"
+                text = f"{answer.verdict:9}  {answer.question.text} ({answer_sentences.transaction_size(answer)})"
                 yield from _wrapped(text, "  ", " " * 13, _VERDICT_STYLES[answer.verdict])
     for note in notes:
         yield from _wrapped(f"note: {note}", "  ", "    ", "yellow")

@@ -72,10 +72,10 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
         cache = AnswerCache(default_folder()) if options.use_cache else None
         explorer = ParallelExplorer(options.processes, options.max_states, cache, cancelled)
         advice = advise(cluster, explorer.explore, failures=failures, largest_change=options.largest_change)
+        explore = transaction_answers.explorer(options.max_states, cancelled, cache)
+        advice.transactions.extend(transaction_answers.transaction_answers(cluster, advice.config, explore, cancelled))
         if cache is not None:
             cache.prune()
-        explore = transaction_answers.explorer(options.max_states, cancelled)
-        advice.transactions.extend(transaction_answers.transaction_answers(cluster, advice.config, explore, cancelled))
         advice.is_whole &= not cancelled.is_set()
     pages = write_pages(advice, options.out, files) if options.out is not None else {}
     if options.json:

@@ -16,7 +16,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ import specs
 from checker.errors import BoundsError, SpecError
 from checker.language.spec import Spec
 from checker.run.result import TraceStep, Violation
-from kafka_tools.advise.survey import Explored, PipelineExploration, PipelineExplorer, is_usable
+from kafka_tools.advise.survey import Explored, PipelineExploration, PipelineExplorer, is_usable, replayed
 from traces.json_values import from_plain_json
 from traces.trace_file import arguments_to_json
 
@@ -62,16 +62,44 @@ class AnswerCache:
         self._folder = folder if _make_private(folder) else None
 
     def load(self, explorer: PipelineExplorer, asked: PipelineExploration) -> Explored | None:
-        """Return the result of an exploration, or None if no valid entry has it."""
+        """Return the result of an exploration of the pipeline, or None if no valid entry has it."""
+
+        def replay(result: dict[str, Any]) -> Explored | None:
+            found = _replayed(result, explorer.spec, lambda steps, name: explorer.replay(asked.left, steps, name))
+            return found if found is not None and _answers(found, asked.checked, asked.wanted) else None
+
+        return self._loaded(_request_of(asked), replay)
+
+    def store(self, explorer: PipelineExplorer, asked: PipelineExploration, explored: Explored) -> None:
+        """Write the entry of an exploration of the pipeline, unless a limit, an interrupt or an error ended it."""
+        if is_usable(explored):
+            self._store(_request_of(asked), _to_json(explorer.spec, explored))
+
+    def load_checked(self, spec: Spec, properties: Sequence[str], max_states: int | None) -> Explored | None:
+        """Return the result of an exploration of a spec for some properties, or None if no valid entry has it."""
+
+        def replay(result: dict[str, Any]) -> Explored | None:
+            found = _replayed(result, spec, lambda steps, name: replayed(spec, spec.initial_states()[0], steps, name))
+            return found if found is not None and _answers(found, properties, ()) else None
+
+        return self._loaded(_checked_request(spec, properties, max_states), replay)
+
+    def store_checked(self, spec: Spec, properties: Sequence[str], max_states: int | None, explored: Explored) -> None:
+        """Write the entry of an exploration of a spec, unless it has a lasso: an entry has the steps of one trace."""
+        if is_usable(explored) and all(violation.loop_start is None for violation in explored.violations):
+            self._store(_checked_request(spec, properties, max_states), _to_json(spec, explored))
+
+    def _loaded(self, request: dict[str, Any], replay: Callable[[dict[str, Any]], Explored | None]) -> Explored | None:
+        """Return what an intact entry of a request has, if its counterexamples can be replayed."""
         if self._folder is None:
             return None
-        path = self._path(asked)
+        request = {"source": self._source, **request}
+        path = self._path(request)
         try:
             entry = json.loads(path.read_bytes())
-            request, result = entry["request"], entry["result"]
-            if entry["digest"] != _digest([request, result]) or request != self._request(asked):
+            if entry["digest"] != _digest([entry["request"], entry["result"]]) or entry["request"] != request:
                 return None
-            found = _result_of(explorer, asked, result)
+            found = replay(entry["result"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, BoundsError, SpecError):
             return None
         if found is not None:
@@ -79,18 +107,17 @@ class AnswerCache:
                 os.utime(path)
         return found
 
-    def store(self, explorer: PipelineExplorer, asked: PipelineExploration, explored: Explored) -> None:
-        """Write the entry of an exploration, unless a limit, an interrupt or an error ended it."""
-        if self._folder is None or not is_usable(explored):
+    def _store(self, request: dict[str, Any], result: dict[str, Any]) -> None:
+        if self._folder is None:
             return
-        request, result = self._request(asked), _to_json(explorer.spec, explored)
+        request = {"source": self._source, **request}
         text = json.dumps({"request": request, "result": result, "digest": _digest([request, result])})
         with contextlib.suppress(OSError):
             # Renamed when it is complete: another process never reads a part of it. `mkstemp` makes it private.
             number, name = tempfile.mkstemp(dir=self._folder)
             with os.fdopen(number, "w", encoding="utf-8") as stream:
                 stream.write(text)
-            os.replace(name, self._path(asked))
+            os.replace(name, self._path(request))
 
     def prune(self) -> None:
         """Remove the least recently used entries above the limit."""
@@ -101,19 +128,28 @@ class AnswerCache:
             for path in entries[: max(0, len(entries) - MOST_ENTRIES)]:
                 path.unlink(missing_ok=True)
 
-    def _path(self, asked: PipelineExploration) -> Path:
+    def _path(self, request: dict[str, Any]) -> Path:
         assert self._folder is not None
-        return self._folder / f"{_digest(self._request(asked))}.json"
+        return self._folder / f"{_digest(request)}.json"
 
-    def _request(self, asked: PipelineExploration) -> dict[str, Any]:
-        return {
-            "source": self._source,
-            "settings": dict(asked.settings),
-            "left": dict(asked.left),
-            "checked": list(asked.checked),
-            "wanted": list(asked.wanted),
-            "max_states": asked.max_states,
-        }
+
+def _request_of(asked: PipelineExploration) -> dict[str, Any]:
+    return {
+        "settings": dict(asked.settings),
+        "left": dict(asked.left),
+        "checked": list(asked.checked),
+        "wanted": list(asked.wanted),
+        "max_states": asked.max_states,
+    }
+
+
+def _checked_request(spec: Spec, properties: Sequence[str], max_states: int | None) -> dict[str, Any]:
+    return {
+        "spec": spec.name,
+        "constants": dict(spec.constants),
+        "checked": list(properties),
+        "max_states": max_states,
+    }
 
 
 def _make_private(folder: Path) -> bool:
@@ -146,19 +182,20 @@ def _to_json(spec: Spec, explored: Explored) -> dict[str, Any]:
         }
 
 
-def _result_of(explorer: PipelineExplorer, asked: PipelineExploration, result: dict[str, Any]) -> Explored | None:
-    """Return the result in an entry; None if a counterexample is none, or if a wanted property has no verdict."""
-    found: list[Violation] = []
-    for name, steps in result["violations"].items():
-        violation = explorer.replay(asked.left, _steps_of(explorer.spec, steps), name)
-        if violation is None or name not in asked.checked:
-            return None
-        found.append(violation)
-    violated = {violation.property for violation in found}
-    explored = Explored(result["ended"], result["distinct_states"], tuple(found))
-    if explored.ended == "complete" or (explored.ended == "violation" and violated >= set(asked.wanted)):
-        return explored
-    return None
+def _replayed(
+    result: dict[str, Any], spec: Spec, replay: Callable[[Sequence[TraceStep], str], Violation | None]
+) -> Explored | None:
+    """Return the result in an entry, or None if a counterexample is none."""
+    found = [replay(_steps_of(spec, steps), name) for name, steps in result["violations"].items()]
+    violations = tuple(violation for violation in found if violation is not None)
+    return Explored(result["ended"], result["distinct_states"], violations) if len(violations) == len(found) else None
+
+
+def _answers(explored: Explored, checked: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Return whether a result has a verdict on every wanted property, and on no property that was not checked."""
+    violated = {violation.property for violation in explored.violations}
+    is_violated = explored.ended == "violation" and bool(violated) and violated >= set(wanted)
+    return (explored.ended == "complete" or is_violated) and violated <= set(checked)
 
 
 def _steps_of(spec: Spec, steps: Sequence[Any]) -> list[TraceStep]:

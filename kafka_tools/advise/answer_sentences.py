@@ -24,7 +24,7 @@ from kafka_tools.advise.questions import (
 )
 from kafka_tools.advise.remedy_texts import cost_sentence, joined
 from kafka_tools.advise.survey import PipelineExplorer
-from kafka_tools.advise.transaction_answers import transaction_notes
+from kafka_tools.advise.transaction_answers import TransactionAnswer, transaction_notes
 
 _OF_PARTITION = (
     "acks",
@@ -223,7 +223,7 @@ def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]
                 "distinct_states": answer.distinct_states,
                 "constants": dict(answer.exploration.own_constants),
                 "found_with": found_with(advice, answer).slug,
-                "steps": steps_to_json(answer),
+                "steps": None if answer.violation is None else _steps_to_json(steps_of(answer)),
                 "page": pages.get((answer.question.name, answer.failure.slug)),
             }
             for answer in advice.answers
@@ -235,6 +235,9 @@ def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]
                 "answer": answer.verdict,
                 "length": answer.length,
                 "distinct_states": answer.distinct_states,
+                "constants": dict(answer.spec.constants),
+                "steps": None if answer.violation is None else _steps_to_json(transaction_steps(answer)),
+                "page": pages.get(("transactions", answer.page)),
             }
             for answer in advice.transactions
         ],
@@ -255,11 +258,8 @@ def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]
     }
 
 
-def steps_to_json(answer: GuaranteeAnswer) -> list[dict[str, Any]] | None:
-    """Return the steps of a counterexample as JSON objects, or None if there is none."""
-    if answer.violation is None:
-        return None
-    return [{"step": step.number, "call": step.call, "sentence": step.text} for step in steps_of(answer)]
+def _steps_to_json(steps: Sequence[StepSentence]) -> list[dict[str, Any]]:
+    return [{"step": step.number, "call": step.call, "sentence": step.text} for step in steps]
 
 
 def steps_of(answer: GuaranteeAnswer) -> tuple[StepSentence, ...]:
@@ -268,12 +268,23 @@ def steps_of(answer: GuaranteeAnswer) -> tuple[StepSentence, ...]:
     return step_sentences(pipeline_of(answer), answer.violation)
 
 
+def transaction_steps(answer: TransactionAnswer) -> tuple[StepSentence, ...]:
+    """Return the steps of a counterexample about transactions as sentences; step 1 is the initial state."""
+    assert answer.violation is not None
+    return step_sentences(answer.spec, answer.violation)
+
+
+def transaction_size(answer: TransactionAnswer) -> str:
+    """Return the size of a counterexample, or of the exploration that found none."""
+    return f"{answer.length} states" if answer.length else f"{answer.distinct_states:,} states explored"
+
+
 def pipeline_of(answer: GuaranteeAnswer) -> Spec:
     """Return the pipeline that has the counterexample of an answer."""
     return PipelineExplorer(tuple(answer.exploration.own_constants.items())).spec
 
 
-def outcome(answer: GuaranteeAnswer) -> str:
+def outcome(answer: GuaranteeAnswer | TransactionAnswer) -> str:
     """Return as a sentence what is wrong in the last state of a counterexample."""
     assert answer.violation is not None
     text = answer.violation.explanation.splitlines()[0]

@@ -123,19 +123,24 @@ class PipelineExplorer:
 
     def replay(self, left: Left, steps: Iterable[TraceStep], name: str) -> Violation | None:
         """Return the counterexample to a property that the actions of some steps are here, or None if they are none."""
-        state = self.initial(left)
-        trace = [TraceStep(None, (), state)]
-        try:
-            for step in steps:
-                if step.action is not None:
-                    state = self.spec.step(state, step.action, *step.arguments)
-                    trace.append(TraceStep(step.action, step.arguments, state))
-            if self.spec.holds(name, state):
-                return None
-        except (Disabled, BoundsError, SpecError):
-            # SpecError: an argument of the step, such as a third broker, does not exist here.
+        return replayed(self.spec, self.initial(left), steps, name)
+
+
+def replayed(spec: Spec, initial: State, steps: Iterable[TraceStep], name: str) -> Violation | None:
+    """Return the counterexample to a property that the actions of some steps are in a spec, None if they are none."""
+    state = initial
+    trace = [TraceStep(None, (), state)]
+    try:
+        for step in steps:
+            if step.action is not None:
+                state = spec.step(state, step.action, *step.arguments)
+                trace.append(TraceStep(step.action, step.arguments, state))
+        if spec.holds(name, state):
             return None
-        return violations.false_property(self.spec, name, tuple(trace))
+    except (Disabled, BoundsError, SpecError):
+        # SpecError: an argument of the step, such as a third broker, does not exist here.
+        return None
+    return violations.false_property(spec, name, tuple(trace))
 
 
 def explorations_of(survey: Survey, max_states: int | None, found: Found) -> Iterator[PipelineExploration]:

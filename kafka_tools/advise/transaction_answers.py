@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 from checker.language.spec import Spec
 from checker.run.plan import Plan
-from checker.run.result import Result
+from checker.run.result import Violation
+from kafka_tools.advise.answer_cache import AnswerCache
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import TRANSACTION_VERSION
 from kafka_tools.advise.effective_config import EffectiveConfig
+from kafka_tools.advise.survey import Explored
 from specs.kafka_versions import EPOCH_PER_TRANSACTION, TWO_PHASE_COMMIT_SETTING, VERIFIES_TRANSACTIONS
 from specs.transactions.guarantees import PROPERTIES, RULES, SIZES
 from specs.transactions.transactional_producer import Transactions
@@ -21,8 +23,8 @@ from specs.transactions.versions import two_phase_rules
 
 Verdict = Literal["yes", "no", "undecided"]
 Constants = Mapping[str, Any]
-Explore = Callable[[type[Spec], Constants, Sequence[str]], Result]
-"""Explores a spec with some constants, for some properties."""
+Explore = Callable[[Spec, Sequence[str]], Explored]
+"""Explores a spec for some properties."""
 
 DEFAULT_TIMEOUT, LARGEST_TIMEOUT = 60_000, 900_000
 """The defaults of transaction.timeout.ms and of the broker's transaction.max.timeout.ms, in ms."""
@@ -34,9 +36,10 @@ _RESTARTED = dict(instances=2, max_epoch=8, max_late=0, max_arrivals=3, log_size
 class TransactionQuestion:
     """A question about transactions: the spec, its size and the properties that answer it.
 
-    `of`: the guarantee of `--require` that a yes violates, "" if none.
+    `of`: the guarantee of `--require` that a yes violates, "" if none. `name` is part of the names of pages.
     """
 
+    name: str
     text: str
     spec: type[Spec]
     size: Constants
@@ -48,7 +51,7 @@ def _of_column(column: str, text: str, of: str = "") -> TransactionQuestion:
     """Return the question of a column of the table of docs/transactions.md."""
     spec, size = SIZES[column]
     room = dict(log_size=10) if spec is Transactions else {}
-    return TransactionQuestion(text, spec, {**size, **room}, PROPERTIES[column], of)
+    return TransactionQuestion(column.replace("_", "-"), text, spec, {**size, **room}, PROPERTIES[column], of)
 
 
 QUESTIONS = (
@@ -60,12 +63,14 @@ QUESTIONS = (
     _of_column("late_marker", "a committed record is lost by a late marker", "loss"),
     _of_column("timeout", "half of a transaction is committed after transaction.timeout.ms (T8)", "loss"),
     TransactionQuestion(
+        "restart",
         "a producer restarts, and the unfinished transaction of the former instance is committed",
         Transactions,
         _RESTARTED,
         ("fenced_is_never_committed", "all_or_nothing"),
     ),
     TransactionQuestion(
+        "repeated",
         "a producer restarts, repeats a transaction of which it does not know the end, and both are committed",
         Transactions,
         {**_RESTARTED, "transactions": 1, "max_late": 1, "gives_up": False, "commit_timeout": "repeated"},
@@ -76,6 +81,7 @@ QUESTIONS = (
 
 TWO_PHASE_QUESTIONS = (
     TransactionQuestion(
+        "prepared-timeout",
         "a prepared transaction is aborted after transaction.timeout.ms, although an external store has committed",
         TwoPhaseCommit,
         dict(instances=1),
@@ -83,6 +89,7 @@ TWO_PHASE_QUESTIONS = (
         "loss",
     ),
     TransactionQuestion(
+        "prepared-restart",
         "a prepared transaction is aborted by a restart of the producer, although an external store has committed",
         TwoPhaseCommit,
         dict(instances=2, times_out=False),
@@ -95,13 +102,24 @@ TWO_PHASE_QUESTIONS = (
 
 @dataclass(frozen=True)
 class TransactionAnswer:
-    """An answer with one transaction version: `length` is that of the counterexample of a yes."""
+    """An answer with one transaction version: a yes has the counterexample `violation`, a trace of `spec`."""
 
     question: TransactionQuestion
     transaction_version: int
+    spec: Spec
     verdict: Verdict
     distinct_states: int
-    length: int | None
+    violation: Violation | None = None
+
+    @property
+    def length(self) -> int | None:
+        """The number of states of the counterexample of a yes."""
+        return None if self.violation is None else self.violation.length
+
+    @property
+    def page(self) -> str:
+        """The name of the page of the counterexample."""
+        return f"transactions-{self.question.name}-version-{self.transaction_version}.html"
 
 
 def transaction_versions(cluster: ClusterConfig) -> tuple[int, ...]:
@@ -128,13 +146,23 @@ def transaction_answers(
     """Yield the answers for a transactional producer; none for another one and for a client that is not modelled."""
     if not is_answered(cluster, config):
         return
-    for version in transaction_versions(cluster):
-        for question in questions_about(cluster):
+    yield from answers_to(questions_about(cluster), cluster, transaction_versions(cluster), explore, cancelled)
+
+
+def answers_to(
+    questions: Sequence[TransactionQuestion],
+    cluster: ClusterConfig,
+    versions: Sequence[int],
+    explore: Explore,
+    cancelled: threading.Event,
+) -> Iterator[TransactionAnswer]:
+    """Yield the answers to some questions with each transaction version, until `cancelled` is set."""
+    for version in versions:
+        for question in questions:
             if cancelled.is_set():
                 return
-            constants = {**_rules(question.spec, cluster, version), **question.size}
-            result = explore(question.spec, constants, question.properties)
-            yield _answer(question, version, result)
+            spec = question.spec(**{**_rules(question.spec, cluster, version), **question.size})
+            yield _answer(question, version, spec, explore(spec, question.properties))
 
 
 def is_answered(cluster: ClusterConfig, config: EffectiveConfig) -> bool:
@@ -159,24 +187,36 @@ def _rules(spec: type[Spec], cluster: ClusterConfig, version: int) -> Constants:
     return {**rules, "verification": verifies(cluster)} if spec is Transactions else rules
 
 
-def _answer(question: TransactionQuestion, version: int, result: Result) -> TransactionAnswer:
-    found = [violation for violation in result.violations if violation.property in question.properties]
+def _answer(question: TransactionQuestion, version: int, spec: Spec, explored: Explored) -> TransactionAnswer:
+    found = [violation for violation in explored.violations if violation.property in question.properties]
     if found:
-        length = min(violation.length for violation in found)
-        return TransactionAnswer(question, version, "yes", result.distinct_states, length)
-    verdict: Verdict = "no" if result.ended == "complete" and not result.undecided else "undecided"
-    return TransactionAnswer(question, version, verdict, result.distinct_states, None)
+        shortest = min(found, key=lambda violation: violation.length)
+        return TransactionAnswer(question, version, spec, "yes", explored.distinct_states, shortest)
+    verdict: Verdict = "no" if explored.ended == "complete" else "undecided"
+    return TransactionAnswer(question, version, spec, verdict, explored.distinct_states)
 
 
-def explorer(max_states: int | None, cancelled: threading.Event) -> Explore:
-    """Return a function that explores with compiled code, up to a number of states."""
+def explorer(max_states: int | None, cancelled: threading.Event, cache: AnswerCache | None = None) -> Explore:
+    """Return a function that explores with compiled code, up to a number of states, unless the cache has the result."""
 
-    def explore(spec: type[Spec], constants: Constants, properties: Sequence[str]) -> Result:
-        from checker.engines.native.engine import explore as run
-
-        return run(spec(**constants), Plan(tuple(properties), max_states=max_states, cancelled=cancelled))
+    def explore(spec: Spec, properties: Sequence[str]) -> Explored:
+        found = None if cache is None else cache.load_checked(spec, properties, max_states)
+        if found is None:
+            found = _explored(spec, Plan(tuple(properties), max_states=max_states, cancelled=cancelled))
+            if cache is not None:
+                cache.store_checked(spec, properties, max_states, found)
+        return found
 
     return explore
+
+
+def _explored(spec: Spec, plan: Plan) -> Explored:
+    """Return the result of an exploration; one that leaves a property undecided counts as one that met a limit."""
+    from checker.engines.native.engine import explore
+
+    result = explore(spec, plan)
+    ended = "max_states" if result.undecided and result.ended == "complete" else result.ended
+    return Explored(ended, result.distinct_states, tuple(result.violations))
 
 
 def transaction_notes(cluster: ClusterConfig, config: EffectiveConfig) -> Iterator[str]:

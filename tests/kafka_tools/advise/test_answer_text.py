@@ -79,7 +79,7 @@ def test_a_counterexample_has_the_logs_the_isr_and_the_leader(whole):
 
 def test_a_step_has_the_number_of_the_counterexample_page(whole):
     (answer,) = answer_sentences.mildest_answers(whole)
-    numbers = [step["step"] for step in answer_sentences.steps_to_json(answer)]
+    numbers = [step.number for step in answer_sentences.steps_of(answer)]
     assert numbers == list(range(1, answer.violation.length + 1))
     shown = re.findall(r"^ {2,3}(\d+)  \S", text_of(whole), re.MULTILINE)
     assert list(map(int, shown)) == numbers

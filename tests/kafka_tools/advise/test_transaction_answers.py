@@ -7,6 +7,10 @@ import pytest
 
 from checker.cli.app import main
 from kafka_tools.advise import transaction_answers
+from kafka_tools.advise.advice import Advice
+from kafka_tools.advise.advice_pages import write_pages
+from kafka_tools.advise.answer_cache import AnswerCache
+from kafka_tools.advise.answer_sentences import to_json
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.transaction_answers import (
@@ -33,11 +37,11 @@ def cluster_of(version, producer=(("transactional.id", "t"),), broker=(), client
 
 
 def answers(cluster, explore=None):
-    """Return the answers with the constants that were explored, without an exploration unless `explore` does it."""
+    """Return the answers of `explore`; without it, the spec and the properties of the first question."""
     explored = []
 
-    def record(spec, constants, properties):
-        explored.append((spec, constants, properties))
+    def record(spec, properties):
+        explored.append((spec, properties))
         raise _NotExploredError
 
     config = resolve(cluster)
@@ -70,7 +74,8 @@ def test_verification_depends_on_the_release_and_the_broker():
     disabled = (("transaction.partition.verification.enable", "false"),)
     assert not verifies(cluster_of("3.5.2")) and verifies(cluster_of("3.6"))
     assert not verifies(cluster_of("3.9", broker=disabled))
-    ((_, constants, _),) = answers(cluster_of("3.9", broker=disabled))
+    ((spec, _),) = answers(cluster_of("3.9", broker=disabled))
+    constants = spec.constants
     assert constants["verification"] is False and constants["transaction_version"] == 1
 
 
@@ -126,6 +131,46 @@ def test_a_timeout_above_that_of_the_broker_is_noted():
     cluster = cluster_of("4.3", producer, (("transaction.max.timeout.ms", "4000"),))
     assert "initTransactions fails: transaction.timeout.ms=5000" in next(transaction_notes(cluster, resolve(cluster)))
     assert "fails" not in next(transaction_notes(cluster_of("4.3"), resolve(cluster_of("4.3"))))
+
+
+def prepared_twice(folder):
+    """Return the answers about a prepared transaction, computed and from the cache, and the number of computations."""
+    cluster = with_two_phase_commit("4.3")
+    cache = AnswerCache(folder / "cache")
+    explore, computed = explorer(None, threading.Event(), cache), []
+
+    def counted(spec, properties):
+        if cache.load_checked(spec, properties, None) is None:
+            computed.append(spec)
+        return explore(spec, properties)
+
+    questions = TWO_PHASE_QUESTIONS[:1]
+    found = [
+        list(transaction_answers.answers_to(questions, cluster, (2,), counted, threading.Event())) for _ in range(2)
+    ]
+    return *found, len(computed)
+
+
+def test_the_cache_has_the_answers_and_their_counterexamples(tmp_path):
+    first, second, computations = prepared_twice(tmp_path)
+    assert computations == 1
+    ((computed,), (cached,)) = first, second
+    assert (cached.verdict, cached.length, cached.distinct_states) == ("yes", 8, computed.distinct_states)
+    assert [step.action for step in cached.violation.trace] == [step.action for step in computed.violation.trace]
+    assert cached.violation.explanation == computed.violation.explanation
+
+
+def test_a_yes_has_a_page_and_steps(tmp_path):
+    """The index links to the page, and the JSON report has the steps."""
+    (answer,), _, _ = prepared_twice(tmp_path)
+    cluster = with_two_phase_commit("4.3")
+    advice = Advice(cluster, resolve(cluster), transactions=[answer])
+    pages = write_pages(advice, tmp_path, ["producer.properties"])
+    assert f'href="{answer.page}"' in (tmp_path / "index.html").read_text()
+    assert "timeout" in (tmp_path / answer.page).read_text()
+    (found,) = to_json(advice, pages)["transactions"]
+    assert found["page"] == answer.page
+    assert "time_out" in [step["call"].partition("(")[0] for step in found["steps"]]
 
 
 @pytest.mark.slow
