@@ -29,8 +29,9 @@ def found_lemmas_to_json(found: LemmaSearchResult) -> dict[str, Any]:
     """Return the result of a search for lemmas."""
     return {
         "is_enough": found.is_enough,
-        "candidates": found.candidates,
-        "inductive": found.inductive,
+        "atoms": found.atoms,
+        "steps": found.steps,
+        "dropped": found.dropped,
         "states": found.states,
         "imports": list(found.imports),
         "lemmas": [dataclasses.asdict(lemma) for lemma in found.lemmas],

@@ -88,7 +88,8 @@ def instance_lines(constants: Mapping[str, Any]) -> list[Line]:
 def found_lemma_lines(found: LemmaSearchResult) -> list[Line]:
     """Return the result of a search for lemmas, with the lemmas as text to paste into the spec."""
     states = f"{'all' if found.is_complete else 'the first'} {found.states:,} states"
-    counts = f"{found.candidates:,} candidates are true in {states}, {found.inductive:,} of them are inductive"
+    steps = f"{found.steps:,} counterexample{'' if found.steps == 1 else 's'} to induction"
+    counts = f"{found.atoms:,} atoms in {states}; {steps}, {found.dropped:,} clauses dropped"
     lines = [line((f"found: {_lemma_search_verdict(found)}", "bold"), (f"  ({counts})", "dim"))]
     if found.lemmas:
         lines += [BLANK, *_source_lines(found.imports, found.methods), BLANK]

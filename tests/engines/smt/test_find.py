@@ -4,18 +4,24 @@ import numpy as np
 import pytest
 
 from checker.engines.smt import induction
-from checker.engines.smt.lemmas.candidates import LemmaClause, candidates
-from checker.engines.smt.lemmas.houdini import Houdini
+from checker.engines.smt.lemmas import samples as sampling
+from checker.engines.smt.lemmas.helper_terms import helper_terms
 from checker.engines.smt.lemmas.lemma_search import find_lemmas
 from checker.engines.smt.lemmas.lemma_source import with_methods
 from checker.engines.smt.lemmas.samples import sample
+from checker.engines.smt.lemmas.separation import Separator
 from checker.engines.smt.lemmas.vocabulary import atoms_of
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.language import Map, Option, Range, Seq, SetOf, Spec, SpecError, Struct, action, invariant, require
+from checker.language.interpreter import State
 from checker.language.roles import Role
+from specs.examples.bakery import Bakery
 from specs.examples.peterson import Peterson, Process
+from specs.examples.two_phase import At, Manager, TwoPhase
+from specs.replication.async_isr import AsyncIsr
 from specs.replication.kip320 import Kip320
+from tests.golden.termination_on_ring import TerminationOnRing
 
 
 class Bare(Peterson):
@@ -108,7 +114,7 @@ def test_lemmas_found_without_a_proof_are_inductive():
         def process_0_has_the_turn(self):
             return self.at[Process[0]] == self.at[Process[0]] and self.turn == Process[0]
 
-    found = find_lemmas(Unprovable(), ["process_0_has_the_turn"], 1, QueryLimits(20), stages=((80, 2),))
+    found = find_lemmas(Unprovable(), ["process_0_has_the_turn"], 1, QueryLimits(20))
     assert not found.is_enough and found.lemmas
     alone = with_methods(Bare(), found.methods)
     lemmas = [lemma.name for lemma in found.lemmas]
@@ -123,8 +129,14 @@ def test_atoms_agree_with_the_interpreter_and_their_negations():
         a.text for a in atoms
     }
     assert any("for item in self.waiting" in atom.text for atom in atoms)
-    samples = sample(spec, atoms, 1)
-    stated = samples.spec
+    samples = sample(spec, atoms[::3], 1)
+    stated = with_methods(
+        spec,
+        "\n\n".join(
+            f"@invariant\ndef {ground.name}(self):\n    return {ground.atom.text_with(ground.values)}"
+            for ground in samples.ground.values()
+        ),
+    )
     states = [spec.initial_states()[0]]
     for _ in range(3):
         states.append(spec.successors(states[-1])[-1].state)
@@ -141,46 +153,111 @@ def test_atoms_agree_with_the_interpreter_and_their_negations():
             assert stated.holds(name, state, None) is not opposite.holds(f"not_{name}", state, None)
 
 
-def test_candidates_are_true_in_all_reachable_states():
+@pytest.fixture(scope="module")
+def queue_samples():
     spec = Queue()
     with spec.bound():
-        samples = sample(spec, atoms_of(spec)[:60], 1)
-    clauses = candidates(samples, 3)
-    assert {len(clause.literals) for clause in clauses} == {1, 2, 3}
-    chosen = clauses[:40] + clauses[-40:]
-    methods = (f"@invariant\ndef c{n}(self):\n    return {clause.source()}" for n, clause in enumerate(chosen))
-    stated = with_methods(spec, "\n\n".join(methods))
-    frontier, seen = spec.initial_states(), set()
+        yield sample(spec, atoms_of(spec)[:80], 1)
+
+
+def test_a_separating_clause_is_false_in_the_state_and_true_in_all_reachable_ones(queue_samples):
+    spec, samples = Queue(), queue_samples
+    reachable, frontier = set(), spec.initial_states()
     while frontier:
         state = frontier.pop()
-        if state not in seen:
-            seen.add(state)
-            assert all(stated.holds(f"c{n}", state, None) for n in range(len(chosen)))
+        if state not in reachable:
+            reachable.add(state)
             frontier += [step.state for step in spec.successors(state)]
-    assert len(seen) == samples.explored
-
-
-def test_houdini_keeps_the_largest_inductive_set():
-    spec = Queue()
     with spec.bound():
-        samples = sample(spec, atoms_of(spec)[:30], 1)
-        clauses = candidates(samples, 2)
-        system = TransitionSystem(samples.spec, [*spec.properties, *samples.bits])
-        kept = Houdini(system, samples, clauses, spec.properties, QueryLimits(20)).largest()
-        left = [clause for clause in clauses if clause not in kept]
-        text = "\n\n".join(
-            f"@lemma\ndef c{n}(self):\n    return {clause.source()}"
-            for n, clause in enumerate(member for member in kept if isinstance(member, LemmaClause))
+        assert samples.explored == len(reachable)
+        separator = Separator(samples)
+        assert separator.clause(samples.truths_in(next(iter(reachable))), ()) is None
+        unreachable = [
+            State(first.values | {name: second.values[name]})
+            for first in sorted(reachable, key=str)[::3]
+            for second in sorted(reachable, key=str)[::3]
+            for name in ("served", "waiting", "present")
+        ]
+        unreachable = [state for state in dict.fromkeys(unreachable) if state not in reachable]
+        assert len(unreachable) > 12
+        for state in unreachable[:12]:
+            assert not samples.is_reachable(state)
+            clause = separator.clause(samples.truths_in(state), ())
+            stated = with_methods(spec, f"@invariant\ndef claim(self):\n    return {clause.source()}")
+            assert not stated.holds("claim", state, None), clause.source()
+            assert all(stated.holds("claim", found, None) for found in reachable), clause.source()
+            other = separator.clause(samples.truths_in(state), {clause})
+            assert other is not None and other != clause
+
+
+def test_a_state_that_is_added_is_not_separated(queue_samples):
+    spec, samples = Queue(), queue_samples
+    with spec.bound():
+        state = State(spec.initial_states()[0].values | {"served": 2})
+        separator = Separator(samples)
+        assert separator.clause(samples.truths_in(state), ()) is not None
+        separator.add(samples.truths_in(state))
+        assert separator.clause(samples.truths_in(state), ()) is None
+
+
+def test_a_sample_without_most_states_finds_lemmas(monkeypatch):
+    monkeypatch.setattr(sampling, "MAX_SAMPLED", 2)
+    found = find_lemmas(Bare(), goals_of(Bare()), 1, QueryLimits(20))
+    assert found.is_enough and found.dropped
+    assert verdict_of(with_methods(Bare(), found.methods)) == "proved"
+
+
+def test_helpers_that_read_the_state_are_terms():
+    spec = AsyncIsr(replicas=2)
+    with spec.bound():
+        assert [term.text for term in helper_terms(spec)] == ["self.high_watermark()", "self.leader()"]
+    with Bare().bound():
+        assert [term.text for term in helper_terms(Bare())] == ["self.may_enter({a})", "self.other({a})"]
+
+
+# The classics, from their property alone.
+
+
+class TwoPhaseAlone(TwoPhase):
+    refines = None
+
+    @invariant
+    def consistent(self):
+        return not any(
+            self.at[one] == At.ABORTED and self.at[other] == At.COMMITTED for one in Manager for other in Manager
         )
-        alone = with_methods(spec, text)
-        names = [*spec.properties, *alone.names_of(Role.LEMMA)]
-        proof = induction.prove(TransitionSystem(alone, names), names, [], QueryLimits())
-        assert {proof.outcome(name) for name in names} == {"proved"}
-        assert left
-        for clause in left[:5]:
-            more = with_methods(alone, f"@lemma\ndef more(self):\n    return {clause.source()}")
-            found = induction.prove(TransitionSystem(more, [*names, "more"]), ["more"], names, QueryLimits())
-            assert found.outcome("more") == "fails"
+
+
+class RingAlone(TerminationOnRing):
+    refines = None
+    dijkstra = None
+
+
+KIP_320_ALONE = type(
+    "Kip320Alone",
+    (Kip320,),
+    {"__module__": __name__, **dict.fromkeys(Kip320(**TINY).names_of(Role.LEMMA))},
+)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        Bare(),
+        TwoPhaseAlone(),
+        RingAlone(),
+        pytest.param(Bakery(), marks=pytest.mark.slow),
+        pytest.param(AsyncIsr(replicas=2), marks=pytest.mark.slow),
+        pytest.param(KIP_320_ALONE(replicas=2, max_leader_epoch=1), marks=pytest.mark.slow),
+    ],
+    ids=lambda spec: spec.name,
+)
+def test_a_classic_is_proved_from_its_property_alone(spec):
+    assert not spec.names_of(Role.LEMMA)
+    assert verdict_of(spec) == "fails"
+    found = find_lemmas(spec, goals_of(spec), 1, QueryLimits(60))
+    assert found.is_enough and found.is_complete
+    assert verdict_of(with_methods(spec, found.methods)) == "proved"
 
 
 def test_a_spec_that_leaves_the_bounds_of_a_type_is_rejected():

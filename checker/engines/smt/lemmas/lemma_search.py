@@ -1,28 +1,26 @@
-"""Search for lemmas: candidates from templates, filtered by the explored states, then by Houdini."""
+"""Search for lemmas: clauses over the vocabulary of the spec that exclude counterexamples to induction."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-from checker.engines.smt.lemmas.candidates import LemmaClause, candidates, is_converse
-from checker.engines.smt.lemmas.houdini import Houdini, Member
+from checker.engines.smt.lemmas.clauses import LemmaClause, is_converse
+from checker.engines.smt.lemmas.helper_terms import helper_terms
 from checker.engines.smt.lemmas.lemma_source import imports_for
 from checker.engines.smt.lemmas.samples import sample
-from checker.engines.smt.lemmas.vocabulary import Atom, atoms_of
+from checker.engines.smt.lemmas.strengthening import Strengthened, Strengthening
+from checker.engines.smt.lemmas.vocabulary import atoms_of
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.language.spec import Spec
 from checker.records import dataclass
 
-STAGES = ((80, 2), (200, 2), (80, 3))
-"""Stages of the search: (number of atoms, literals per candidate). A stage runs if the ones before prove nothing."""
+STAGES = (150, 500, 2_000)
+"""The number of atoms in each stage of the search, simplest first. A stage runs if the one before proves nothing."""
 
 MAX_SHOWN = 12
 """Limit of the lemmas that are returned if the goals are not proved."""
-
-MOST_TRIALS = 400
-"""Limit of the minimisation: a number of proofs. With a limit of time, the result would depend on the load."""
 
 WIDTH = 112
 
@@ -43,16 +41,17 @@ class LemmaSearchResult:
     """The result of a search for lemmas.
 
     - `is_enough`: the lemmas prove the goals.
-    - `candidates`: the number of candidates that are true in all sampled states.
-    - `inductive`: the number of candidates in the largest inductive set.
+    - `atoms`: the number of atoms that clauses are made of.
+    - `steps`: the number of counterexamples to induction; `dropped`: the number of clauses that were tried and dropped.
     - `states`: the number of explored states; `is_complete`: these are all reachable states.
     - `imports`: the import statements that the lemmas need in the spec's module.
     """
 
     lemmas: tuple[FoundLemma, ...]
     is_enough: bool
-    candidates: int
-    inductive: int
+    atoms: int
+    steps: int
+    dropped: int
     states: int
     is_complete: bool
     imports: tuple[str, ...]
@@ -69,58 +68,41 @@ def find_lemmas(
     workers: int,
     limits: QueryLimits,
     on_stage: OnStage = lambda words: None,
-    stages: tuple[tuple[int, int], ...] = STAGES,
+    stages: tuple[int, ...] = STAGES,
 ) -> LemmaSearchResult:
     """Search for lemmas with which goals (properties, and the spec's own lemmas) are proved by induction.
 
     Raises SpecError if the spec has unbounded numbers, no initial state, or an action that leaves the bounds of a type.
     """
-    best: LemmaSearchResult | None = None
     with spec.bound():
-        atoms = atoms_of(spec)
-        for most_atoms, size in stages:
-            found = _stage(spec, goals, atoms[:most_atoms], size, workers, limits, on_stage)
-            if found.is_enough:
-                return found
-            if best is None or found.inductive > best.inductive:
-                best = found
-    assert best is not None
-    return best
+        atoms = atoms_of(spec, helper_terms(spec))
+        for number in stages:
+            used = atoms[:number]
+            on_stage(f"{len(used):,} atoms in explored states")
+            samples = sample(spec, used, workers, limits.cancelled)
+            system = TransitionSystem(spec, goals)
 
+            def on_count(steps: int, clauses: int, dropped: int) -> None:
+                on_stage(f"{steps:,} counterexamples to induction, {clauses} clauses, {dropped:,} dropped")
 
-def _stage(
-    spec: Spec, goals: list[str], atoms: list[Atom], size: int, workers: int, limits: QueryLimits, on_stage: OnStage
-) -> LemmaSearchResult:
-    on_stage(f"{len(atoms)} atoms in explored states")
-    samples = sample(spec, atoms, workers, limits.cancelled)
-    on_stage(f"disjunctions of up to {size}")
-    clauses = candidates(samples, size)
-    names = [ground.name for ground in samples.ground.values()]
-    system = TransitionSystem(samples.spec.with_symbolic_parameters(), [*goals, *names])
-    houdini = Houdini(
-        system, samples, clauses, goals, limits, lambda left: on_stage(f"{left} of {len(clauses)} candidates left")
-    )
-    inductive = houdini.largest()
-    on_stage("minimising the set of lemmas")
-    needed = houdini.needed(inductive, goals, MOST_TRIALS)
-    kept = needed if needed is not None else _simplest_inductive(houdini, inductive)
-    lemmas = _as_methods(spec, kept)
+            found = Strengthening(system, samples, goals, limits, on_count).run()
+            if found.is_enough or len(used) == len(atoms):
+                break
+    lemmas = _as_methods(spec, _shown(found))
     return LemmaSearchResult(
         lemmas=tuple(lemmas),
-        is_enough=needed is not None,
-        candidates=len(clauses),
-        inductive=sum(isinstance(member, LemmaClause) for member in inductive),
+        is_enough=found.is_enough,
+        atoms=len(used),
+        steps=found.steps,
+        dropped=found.dropped,
         states=samples.explored,
         is_complete=samples.is_complete,
         imports=tuple(imports_for(spec, "\n".join(lemma.source for lemma in lemmas))),
     )
 
 
-def _simplest_inductive(houdini: Houdini, inductive: list[Member]) -> list[LemmaClause]:
-    """Return the simplest independent lemmas that are inductive without the goals."""
-    clauses = sorted((m for m in inductive if isinstance(m, LemmaClause)), key=lambda clause: clause.order)
-    alone = houdini.largest(houdini.independent(clauses)[:MAX_SHOWN])
-    return [member for member in alone if isinstance(member, LemmaClause)]
+def _shown(found: Strengthened) -> list[LemmaClause]:
+    return found.clauses if found.is_enough else found.clauses[:MAX_SHOWN]
 
 
 def _as_methods(spec: Spec, clauses: list[LemmaClause]) -> list[FoundLemma]:

@@ -10,7 +10,8 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.native.engine import compile_native
+from checker.engines.native.engine import CompiledSpec, compile_native
+from checker.engines.native.explore.exploration import Exploration
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.search_store import Words
 from checker.engines.native.llvm import ir
@@ -20,13 +21,13 @@ from checker.engines.native.lowering.emitter import I64
 from checker.engines.native.lowering.native_spec import lower
 from checker.engines.native.lowering.predicates import FAILED_BIT
 from checker.engines.smt.lemmas.lemma_source import with_methods
-from checker.engines.smt.lemmas.vocabulary import Atom
+from checker.engines.smt.lemmas.vocabulary import Atom, CollectionItems, Slot, membership, texts_of
 from checker.engines.smt.vacuity import no_initial_state
 from checker.errors import SpecError
 from checker.frontend import compile_spec
 from checker.ir import nodes
+from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.language.types import DomainType, EnumType, Type
 from checker.records import dataclass
 
 MAX_EXPLORED = 1_000_000
@@ -52,35 +53,47 @@ class GroundAtom:
 class Samples:
     """The truth of each ground atom in the sampled states.
 
-    `spec` is the spec with one property per ground atom; `explored` is the number of explored states, `is_complete`
-    whether these are all reachable states.
+    `program` has one property per ground atom; `explored` is the number of explored states, `is_complete` whether these
+    are all reachable states.
     """
 
-    spec: Spec
+    program: nodes.Program
     ground: dict[tuple[Atom, tuple[str, ...]], GroundAtom]
     bits: dict[str, Bits]
     explored: int
     is_complete: bool
+    batches: list[_Batch]
+    exploration: _Explored
+
+    def truths_in(self, state: State) -> dict[str, bool]:
+        """Return the truth of the ground atoms in any state, without those that leave the bounds of a type there."""
+        words = np.array([self.exploration.words_of(state)], dtype=np.uint64)
+        usable = {name: bool(bits[0]) for batch in self.batches for name, bits in batch.truths(words).items()}
+        return {name: truth for name, truth in usable.items() if name in self.bits}
+
+    def is_reachable(self, state: State) -> bool:
+        """Return whether the explorer has reached a state."""
+        return self.exploration.has(state)
 
     def column(self, atom: Atom, values: tuple[str, ...]) -> Bits:
         """Return the truth of an atom with values in its slots; shape (states,)."""
         return self.bits[self.ground[atom, values].name]
 
 
-def names_of_values(kind: Type) -> list[str]:
-    """Return the text of each value of a slot's type."""
-    if isinstance(kind, DomainType):
-        return [f"{kind.declared.__name__}[{number}]" for number in range(kind.cardinality())]
-    if isinstance(kind, EnumType):
-        return [f"{kind.declared.__name__}.{member.name}" for member in kind.declared]
-    return [str(value) for value in kind.values()]
-
-
-def choices(slots: tuple[Type, ...]) -> list[tuple[str, ...]]:
+def choices(slots: tuple[Slot, ...]) -> list[tuple[str, ...]]:
     """Return all combinations of values for some slots; two slots of one type get different values."""
-    combinations = itertools.product(*(names_of_values(kind) for kind in slots))
+    combinations = itertools.product(*(texts_of(kind) for kind in slots))
     is_distinct = len(slots) == 2 and slots[0] == slots[1]
     return [values for values in combinations if not is_distinct or values[0] != values[1]]
+
+
+def memberships(slots: tuple[Slot, ...], values: tuple[str, ...]) -> list[tuple[Atom, tuple[str, ...]]]:
+    """Return the ground atoms that are true if all values of slots for items are items of their collections."""
+    return [
+        (membership(slot), (value,))
+        for slot, value in zip(slots, values, strict=True)
+        if isinstance(slot, CollectionItems)
+    ]
 
 
 def sample(spec: Spec, atoms: list[Atom], workers: int, cancelled: threading.Event | None = None) -> Samples:
@@ -88,23 +101,47 @@ def sample(spec: Spec, atoms: list[Atom], workers: int, cancelled: threading.Eve
 
     Raises SpecError if an action of the spec leaves the bounds of a type, and KeyboardInterrupt if cancelled.
     """
-    states, explored, is_complete = _states(spec, workers, cancelled)
+    exploration = _explored(spec, workers, cancelled)
+    states = exploration.sampled()
     ground = [
         GroundAtom(atom, values, f"atom_{number}")
         for number, (atom, values) in enumerate((atom, values) for atom in atoms for values in choices(atom.slots))
     ]
     text = "\n\n".join(f"@invariant\ndef {p.name}(self):\n    return {p.atom.text_with(p.values)}" for p in ground)
-    spec_with_atoms = with_methods(spec, text)
-    program = compile_spec(spec_with_atoms, [p.name for p in ground])
-    bits: dict[str, Bits] = {}
-    for first in range(0, len(ground), MOST_PROPERTIES - 1):
-        bits |= _evaluated(program, program.properties[first : first + MOST_PROPERTIES - 1], states)
+    program = compile_spec(with_methods(spec, text), [p.name for p in ground])
+    step = MOST_PROPERTIES - 1
+    batches = [_Batch(program, program.properties[first : first + step]) for first in range(0, len(ground), step)]
+    bits = {name: found for batch in batches for name, found in batch.truths(states).items()}
     unusable = {p.atom for p in ground if p.name not in bits}
     usable = {(p.atom, p.values): p for p in ground if p.atom not in unusable}
-    return Samples(spec_with_atoms, usable, bits, explored, is_complete)
+    found = exploration.found
+    return Samples(program, usable, bits, found.distinct, found.outcome == "complete", batches, exploration)
 
 
-def _states(spec: Spec, workers: int, cancelled: threading.Event | None) -> tuple[Words, int, bool]:
+@dataclass(frozen=True)
+class _Explored:
+    """A spec as machine code, its initial states, and the explored states."""
+
+    compiled: CompiledSpec
+    initial: Words
+    found: Exploration
+
+    def words_of(self, state: State) -> Words:
+        """Return the packed words of a state."""
+        return np.array(self.compiled.words_of(state), dtype=np.uint64)
+
+    def has(self, state: State) -> bool:
+        """Return whether a state is among the explored ones."""
+        return self.found.find(self.words_of(state)) is not None
+
+    def sampled(self) -> Words:
+        """Return the initial states and a sample of the explored ones, evenly spaced in the order of exploration."""
+        states = self.found.all_states()
+        step = max(1, -(-len(states) // MAX_SAMPLED))
+        return np.concatenate([self.initial, states[::step]])
+
+
+def _explored(spec: Spec, workers: int, cancelled: threading.Event | None) -> _Explored:
     compiled = compile_native(spec, [])
     initial = spec.initial_states()
     if not initial:
@@ -121,38 +158,43 @@ def _states(spec: Spec, workers: int, cancelled: threading.Event | None) -> tupl
         raise KeyboardInterrupt
     if found.outcome == "error":
         raise SpecError(f"{spec.name}: an action leaves a type's bounds, so nothing can be proved: see `run`")
-    states = found.all_states()
-    step = max(1, -(-len(states) // MAX_SAMPLED))
-    return np.concatenate([words, states[::step]]), found.distinct, found.outcome == "complete"
+    return _Explored(compiled, words, found)
 
 
-def _evaluated(program: nodes.Program, properties: list[nodes.Predicate], states: Words) -> dict[str, Bits]:
-    """Return the truth of each property in each state, without properties that leave the bounds of a type in one.
+class _Batch:
+    """Machine code for up to 62 properties."""
 
-    The mask has one failure bit for all properties, so a failing batch is halved until the failing ones are single.
-    """
-    masks = _masks(dataclasses.replace(program, actions=[], properties=properties), states)
-    if (masks >> np.uint64(FAILED_BIT) & np.uint64(1)).any():
-        if len(properties) == 1:
-            return {}
-        halves = properties[: len(properties) // 2], properties[len(properties) // 2 :]
-        return {name: bits for half in halves for name, bits in _evaluated(program, half, states).items()}
-    # A bit of the mask is set if the invariant is false.
-    return {p.name: (masks >> np.uint64(bit) & np.uint64(1)) == 0 for bit, p in enumerate(properties)}
+    def __init__(self, program: nodes.Program, properties: list[nodes.Predicate]):
+        self.names = [p.name for p in properties]
+        native = lower(dataclasses.replace(program, actions=[], properties=properties))
+        for declared in (native.emit, native.fail):
+            ir.IRBuilder(declared.append_basic_block("entry")).ret_void()
+        kind = ir.FunctionType(I64, [argument.type for argument in native.check_state.args])
+        outer = ir.IrFunction(native.module, kind, "sample.check_state")
+        builder = ir.IRBuilder(outer.append_basic_block("entry"))
+        builder.ret(builder.call(native.check_state, outer.args))
+        self._code = MachineCode(native.module, quick=True)
+        self._check = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(
+            self._code.address_of(outer.name)
+        )
 
+    def truths(self, states: Words) -> dict[str, Bits]:
+        """Return the truth of each property in each state, without those that leave the bounds of a type in one."""
+        return self._among(states, list(range(len(self.names))))
 
-def _masks(program: nodes.Program, states: Words) -> NDArray[np.uint64]:
-    """Return the mask of `check_state` for each state; shape (states,)."""
-    native = lower(program)
-    for declared in (native.emit, native.fail):
-        ir.IRBuilder(declared.append_basic_block("entry")).ret_void()
-    kind = ir.FunctionType(I64, [argument.type for argument in native.check_state.args])
-    outer = ir.IrFunction(native.module, kind, "sample.check_state")
-    builder = ir.IRBuilder(outer.append_basic_block("entry"))
-    builder.ret(builder.call(native.check_state, outer.args))
-    code = MachineCode(native.module)
-    check = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(code.address_of(outer.name))
-    everything = (1 << len(program.properties)) - 1
-    width = states.dtype.itemsize * states.shape[1]
-    first = states.ctypes.data
-    return np.fromiter((check(first + width * n, everything) for n in range(len(states))), np.uint64, len(states))
+    def _among(self, states: Words, bits: list[int]) -> dict[str, Bits]:
+        # The mask has one failure bit for all properties, so a failing group is halved until failing ones are single.
+        masks = self._masks(states, sum(1 << bit for bit in bits))
+        if (masks >> np.uint64(FAILED_BIT) & np.uint64(1)).any():
+            if len(bits) == 1:
+                return {}
+            halves = bits[: len(bits) // 2], bits[len(bits) // 2 :]
+            return {name: found for half in halves for name, found in self._among(states, half).items()}
+        # A bit of the mask is set if the invariant is false.
+        return {self.names[bit]: (masks >> np.uint64(bit) & np.uint64(1)) == 0 for bit in bits}
+
+    def _masks(self, states: Words, asked: int) -> NDArray[np.uint64]:
+        """Return the mask of `check_state` for each state; shape (states,)."""
+        width = states.dtype.itemsize * states.shape[1]
+        first, check = states.ctypes.data, self._check
+        return np.fromiter((check(first + width * n, asked) for n in range(len(states))), np.uint64, len(states))

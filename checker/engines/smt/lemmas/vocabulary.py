@@ -8,7 +8,7 @@ An atom over such a term is true in these states, so every atom can be evaluated
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from checker.language.spec import Spec
@@ -32,11 +32,30 @@ from checker.records import dataclass
 
 SLOTS = ("a", "b")
 
+MAX_ITEMS = 32
+"""Limit of the values of a struct over which a quantifier ranges: every atom is evaluated once per value."""
+
 MAX_KEYS = 8
 """Limit of a map's keys: every atom is evaluated once per key. Larger maps are omitted."""
 
 MAX_VALUES = 4
 """Limit of an integer's values: with more, it is compared only with its bounds, not with each value."""
+
+
+@dataclass(frozen=True)
+class CollectionItems:
+    """The items of a collection of the state as the values of a slot; `collection` is its text."""
+
+    collection: str
+    kind: StructType
+
+    def cardinality(self) -> int:
+        """Return the number of values that an item can have."""
+        return self.kind.cardinality()
+
+
+Slot = Type | CollectionItems
+"""The values of a slot: those of a type, or the items of a collection."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +67,7 @@ class StateTerm:
 
     text: str
     kind: Type
-    slots: tuple[Type, ...] = ()
+    slots: tuple[Slot, ...] = ()
     absent: tuple[tuple[str, str], ...] = ()
     rank: int = 1
 
@@ -65,7 +84,7 @@ class Atom:
 
     text: str
     negated: str
-    slots: tuple[Type, ...]
+    slots: tuple[Slot, ...]
     rank: int
 
     def text_with(self, names: tuple[str, ...], *, is_true: bool = True) -> str:
@@ -73,9 +92,13 @@ class Atom:
         return (self.text if is_true else self.negated).format(**dict(zip(SLOTS, names, strict=False)))
 
 
-def atoms_of(spec: Spec) -> list[Atom]:
-    """Return the atoms over a spec's state, simplest first; each atom has at most two slots."""
+def atoms_of(spec: Spec, helpers: Iterable[StateTerm] = ()) -> list[Atom]:
+    """Return the atoms over a spec's state and the calls of helpers, simplest first; each has at most two slots."""
     terms = [term for name, kind in spec.variables.items() for term in _terms(StateTerm(f"self.{name}", kind))]
+    terms += [part for helper in helpers for part in _terms(helper)]
+    slots = list(_item_slots(terms))
+    members = [membership(slot) for slot in slots]
+    terms += [part for slot in slots for part in _terms(StateTerm("{a}", slot.kind, (slot,), rank=1))]
     terms += list(_looked_up(terms))
     constants = [
         StateTerm(f"self.{name}", IntType(value, value), rank=2)
@@ -84,6 +107,7 @@ def atoms_of(spec: Spec) -> list[Atom]:
     ]
     found: dict[str, Atom] = {}
     for atom in itertools.chain(
+        members,
         *(_of_one(term) for term in terms),
         _of_two(terms, constants),
         _of_items(terms, constants),
@@ -129,7 +153,52 @@ def _terms(term: StateTerm) -> Iterator[StateTerm]:
             yield from _terms(parts)
 
 
-def _is_slot(kind: Type) -> bool:
+def membership(slot: CollectionItems) -> Atom:
+    """Return the atom that a value is an item of a collection. It sorts before all others, which need it."""
+    return Atom(f"{{a}} in {slot.collection}", f"{{a}} not in {slot.collection}", (slot,), -1)
+
+
+def _item_slots(terms: list[StateTerm]) -> Iterator[CollectionItems]:
+    """Iterate over the collections of structs over whose items a quantifier can range."""
+    for term in terms:
+        kind = term.kind
+        if not isinstance(kind, (SeqType, SetType, BagType)) or term.slots or term.absent:
+            continue
+        if isinstance(kind.item, StructType) and has_texts(kind.item) and kind.item.cardinality() <= MAX_ITEMS:
+            yield CollectionItems(term.text, kind.item)
+
+
+def has_texts(kind: Type) -> bool:
+    """Return whether `texts_of` can write the values of a type."""
+    if isinstance(kind, StructType):
+        return not isinstance(kind, TupleType) and all(has_texts(field) for _, field in kind.fields)
+    if isinstance(kind, (OptionType, SetType)):
+        return has_texts(kind.item)
+    return isinstance(kind, (DomainType, EnumType, BoolType, IntType))
+
+
+def texts_of(kind: Slot) -> list[str]:
+    """Return the text of each value of a slot."""
+    if isinstance(kind, CollectionItems):
+        return texts_of(kind.kind)
+    if isinstance(kind, DomainType):
+        return [f"{kind.declared.__name__}[{number}]" for number in range(kind.cardinality())]
+    if isinstance(kind, EnumType):
+        return [f"{kind.declared.__name__}.{member.name}" for member in kind.declared]
+    if isinstance(kind, OptionType):
+        return ["None", *texts_of(kind.item)]
+    if isinstance(kind, SetType):
+        items = texts_of(kind.item)
+        sizes = range((len(items) if kind.capacity is None else kind.capacity) + 1)
+        subsets = itertools.chain.from_iterable(itertools.combinations(items, size) for size in sizes)
+        return [f"{{{', '.join(chosen)}}}" if chosen else "set()" for chosen in subsets]
+    if isinstance(kind, StructType):
+        fields = [[f"{name}={text}" for text in texts_of(field)] for name, field in kind.fields]
+        return [f"{kind.declared.__name__}({', '.join(chosen)})" for chosen in itertools.product(*fields)]
+    return [str(value) for value in kind.values()]
+
+
+def _is_slot(kind: Slot) -> bool:
     return isinstance(kind, (DomainType, EnumType, IntType)) and kind.cardinality() <= MAX_KEYS
 
 
@@ -156,7 +225,7 @@ def _is_single(kind: Type) -> bool:
 # Atoms.
 
 
-def atom(term_slots: tuple[Type, ...], text: str, negated: str, terms: tuple[StateTerm, ...], rank: int) -> Atom:
+def atom(term_slots: tuple[Slot, ...], text: str, negated: str, terms: tuple[StateTerm, ...], rank: int) -> Atom:
     """Return an atom over some terms; it is true in states where one of them has no value."""
     absent = dict.fromkeys(condition for term in terms for condition in term.absent)
     if absent:
@@ -209,9 +278,29 @@ def _of_two(terms: list[StateTerm], constants: list[StateTerm]) -> Iterator[Atom
             yield from _compared(slots, left, right)
     for term, number in itertools.product(terms, constants):
         yield from _compared(term.slots, term, number)
+    yield from _of_slots(terms)
 
 
-def _placed(one: StateTerm, other: StateTerm) -> Iterator[tuple[tuple[Type, ...], StateTerm, StateTerm]]:
+def _of_slots(terms: list[StateTerm]) -> Iterator[Atom]:
+    """Iterate over the comparisons of a quantified number with a number of the state, or with another one."""
+    kinds = dict.fromkeys(kind for term in terms for kind in term.slots if isinstance(kind, IntType))
+    kinds |= dict.fromkeys(
+        term.kind.item for term in terms if isinstance(term.kind, SetType) and isinstance(term.kind.item, IntType)
+    )
+    for kind in kinds:
+        if not _is_slot(kind):
+            continue
+        yield atom((kind, kind), "{a} < {b}", "{a} >= {b}", (), 0)
+        for term in terms:
+            if isinstance(term.kind, IntType) and _comparable(kind, term.kind):
+                if not term.slots:
+                    yield from _compared((kind,), StateTerm("{a}", kind, rank=0), term)
+                elif term.slots == (kind,):
+                    yield from _compared((kind,), StateTerm("{a}", kind, rank=0), term)
+                    yield from _compared((kind, kind), StateTerm("{b}", kind, rank=0), term)
+
+
+def _placed(one: StateTerm, other: StateTerm) -> Iterator[tuple[tuple[Slot, ...], StateTerm, StateTerm]]:
     """Iterate over the ways to combine the slots of two terms: (slots, left term, right term)."""
     if not other.slots or not one.slots:
         yield one.slots or other.slots, one, other
@@ -223,7 +312,7 @@ def _placed(one: StateTerm, other: StateTerm) -> Iterator[tuple[tuple[Type, ...]
         yield (*one.slots, *other.slots), one, other.moved(("b",))
 
 
-def _compared(slots: tuple[Type, ...], one: StateTerm, other: StateTerm) -> Iterator[Atom]:
+def _compared(slots: tuple[Slot, ...], one: StateTerm, other: StateTerm) -> Iterator[Atom]:
     """Iterate over the comparisons of two terms if their types have values in common."""
     if one.text == other.text:
         return
@@ -267,7 +356,9 @@ def _of_items(terms: list[StateTerm], constants: list[StateTerm]) -> Iterator[At
     """Iterate over the atoms about every item of a collection."""
     for collection in terms:
         kind = collection.kind
-        if not isinstance(kind, (SeqType, SetType, BagType)) or (isinstance(kind, SetType) and kind.capacity is None):
+        if not isinstance(kind, (SeqType, SetType, BagType)):
+            continue
+        if isinstance(kind, SetType) and kind.capacity is None and not isinstance(kind.item, IntType):
             continue
         parts = [part for part in _terms(StateTerm("item", kind.item)) if not part.slots]
         items = parts + [_present(part) for part in parts if isinstance(part.kind, OptionType)]
