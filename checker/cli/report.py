@@ -24,6 +24,16 @@ def report(
             help="Compute exact probabilities for configurations of up to 100,000 states (default: up to 2,000).",
         ),
     ] = False,
+    splitting: Annotated[
+        int | None,
+        option(
+            min=24,
+            max=10**7,
+            metavar="N",
+            help="Estimate the probability of violations that fewer than 100 walks show, by importance splitting with "
+            "N walks for each level (default: none).",
+        ),
+    ] = None,
     spec: SpecFile = None,
 ) -> int:
     """Analyse random walks: violation rates, causes, counterexamples.
@@ -38,4 +48,13 @@ def report(
     require_arrow()
     from checker.execution.report_walks import report_walks
 
-    return report_walks(folder, spec, out=out, json_name=json, master=master, max_states=max_states, exact=exact)
+    return report_walks(
+        folder,
+        spec,
+        out=out,
+        json_name=json,
+        master=master,
+        max_states=max_states,
+        exact=exact,
+        splitting=splitting or 0,
+    )

@@ -50,13 +50,15 @@ def report_walks(
     master: str | None = None,
     max_states: int = MOST_STATES,
     exact: bool = False,
+    splitting: int = 0,
     spark: Any = None,
 ) -> int:
     """Write the report on a folder of walks, show a summary, and return the exit status.
 
     `spec` is the file of the spec, if that is not in the library. `exact` computes exact probabilities of larger
-    configurations too. `spark` is a session to use instead of a new one. Raises UserError if the folder has no
-    readable walks or the report cannot be written. An interrupt writes nothing.
+    configurations too. `splitting` is the number of walks for each level of importance splitting, 0 for none. `spark`
+    is a session to use instead of a new one. Raises UserError if the folder has no readable walks or the report cannot
+    be written. An interrupt writes nothing.
     """
     # Wrong input is reported before a folder is created.
     master_url(master)
@@ -77,6 +79,7 @@ def report_walks(
         master=master,
         max_states=max_states,
         exact_states=exact_states,
+        splitting=splitting,
         on_stage=on_stage,
         spark=spark,
     )
@@ -196,6 +199,9 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
         rate = f"{share_text(share['rate']):>8}  of walks ({interval})"
         if share["exact"] is not None:
             rate += f", exactly {share_text(share['exact'])}"
+        if share["split"] is not None:
+            low, high = (share_text(share["split"][end]) for end in ("low", "high"))
+            rate += f", by splitting {share_text(share['split']['rate'])} ({low} to {high})"
         if setting:
             rate += f" with {setting}; in {failure['violated_in']} of {len(data['configurations'])} configurations"
         more = ", leaves its bounds" if failure["is_error"] else ""

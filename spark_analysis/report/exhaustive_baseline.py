@@ -11,6 +11,8 @@ from checker.language.spec import Spec
 from checker.run import ledger
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import Violation
+from traces.walks.exact_probability import Failure
+from traces.walks.importance_splitting import SplitEstimate
 from traces.walks.records import WalkRun
 
 MOST_CONFIGURATIONS = 16
@@ -31,6 +33,18 @@ class ExhaustiveBaseline:
     found: tuple[Violation, ...] = ()
     source: str = ""
     reason: str = ""
+
+
+@dataclass(frozen=True)
+class ExploredConfiguration:
+    """The exploration of a configuration, the exact probability of each failure, and estimates by splitting.
+
+    `exact` is None if the configuration has too many states. `split` has the properties that few walks violate.
+    """
+
+    baseline: ExhaustiveBaseline
+    exact: Mapping[Failure, float] | None = None
+    split: Mapping[str, SplitEstimate] = field(default_factory=dict)
 
 
 def baseline_of(spec: Spec, run: WalkRun, configuration: int, max_states: int) -> ExhaustiveBaseline:

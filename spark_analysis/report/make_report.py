@@ -16,17 +16,18 @@ from checker.language.spec import Spec
 from checker.run import registry
 from checker.run.result import Violation
 from spark_analysis.report.causes import CauseCluster, CauseClusters, cluster_by_cause
-from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline, baseline_of
+from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline, ExploredConfiguration, baseline_of
 from spark_analysis.report.local_source import LocalWalkSource
 from spark_analysis.report.readable_parts import ReadableParts, readable_parts
 from spark_analysis.report.report_data import report_data
-from spark_analysis.report.shrunk_walks import ShrunkWalks, shrink_walks
+from spark_analysis.report.shrunk_walks import ShrunkWalks, population_of, shrink_walks
 from spark_analysis.report.spark_source import SparkWalkSource
 from spark_analysis.report.walk_counts import WalkCounts, count_walks
 from spark_analysis.report.walk_source import WalkSource
 from spark_analysis.session import opened
 from traces.storage import Location
-from traces.walks.exact_probability import Failure, exact_probabilities
+from traces.walks.exact_probability import exact_probabilities
+from traces.walks.importance_splitting import SplittingEstimator
 from traces.walks.local_simulation import MOST_WALKS as MOST_LOCAL_WALKS
 from traces.walks.records import WalkRun, configured_spec, read_walks, spec_of, trusted_run
 
@@ -35,6 +36,9 @@ MOST_STATES = 2_000_000
 
 MOST_EXACT_STATES = 2_000
 """Number of states up to which a report computes exact probabilities by itself: about a second of the interpreter."""
+
+RARE = 100
+"""Number of violating walks below which a property is estimated by splitting."""
 
 _POLL_SECONDS = 0.2
 
@@ -70,6 +74,7 @@ def report_on(
     master: str | None = None,
     max_states: int = MOST_STATES,
     exact_states: int = MOST_EXACT_STATES,
+    splitting: int = 0,
     on_stage: Callable[[str], None] = lambda stage: None,
     spark: Any = None,
 ) -> WalkReport:
@@ -77,12 +82,13 @@ def report_on(
 
     `spec` is the file of the spec, if that is not in the library. Processes of this machine do the work unless there is
     a Spark `master`, a session `spark` to use, or more than `MOST_LOCAL_WALKS`; the report is the same. `max_states`
-    bounds each search. Exact probabilities are computed for configurations of at most `exact_states` states. `on_stage`
-    is called with the name of each stage. Raises InputError if the folder has no readable walks.
+    bounds each search. Exact probabilities are computed for configurations of at most `exact_states` states. With
+    `splitting` walks for each level, the probability of a violation that few walks show is estimated. `on_stage` is
+    called with the name of each stage. Raises InputError if the folder has no readable walks.
     """
     run = trusted_run(folder, spec)
     parts = readable_parts(folder, run)
-    work = _ReportWork(folder, run, parts, max_states, exact_states, on_stage)
+    work = _ReportWork(folder, run, parts, max_states, exact_states, splitting, on_stage)
     if spark is not None:
         return _in_thread(lambda: work.report(SparkWalkSource(spark, folder, run, parts.numbers)))
     if not needs_spark(run, master):
@@ -116,6 +122,7 @@ class _ReportWork:
     parts: ReadableParts
     max_states: int
     exact_states: int
+    splitting: int
     on_stage: Callable[[str], None]
 
     def report(self, source: WalkSource) -> WalkReport:
@@ -130,11 +137,11 @@ class _ReportWork:
             notes.append(f"Not counted: {counts.foreign:,} walks of another version of {run.spec}.")
         clusters, shrunk = self._causes(source, counts, shipped, specs)
         self.on_stage("exploring all states for comparison")
-        explore = partial(_explored, shipped, self.max_states, self.exact_states)
+        rare = {number: _rare_failures(run, counts, number) for number in specs}
+        explore = partial(_explored, shipped, self.max_states, self.exact_states, self.splitting, rare)
         explored = dict(zip(specs, source.map(explore, list(specs), "explore the spec"), strict=True))
-        known = {number: baseline for number, (baseline, _) in explored.items()}
-        exact = {number: probabilities for number, (_, probabilities) in explored.items()}
-        data = report_data(run, _roles(run), counts, clusters, shrunk, known, exact, specs, notes)
+        known = {number: found.baseline for number, found in explored.items()}
+        data = report_data(run, _roles(run), counts, clusters, shrunk, explored, specs, notes)
         missed = tuple(
             (specs[entry["configuration"]], _violation_in(known[entry["configuration"]], entry["property"]))
             for entry in data["missed"]
@@ -156,19 +163,30 @@ class _ReportWork:
         return cluster_by_cause(shrunk, source, shipped, read_rows, self.max_states), shrunk
 
 
-def _explored(
-    run: WalkRun, max_states: int, exact_states: int, number: int
-) -> tuple[ExhaustiveBaseline, Mapping[Failure, float] | None]:
-    """Return the result of exploring a configuration, and the exact probability of each failure.
+def _rare_failures(run: WalkRun, counts: WalkCounts, number: int) -> set[str]:
+    """Return the properties that fewer than RARE walks of a configuration violate."""
+    violating = population_of([found for found in counts.outcomes if found.configuration == number], run.properties)
+    walks = {stratum.failure.name: count for stratum, count in violating.items()}
+    return {name for name in run.properties if walks.get(name, 0) < RARE}
 
-    There are no probabilities if it has more than `exact_states` states.
-    """
+
+def _explored(
+    run: WalkRun, max_states: int, exact_states: int, splitting: int, rare: Mapping[int, set[str]], number: int
+) -> ExploredConfiguration:
+    """Return what exploration finds out about a configuration; `rare` are the properties to estimate by splitting."""
     spec = configured_spec(run, number)
     known = baseline_of(spec, run, number, max_states)
-    if known.states is None or known.states > exact_states:
-        return known, None
     weights = {action.name: action.weight for action in run.configurations[number].actions}
-    return known, exact_probabilities(spec, run.properties, run.depth, weights, exact_states)
+    exact = None
+    if known.states is not None and known.states <= exact_states:
+        exact = exact_probabilities(spec, run.properties, run.depth, weights, exact_states)
+    split = {}
+    # A property that leaves its bounds has no role of its own to split on; neither has a deadlock.
+    for name in sorted(rare[number] & known.violations.keys() & spec.roles.keys()) if splitting else ():
+        estimator = SplittingEstimator(spec, name, run.depth, weights)
+        if estimator.is_possible:
+            split[name] = estimator.estimate(splitting, run.seed)
+    return ExploredConfiguration(known, exact, split)
 
 
 def _violation_in(known: ExhaustiveBaseline, name: str) -> Violation:

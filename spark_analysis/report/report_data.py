@@ -14,13 +14,13 @@ from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK
 from checker.run.result import Violation
 from spark_analysis.report.causes import CauseCluster, CauseClusters
-from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline
+from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline, ExploredConfiguration
 from spark_analysis.report.shrunk_walks import ShrunkWalks
 from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, WalkOutcome, failures_of
 from traces.failed_conjunct import conjunct_text
 from traces.schedule import calls_of
 from traces.trace_file import arguments_to_json
-from traces.walks.exact_probability import Failure
+from traces.walks.importance_splitting import SplitEstimate
 from traces.walks.records import ActionRange, WalkConfiguration, WalkRun
 from traces.walks.statistics import EstimatedCount, Share, step_by_which, violated_by_step, wilson
 
@@ -53,19 +53,19 @@ def report_data(
     counts: WalkCounts,
     clusters: CauseClusters,
     shrunk: ShrunkWalks,
-    known: Mapping[int, ExhaustiveBaseline],
-    exact: Mapping[int, Mapping[Failure, float] | None],
+    explored: Mapping[int, ExploredConfiguration],
     specs: Mapping[int, Spec],
     notes: list[str],
 ) -> dict[str, Any]:
     """Return the data of the whole report.
 
-    `roles` are those of the properties. `known`, `exact` and `specs` are by configuration, without changed specs.
+    `roles` are those of the properties. `explored` and `specs` are by configuration, without changed specs.
     `notes` are sentences about data that the report does not include.
     """
+    known = {number: found.baseline for number, found in explored.items()}
     failures = walk_failures(run, roles, counts.outcomes)
     configurations = [
-        _configuration(run, found, counts, failures, known.get(found.number), exact.get(found.number))
+        _configuration(run, found, counts, failures, explored.get(found.number))
         for found in run.configurations
         if counts.walks.get(found.number)
     ]
@@ -186,8 +186,7 @@ def _configuration(
     configuration: WalkConfiguration,
     counts: WalkCounts,
     failures: Sequence[WalkFailure],
-    known: ExhaustiveBaseline | None,
-    exact: Mapping[Failure, float] | None,
+    explored: ExploredConfiguration | None,
 ) -> dict[str, Any]:
     number = configuration.number
     outcomes = [found for found in counts.outcomes if found.configuration == number]
@@ -203,7 +202,7 @@ def _configuration(
         "endings": dict(sorted(endings.items())),
         "any": _share(wilson(violating, counts.walks[number])),
         "failures": [
-            {**_failure(run, found, outcomes, counts, number), "exact": _exact(exact, found)} for found in failures
+            {**_failure(run, found, outcomes, counts, number), **_computed(explored, found)} for found in failures
         ],
         "reached": _reached(run, counts.reached.get(number, {}), {found.name for found in failures}),
         "actions": [_action(found, counts.taken.get(number, {})) for found in configuration.actions],
@@ -218,12 +217,23 @@ def _configuration(
             for bit, condition in enumerate(configuration.conditions)
         ],
         "saturation": _saturation(counts, number, run),
-        "known": _known(known),
+        "known": _known(explored.baseline if explored is not None else None),
     }
 
 
-def _exact(exact: Mapping[Failure, float] | None, failure: WalkFailure) -> float | None:
-    return round(exact.get(failure, 0.0), _DIGITS) if exact is not None else None
+def _computed(explored: ExploredConfiguration | None, failure: WalkFailure) -> dict[str, Any]:
+    """Return the exact probability of a failure and its estimate by splitting; None where there is none."""
+    exact = explored.exact if explored is not None else None
+    split = explored.split.get(failure.name) if explored is not None and not failure.is_error else None
+    return {
+        "exact": round(exact.get(failure, 0.0), _DIGITS) if exact is not None else None,
+        "split": _rounded(split) if split is not None else None,
+    }
+
+
+def _rounded(split: SplitEstimate) -> dict[str, float]:
+    # Significant digits, since these probabilities may be far below the smallest share of walks.
+    return {name: float(f"{getattr(split, name):.6g}") for name in ("rate", "low", "high")}
 
 
 def _failure(

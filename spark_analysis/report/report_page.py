@@ -58,6 +58,7 @@ def walk_report_page(
         data=data,
         headline=headline(data),
         rows=rows,
+        has_split=any(row.share["split"] is not None for row in rows),
         has_exact=any(row.share["exact"] is not None for row in rows),
         clusters=[_cluster(data, found, page) for found, page in zip(data["clusters"], pages, strict=True)],
         time_charts=report_charts.time_charts(data),
@@ -160,7 +161,7 @@ def rate_of(data: Mapping[str, Any], failure: Mapping[str, Any]) -> tuple[Mappin
     """
     everything = data["configurations"]
     if len(everything) > 1 and failure["most_in"] is None:
-        return {**failure, "exact": None}, ""
+        return {**failure, "exact": None, "split": None}, ""
     found = next((found for found in everything if found["number"] == failure["most_in"]), everything[0])
     same = (failure["property"], failure["is_error"])
     share = next(entry for entry in found["failures"] if (entry["property"], entry["is_error"]) == same)

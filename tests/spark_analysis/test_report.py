@@ -71,6 +71,16 @@ def test_small_specs_have_exact_probabilities(made):
     assert '<th class="figure">exactly</th>' in text
 
 
+def test_rare_violations_are_estimated_by_splitting(tmp_path):
+    """Of few walks, fewer than 100 violate the property; the exact probability is known."""
+    run = requested_run(request(spec_file(tmp_path), walks=100))
+    walks = simulated(tmp_path / "walks", run)
+    found = report_on(walks, spec=spec_of_walks(walks), splitting=2400)
+    [entry] = found.data["configurations"][0]["failures"]
+    assert entry["walks"] < 100 and entry["split"]["low"] <= entry["exact"] <= entry["split"]["high"]
+    assert '<th class="figure">by splitting</th>' in walk_report_page(found.data, [None] * len(found.clusters), {}, "")
+
+
 def test_report_has_the_shortest_trace_of_every_violated_property(made):
     run, _, found = made
     spec = spec_of(run, 0)

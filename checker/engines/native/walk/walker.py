@@ -109,8 +109,8 @@ class Walker:
     """A spec as machine code that takes random walks.
 
     `properties`: the names to check, with or without `deadlock`. `digest`: a hash of the typed program. `branches`: the
-    conditions on which its actions branch. Raises SpecError if the spec is outside the language, has no initial state,
-    or is too large for the native engine.
+    conditions on which its actions branch. `initial_words`: the packed initial states. Raises SpecError if the spec is
+    outside the language, has no initial state, or is too large for the native engine.
     """
 
     def __init__(self, spec: Spec, properties: list[str]):
@@ -132,7 +132,7 @@ class Walker:
         for violation in wrong_starts(spec, self.names, self.initial_states):
             raise SpecError(f"an initial state violates {violation.property}: `run` shows it, walks do not")
         packed = [self.words_of(state) for state in self.initial_states]
-        self._initial = np.array(packed, dtype=np.uint64).reshape(len(packed), self._layout.words)
+        self.initial_words = np.array(packed, dtype=np.uint64).reshape(len(packed), self._layout.words)
         self._listed = np.empty((native.instances + 1, kernel.entry_words(native)), dtype=np.uint64)
 
     def state_of(self, words: Any) -> State:
@@ -176,12 +176,14 @@ class Walker:
         weights: NDArray[np.uint64] | None = None,
         sampling: int | None = None,
         steps: bool = False,
+        starts: Words | None = None,
     ) -> Walks:
         """Return one walk of at most `depth` steps for each seed.
 
         - `weights`: from `weights_of`; None: uniform.
         - `sampling`: keep the hashes that have this many leading zero bits; None: no hashes.
         - `steps`: record `hashes` and `enabled`.
+        - `starts` (n, words of a state): packed states, of which a walk starts in a random one; None: the initial ones.
 
         The global interpreter lock is released during the walks.
         """
@@ -190,7 +192,7 @@ class Walker:
         count, most = len(seeds), len(seeds) * depth
         arrays: dict[str, NDArray[Any]] = {
             "seeds": np.ascontiguousarray(seeds, dtype=np.uint64),
-            "initial_states": self._initial,
+            "initial_states": self.initial_words if starts is None else np.ascontiguousarray(starts, dtype=np.uint64),
             "listed": self._listed,
             "initial": np.empty(count, dtype=np.int32),
             "lengths": np.empty(count, dtype=np.int32),
@@ -222,7 +224,7 @@ class Walker:
         numbers = {
             "count": count,
             "depth": depth,
-            "initial_count": len(self._initial),
+            "initial_count": len(arrays["initial_states"]),
             "limit": 2 ** (64 - sampling) - 1 if sampling is not None else 0,
             "invariants": self._mask(Role.INVARIANT),
             "reachables": self._mask(Role.REACHABLE),
