@@ -1,8 +1,9 @@
 """Start and stop of a Spark session, with one sentence for each reason why it cannot start.
 
 Without a master, Spark runs on this machine (`local[cores]`). With a master, this process is the driver of that
-cluster (client mode). Its executors get the packages of this project from the driver; the packages that these depend on
-must be installed there.
+cluster (client mode), or a client of Spark Connect. Its executors get the packages of this project from the driver; the
+packages that these depend on must be installed there. A process that `spark-submit` started uses the master and the
+settings that were given there.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from checker.errors import InputError, MissingExtraError, UserError
 from checker.run.workers import default_workers
-from spark_analysis.user_settings import user_settings
+from spark_analysis.user_settings import submitted_settings, user_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,8 +65,17 @@ REQUIRED = {
 }
 """Settings that the user cannot change: the results, or the code that the workers load, depend on them."""
 
-_MASTER = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://.+:\d+.*|yarn|k8s://.+")
+_MASTER = re.compile(
+    r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://.+:\d+.*|yarn|k8s://.+|sc://.+"
+)
 _LOOPBACK = "127.0.0.1"
+
+_CONNECT = {
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(1 << 16),
+    "spark.sql.session.timeZone": "UTC",
+}
+"""The settings of a session of Spark Connect: its server has the others."""
 _RECORDS_IN_BATCH = 1 << 16
 
 
@@ -86,6 +96,8 @@ def session(
     """
     url = master_url(master)
     require_pyspark()
+    if is_connect(url):
+        return _connected(url, dict(settings or {}))
     _require_java()
     # Executors must run the same Python as the driver. On a cluster its path may differ: PYSPARK_PYTHON gives it.
     interpreter = sys.executable if url.startswith("local") else os.environ.get("PYSPARK_PYTHON", sys.executable)
@@ -96,6 +108,35 @@ def session(
     logging.getLogger().addFilter(_is_not_interrupt)
     with _kept_interrupt_handler():
         return _started(_without_user_settings(_configuration(url, name, memory) | dict(settings or {})))
+
+
+def is_connect(url: str) -> bool:
+    """Return whether a master is a server of Spark Connect."""
+    return url.startswith("sc://")
+
+
+def _connected(url: str, settings: dict[str, str]) -> SparkSession:
+    """Return a session of Spark Connect; raise InputError if the server does not answer."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        import grpc
+
+        builder = SparkSession.builder.remote(url)
+    except ImportError as error:
+        missing = f"Spark Connect needs more packages ({error}): pip install 'pyspark[connect]'"
+        raise MissingExtraError(missing) from None
+    try:
+        for name, value in (_CONNECT | settings).items():
+            if name.startswith("spark.sql."):
+                builder = builder.config(name, value)
+        spark = builder.getOrCreate()
+        spark.addArtifact(str(_packages()), pyfile=True)
+    except (PySparkException, grpc.RpcError, OSError, ValueError) as error:
+        reason = next(iter(str(error).strip().splitlines()), "it gave no reason")
+        raise InputError(f"the Spark Connect server {url} cannot be used: {reason}") from None
+    return spark
 
 
 def _is_not_interrupt(record: logging.LogRecord) -> bool:
@@ -128,6 +169,8 @@ class LazySession:
     def __init__(self, master: str | None = None, **options: Any) -> None:
         self._master, self._options = master_url(master), options
         require_pyspark()
+        if is_connect(self._master):
+            raise InputError("exploration needs a master such as spark://HOST:PORT: it does not run on Spark Connect")
         _require_java()
         self._session: SparkSession | None = None
 
@@ -158,15 +201,21 @@ class LazySession:
         return self.spark.sparkContext.defaultParallelism
 
 
+def cores_of(spark: SparkSession) -> int | None:
+    """Return the number of cores of a session; None for Spark Connect, which does not report it."""
+    is_connected = type(spark).__module__.startswith("pyspark.sql.connect")
+    return None if is_connected else spark.sparkContext.defaultParallelism
+
+
 def master_url(master: str | None) -> str:
     """Return the master to use; raise InputError if the text is not a master URL.
 
     A local master gets several attempts for each task, as on a cluster: the run survives the death of a Python worker.
     """
     if master is None:
-        return f"local[{default_workers()},{TASK_ATTEMPTS}]"
+        return submitted_settings().get("spark.master") or f"local[{default_workers()},{TASK_ATTEMPTS}]"
     if not _MASTER.fullmatch(master):
-        raise InputError(f"--master {master}: write local[CORES], spark://HOST:PORT, yarn or k8s://URL")
+        raise InputError(f"--master {master}: write local[CORES], spark://HOST:PORT, yarn, k8s://URL or sc://HOST")
     if master == "local":
         return f"local[1,{TASK_ATTEMPTS}]"
     if re.fullmatch(r"local\[[^,]*\]", master):

@@ -1,4 +1,4 @@
-"""The settings of Spark that the user made: in `spark-defaults.conf`, and in `PYSPARK_SUBMIT_ARGS`.
+"""The settings of Spark that the user made: in `spark-defaults.conf`, `PYSPARK_SUBMIT_ARGS`, or for `spark-submit`.
 
 Settings that a program gives to the session's builder override both, so the session leaves out what the user has set.
 """
@@ -6,6 +6,7 @@ Settings that a program gives to the session's builder override both, so the ses
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import os
 import re
@@ -17,6 +18,9 @@ from checker.errors import InputError
 _DEFAULTS = "spark-defaults.conf"
 _SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""The variable by which `spark-submit` gives a driver the port of its Java machine."""
+
 # The first white space, `=` or `:` separates a name from its value, as in a properties file of Java.
 _LINE = re.compile(r"\s*([^\s=:#!][^\s=:]*)\s*[=:\s]\s*(.*?)\s*")
 
@@ -26,6 +30,8 @@ def user_settings() -> dict[str, str]:
 
     Raises InputError if the arguments cannot be split into words.
     """
+    if submitted := submitted_settings():
+        return submitted
     words = _submit_words()
     options = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     options.add_argument("--conf", "-c", action="append", default=[])
@@ -46,6 +52,16 @@ def user_settings() -> dict[str, str]:
         name, _, value = setting.partition("=")
         settings[name.strip()] = value
     return settings
+
+
+@functools.cache
+def submitted_settings() -> dict[str, str]:
+    """Return the settings that `spark-submit` was given, if it started this process; else none."""
+    if _SUBMITTED not in os.environ:
+        return {}
+    from pyspark import SparkConf
+
+    return dict(SparkConf().getAll())
 
 
 def _submit_words() -> list[str]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from checker.errors import InputError, UserError
 from checker.run import registry
 from spark_analysis.job_errors import job_error
-from spark_analysis.session import opened
+from spark_analysis.session import cores_of, opened
 from traces.storage import Location, location_of
 from traces.walks.records import WalkRun
 from traces.walks.writing import close_run_folder, open_run_folder
@@ -31,6 +31,7 @@ TASKS_PER_CORE = 4
 _POLL_SECONDS = 0.1
 _CANCEL_SECONDS = 30
 _WRITTEN = "part int, error string"
+_TAG = "tidemark-walks"
 
 
 def simulate(
@@ -90,12 +91,11 @@ def _walk(
 class _Job(threading.Thread):
     """The Spark job in a separate thread; the main thread shows progress and handles Ctrl-C."""
 
-    _GROUP = "tidemark walks"
-
     def __init__(self, spark: SparkSession, run: WalkRun, folder: Location, missing: list[int], partitions: int | None):
         super().__init__(daemon=True)
         self._spark, self._missing = spark, missing
-        self._tasks = partitions or min(len(missing), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+        cores = cores_of(spark)
+        self._tasks = partitions or min(len(missing), TASKS_PER_CORE * cores if cores else len(missing))
         # An executor may run in another folder.
         shipped = dataclasses.replace(run, target=registry.absolute_target(run.target))
         self._function = partial(_write_parts, shipped, str(folder.absolute()), missing)
@@ -104,9 +104,9 @@ class _Job(threading.Thread):
 
     def run(self) -> None:
         """Write the parts; keep an error for `raise_error`."""
-        context = self._spark.sparkContext
         try:
-            context.setJobGroup(self._GROUP, "random walks", interruptOnCancel=True)
+            # Of this thread: the tag marks the jobs that it starts.
+            self._spark.addTag(_TAG)
             numbers = self._spark.range(0, len(self._missing), 1, self._tasks)
             self._rows = numbers.mapInArrow(self._function, _WRITTEN).collect()
         except Exception as error:
@@ -117,7 +117,7 @@ class _Job(threading.Thread):
         ends = time.monotonic() + _CANCEL_SECONDS
         # Repeat the request: Spark ignores it for a job that is not submitted yet.
         while self.is_alive() and time.monotonic() < ends:
-            self._spark.sparkContext.cancelJobGroup(self._GROUP)
+            self._spark.interruptTag(_TAG)
             self.join(timeout=_POLL_SECONDS)
 
     def raise_error(self) -> None:
