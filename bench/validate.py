@@ -132,7 +132,8 @@ def main() -> int:
     print(f"recorded   {given.traces:,} traces, {events:,} events in {time.monotonic() - started:.1f} s")
 
     from spark_analysis.session import opened
-    from spark_analysis.validate.validation import VERDICTS, validate_on_spark
+    from spark_analysis.validate.validation import validate_on_spark
+    from spark_analysis.validate.verdict_parts import VERDICTS
 
     starting = time.monotonic()
     with opened(given.master) as spark:

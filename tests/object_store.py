@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from traces import storage
+from traces.storage import Location, location_of
 
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "tests",
@@ -40,6 +41,12 @@ def object_store(bucket: str) -> Iterator[str]:
             yield f"s3://{bucket}"
         finally:
             running.stop()
+
+
+def place(url: str, path: str) -> Location:
+    """Return a location in a store as a URL that names its server, for processes with another environment."""
+    host = os.environ["AWS_ENDPOINT_URL"].removeprefix("http://")
+    return location_of(f"{url}/{path}?scheme=http&endpoint_override={host}")
 
 
 def set_permissions(*, are_checked: bool) -> None:

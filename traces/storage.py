@@ -184,6 +184,12 @@ class RemotePath:
             shutil.copyfileobj(stream, content, 1 << 20)
 
     @property
+    def size(self) -> int:
+        """The size of the file in bytes."""
+        info = self._info()
+        return int(info.size or 0) if info is not None else 0
+
+    @property
     def version(self) -> str:
         """A text that differs after the file was written again: its ETag, or else its size and its time."""
         filesystem, path = _opened(self)
@@ -231,6 +237,12 @@ def location_of(text: str) -> Location:
     location = RemotePath(f"{parts.scheme}://{parts.netloc}", parts.path.strip("/"), parts.query)
     _opened(location)
     return location
+
+
+def matching(folder: Location, pattern: str) -> list[Location]:
+    """Return the files of a folder whose names match a pattern, by name; none if the folder does not exist."""
+    found: list[Location] = [*folder.glob(pattern)]
+    return sorted(found, key=str)
 
 
 @contextmanager

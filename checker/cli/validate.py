@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from checker.cli.declaration import argument, option
 from checker.cli.options import JsonFile, Master, SetConstants, Target
+from traces.storage import Location
 
 
 def validate(
     target: Target,
-    logs: Annotated[list[Path], argument("LOG", help="JSON Lines files, Parquet files, or folders of them.")],
+    logs: Annotated[
+        list[Location], argument("LOG", help="JSON Lines files, Parquet files, or folders of them; paths or URLs.")
+    ],
     mapping: Annotated[
         str,
         option(
@@ -49,8 +51,8 @@ def validate(
     master: Master = None,
     json: JsonFile = "",
     out: Annotated[
-        Path | None,
-        option(metavar="DIR", help="Write a report to this folder; for up to 20 logs, also explain each one."),
+        Location | None,
+        option(metavar="DIR", help="Write a report to this folder or URL; for up to 20 logs, also explain each one."),
     ] = None,
 ) -> int:
     """Check whether a spec allows recorded logs.

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from checker.errors import InputError, UserError
 from checker.output import styled_lines
@@ -17,9 +16,11 @@ from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
 from checker.output.validation_text import outcome_lines, summary_lines
 from checker.records import dataclass
+from checker.run.interrupts import interruptible
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, settings_of
 from traces import trace_file
+from traces.storage import Location, RemotePath, location_of, matching
 from traces.validate.events import RecordedTrace, read_log, read_many
 from traces.validate.task import RunningValidation, ValidationTask, unreadable
 from traces.validate.totals import ValidationTotals, verdict_row
@@ -42,12 +43,12 @@ SHOWN = 20
 class ValidationSettings:
     """The logs, the engine that validates them, and the destinations of the results."""
 
-    logs: tuple[Path, ...]
+    logs: tuple[Location, ...]
     by: str = ""
     engine: str | None = None
     master: str | None = None
     json: str = ""
-    out: Path | None = None
+    out: Location | None = None
 
 
 def validate_logs(task: ValidationTask, settings_given: tuple[str, ...], settings: ValidationSettings) -> int:
@@ -83,13 +84,13 @@ def status_of(summary: ValidationTotals, expected: frozenset[str]) -> int:
     return EXIT_STOPPED if verdicts["undecided"] or summary.is_interrupted else EXIT_OK
 
 
-def _logs_at(path: Path) -> list[Path]:
+def _logs_at(path: Location) -> list[Location]:
     """Return the logs at a path: a file, a folder of Parquet, or the files of a folder."""
     if not path.exists():
         raise InputError(f"there is no log {path}")
     if not path.is_dir() or any(path.glob("*.parquet")):
         return [path]
-    found = sorted(path.glob("*.jsonl"))
+    found = matching(path, "*.jsonl")
     if not found:
         raise InputError(f"the folder {path} has no logs: their names end with .jsonl or .parquet")
     return found
@@ -97,8 +98,8 @@ def _logs_at(path: Path) -> list[Path]:
 
 def _check_outputs(task: ValidationTask, settings: ValidationSettings) -> None:
     """Raise InputError if an output is an input, or two logs would share the files of their explanations."""
-    outputs: dict[str, Path | str | None] = {"--json": settings.json}
-    stems: dict[str, Path] = {}
+    outputs: dict[str, Location | str | None] = {"--json": settings.json}
+    stems: dict[str, Location] = {}
     if settings.out is not None:
         outputs |= {f"--out {name}": settings.out / name for name in ("report.html", "report.json")}
     for log in settings.logs if settings.out is not None and len(settings.logs) <= SHOWN else ():
@@ -110,7 +111,7 @@ def _check_outputs(task: ValidationTask, settings: ValidationSettings) -> None:
     check_outputs(outputs, [*settings.logs, *target_files([task.target, task.mapping])])
 
 
-def _explanations(log: Path, out: Path | None) -> list[Path]:
+def _explanations(log: Location, out: Location | None) -> list[Location]:
     """Return the files that explain a log."""
     return [] if out is None else [out / f"{log.stem}{FORMATS[format].ending}" for format in _EXPLAINED]
 
@@ -119,7 +120,8 @@ def _engine(settings: ValidationSettings) -> str:
     """Return the engine that computes successors. For short logs, the interpreter is faster than compilation."""
     if settings.engine is not None or _wants_spark(settings):
         return "python" if settings.engine == "python" else "native"
-    return "python" if sum(path.stat().st_size for path in settings.logs) <= INTERPRETED_BYTES else "native"
+    sizes = (path.size if isinstance(path, RemotePath) else path.stat().st_size for path in settings.logs)
+    return "python" if sum(sizes) <= INTERPRETED_BYTES else "native"
 
 
 def _wants_spark(settings: ValidationSettings) -> bool:
@@ -127,17 +129,23 @@ def _wants_spark(settings: ValidationSettings) -> bool:
     return settings.engine == "spark" or settings.master is not None or is_many
 
 
-def _is_parquet(path: Path) -> bool:
+def _is_parquet(path: Location) -> bool:
     return path.suffix == ".parquet" or path.is_dir()
 
 
 def _on_spark(task: ValidationTask, settings: ValidationSettings) -> ValidationTotals:
     from spark_analysis.validate.validation import validate_on_spark
 
-    with JsonLines(settings.json) as output:
+    with JsonLines(settings.json) as output, interruptible() as cancelled:
         write = output.write if settings.json else None
         return validate_on_spark(
-            task, settings.logs, settings.by, master=settings.master, out=settings.out, write=write
+            task,
+            settings.logs,
+            settings.by,
+            master=settings.master,
+            out=settings.out,
+            write=write,
+            cancelled=cancelled,
         )
 
 
@@ -163,7 +171,7 @@ def _here(validation: RunningValidation, settings: ValidationSettings) -> Valida
     return summary
 
 
-def _write_explanation(validation: RunningValidation, recorded: RecordedTrace, out: Path) -> None:
+def _write_explanation(validation: RunningValidation, recorded: RecordedTrace, out: Location) -> None:
     """Write a behaviour that explains as much of a log as possible: as text, as a page, and as a trace file."""
     spec, found = validation.explanation(recorded)
     words = ["validate", validation.task.target, recorded.file, "--mapping", validation.task.mapping]
@@ -171,7 +179,7 @@ def _write_explanation(validation: RunningValidation, recorded: RecordedTrace, o
     scenario = validation.scenario.name if validation.scenario is not None else None
     origin = trace_file.origin_of(spec, validation.entry.name, scenario, validation.entry.target, command)
     explained = Counterexample(spec, found, origin)
-    for format, path in zip(_EXPLAINED, _explanations(Path(recorded.file), out), strict=True):
+    for format, path in zip(_EXPLAINED, _explanations(location_of(recorded.file), out), strict=True):
         with open_for_writing(path) as stream:
             stream.write(FORMATS[format].write(explained))
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from checker.output.output_files import write_whole
 from checker.output.page.render import render
+from traces.storage import Location
 from traces.validate.controls import KINDS
 from traces.validate.task import ValidationTask
 from traces.validate.totals import ValidationTotals
@@ -20,7 +20,7 @@ _VERDICTS = {
 }
 
 
-def write_report(folder: Path, name: str, task: ValidationTask, summary: ValidationTotals, seconds: float) -> None:
+def write_report(folder: Location, name: str, task: ValidationTask, summary: ValidationTotals, seconds: float) -> None:
     """Write `report.html` and `report.json` to a folder; raise OutputError if that fails."""
     content = report_to_json(name, task, summary, seconds)
     write_whole(folder / "report.json", json.dumps(content, indent=1) + "\n")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from checker.output.counterexample_text import constants_text, state_lines
 from checker.output.styled_lines import BLANK, Line, line
+from traces.storage import Location
 from traces.validate.controls import KINDS, ControlResults
 from traces.validate.totals import ValidationTotals
 from traces.validate.verdict import Rejection, RejectionReason, TraceVerdict
 
 if TYPE_CHECKING:
-    from traces.validate.task import RunningValidation
+    from traces.storage import Location
+from traces.validate.task import RunningValidation
 
 _REASONS = 8
 _SURVIVORS = 10
@@ -113,7 +114,7 @@ def _control_lines(controls: ControlResults) -> list[Line]:
     return shown
 
 
-def summary_lines(name: str, summary: ValidationTotals, seconds: float, out: Path | None) -> list[Line]:
+def summary_lines(name: str, summary: ValidationTotals, seconds: float, out: Location | None) -> list[Line]:
     """Return the lines about all traces; `out` is the folder of the report, if one was written."""
     verdicts: list[tuple[str, str] | str] = []
     for verdict, style in _STYLES.items():

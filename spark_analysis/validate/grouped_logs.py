@@ -4,34 +4,44 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from checker.errors import InputError
+from traces.storage import Location, RemotePath, location_of
 from traces.validate.events import trace_name
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
+_ROWS = 10_000
+
 _NAMED = "trace string, file string, line int, text string, error string"
 
 
-def grouped_traces(spark: SparkSession, files: Sequence[Path], by: str) -> DataFrame:
+def grouped_traces(spark: SparkSession, files: Sequence[Location], by: str) -> DataFrame:
     """Return a row for each trace of some files: trace, file, events and the line number of each.
 
-    Executors read the files, each a range of bytes, so all of them must have the files under the same path. Raises
+    Executors read the files: each a range of bytes of a file that all of them have under the same path, or a whole file
+    of a store. Raises
     InputError for the first line that is no event with the field `by`, and for a file that cannot be read.
     """
     from pyspark import StorageLevel
     from pyspark.sql import functions
 
-    for path in files:
+    local = [path for path in files if isinstance(path, Path)]
+    remote = [path for path in files if isinstance(path, RemotePath)]
+    for path in local:
         _require_readable(path)
     # By the shown name, which may be relative: errors and verdicts contain it.
-    shown = {str(path.resolve()): str(path) for path in files}
-    named = _lines(spark, list(shown)).mapInArrow(_Naming(by, shown), _NAMED).persist(StorageLevel.DISK_ONLY)
+    shown = {str(path.resolve()): str(path) for path in local}
+    frames = [_lines(spark, list(shown)).mapInArrow(_Naming(by, shown), _NAMED)] if local else []
+    if remote:
+        frames.append(_remote_lines(spark, remote, by))
+    named = reduce(lambda some, more: some.unionByName(more), frames).persist(StorageLevel.DISK_ONLY)
     wrong = named.where("error IS NOT NULL").orderBy("file", "line").head()
     if wrong is not None:
         raise InputError(wrong.error, file=wrong.file, line=wrong.line, text=wrong.text)
@@ -72,6 +82,26 @@ def _lines(spark: SparkSession, paths: list[str]) -> DataFrame:
     numbered = lines.join(functions.broadcast(blocks.withColumn("base", base)), block)
     number = functions.col("base") + functions.col("id") - functions.col("first") + 1
     return numbered.select("uri", number.cast("int").alias("line"), "bytes")
+
+
+def _remote_lines(spark: SparkSession, files: Sequence[RemotePath], by: str) -> DataFrame:
+    """Return the rows of the lines of files in a store."""
+    rows = [(str(path),) for path in files]
+    frame = spark.createDataFrame(rows, "file string").repartition(len(rows))
+    return frame.mapInArrow(partial(_read_lines, by), _NAMED)
+
+
+def _read_lines(by: str, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    import pyarrow
+
+    for batch in batches:
+        for name in batch.column(0).to_pylist():
+            lines = location_of(name).read_bytes().split(b"\n")
+            whole = lines if lines[-1] else lines[:-1]
+            found = [{"uri": "", "line": number, "bytes": text} for number, text in enumerate(whole, 1)]
+            naming = _Naming(by, {os.path.realpath(""): name})
+            for start in range(0, len(found), _ROWS):
+                yield from naming(iter([pyarrow.RecordBatch.from_pylist(found[start : start + _ROWS])]))
 
 
 class _Naming:

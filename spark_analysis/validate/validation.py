@@ -1,30 +1,37 @@
-"""Validation of recorded traces on Spark: each task validates some of them and returns one row for each."""
+"""Validation of recorded traces on Spark: each task validates some of them and writes one row for each."""
 
 from __future__ import annotations
 
 import dataclasses
 import gc
+import inspect
 import json
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from checker.errors import InputError, UserError
+from checker.frontend import compile_spec
+from checker.ir.digest import digest_of
 from checker.run import registry
-from spark_analysis.session import opened
+from spark_analysis.background_job import collected
+from spark_analysis.job_errors import spark_errors_as_input_errors
+from spark_analysis.session import cores_of, master_url, opened
 from spark_analysis.validate.grouped_logs import grouped_traces
+from spark_analysis.validate.verdict_parts import VerdictParts, log_version, open_verdicts
+from traces.storage import Location, RemotePath, local_copy, location_of, matching
 from traces.validate.events import UnparsedTrace, read_log
-from traces.validate.task import RunningValidation, ValidationTask, unreadable
+from traces.validate.task import RunningValidation, ValidationTask, load_mapping, unreadable
 from traces.validate.totals import Row, ValidationTotals, verdict_row
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
-
-VERDICTS = "verdicts.parquet"
-"""File of the rows of all traces in the report's folder; see `traces.validate.totals.verdict_row`."""
 
 TRACES = "trace string, file string, events array<string>, lines array<int>"
 """Input of a task: `events` as JSON with the line of each. If `events` is null, the task reads the file itself."""
@@ -34,51 +41,90 @@ widest int, line int, event string, candidates int, cause string, reasons array<
 skipped string, violated string, tried string, caught string, survivors array<string>, unread array<string>,
 message string"""
 
-_TASKS_PER_CORE = 4
+_WRITTEN = "part int, summary string, error string"
+
+_PARTS_PER_CORE, _CORES = 4, 8
+"""Parts for each core: a core that finishes early takes another one. Cores, if a session does not report them."""
+
+_BYTES_IN_PART, _MOST_PARTS = 4 << 20, 10_000
+"""About the size of the logs of a part, of which the work is lost if its task dies; and the limit of their number."""
+
 _BATCH = 1000
+
+_WANTED = 'it needs the columns "trace" (text) and "events" (a list of JSON texts)'
 
 
 def validate_on_spark(
     task: ValidationTask,
-    logs: tuple[Path, ...],
+    logs: Sequence[Location],
     by: str = "",
     *,
     master: str | None = None,
-    out: Path | None = None,
+    out: Location | None = None,
     write: Callable[[Row], None] | None = None,
     spark: SparkSession | None = None,
+    cancelled: threading.Event | None = None,
 ) -> ValidationTotals:
-    """Validate logs and return their totals; with the folder `out`, write a row for each trace to Parquet there.
+    """Validate logs and return their totals; with the folder `out`, keep a row for each trace in Parquet there.
 
     A log is a file of events (of many traces with `by`), or Parquet with the columns `trace` and `events`, a list of
-    JSON texts. `write` is called with each row. `spark` is an open session to use, which stays open. Raises InputError
-    if Parquet cannot be read, and the errors of `session`.
+    JSON texts. The same validation into the same folder is resumed. `write` is called with each row. After `cancelled`
+    is set, the totals are those of the parts that were finished. `spark` is an open session to use, which stays open.
+    Raises InputError if Parquet cannot be read, and the errors of `session`.
     """
+    if out is None:
+        if not master_url(master).startswith("local"):
+            raise InputError(
+                "on a cluster, validate needs --out DIR: a folder or URL for the verdicts of all executors"
+            )
+        with tempfile.TemporaryDirectory(prefix="tidemark-verdicts-") as name:
+            options: dict[str, Any] = {"master": master, "write": write, "spark": spark, "cancelled": cancelled}
+            return validate_on_spark(task, logs, by, out=Path(name), **options)
     if spark is None:
         with opened(master, name="tidemark validate") as own:
-            return validate_on_spark(task, logs, by, out=out, write=write, spark=own)
+            return validate_on_spark(task, logs, by, out=out, write=write, spark=own, cancelled=cancelled)
     task = dataclasses.replace(task, target=registry.absolute_target(task.target), mapping=_absolute(task.mapping))
-    with _spark_errors_as_input_errors():
-        verdicts = _traces(spark, logs, by).mapInArrow(lambda batches: _validated(task, batches), _VERDICT)
-        rows = _kept(spark, verdicts, out)
-        summary = ValidationTotals()
-        for partial in rows.mapInArrow(_partial_totals, "summary string").collect():
-            summary.merge(ValidationTotals.from_json(json.loads(partial.summary)))
-        if write is not None:
-            for row in rows.orderBy("trace", "file").toLocalIterator():
-                write(row.asDict())
-        return summary
+    cancelled = cancelled or threading.Event()
+    files = [file for log in logs for file in _files_of(log)]
+    parts = open_verdicts(out.absolute(), _identity(task, files, by), _number_of_parts(spark, files))
+    before = parts.done()
+    written = collected(spark, lambda: _written(spark, task, logs, by, parts, before), "validate the traces", cancelled)
+    summary = ValidationTotals()
+    summary.is_interrupted = written is None
+    for row in written or ():
+        if row.error is not None:
+            raise InputError(row.error)
+        summary.merge(ValidationTotals.from_json(json.loads(row.summary)))
+    for number in parts.done() if written is None else before:
+        for verdict in parts.rows(number):
+            summary.add(verdict)
+    if write is not None:
+        for verdict in parts.all_rows():
+            write(verdict)
+    return summary
 
 
-def _kept(spark: SparkSession, verdicts: DataFrame, out: Path | None) -> DataFrame:
-    """Return the rows of verdicts, which are computed once: from `out`, or else from the disks of the executors."""
-    from pyspark import StorageLevel
+def _files_of(log: Location) -> list[Location]:
+    """Return the files of a log, which may be a folder of Parquet."""
+    return matching(log, "*.parquet") if log.is_dir() else [log]
 
-    if out is None:
-        return verdicts.persist(StorageLevel.DISK_ONLY)
-    kept = str(out.resolve() / VERDICTS)
-    verdicts.write.mode("overwrite").parquet(kept)
-    return spark.read.parquet(kept)
+
+def _number_of_parts(spark: SparkSession, files: Sequence[Location]) -> int:
+    total = sum(file.size if isinstance(file, RemotePath) else file.stat().st_size for file in files)
+    return min(_MOST_PARTS, max(_PARTS_PER_CORE * (cores_of(spark) or _CORES), total // _BYTES_IN_PART))
+
+
+def _identity(task: ValidationTask, files: Sequence[Location], by: str) -> dict[str, Any]:
+    """Return what the verdicts depend on, as plain data."""
+    validation = RunningValidation(task)
+    constants = dict(validation.scenario.constants) if validation.scenario is not None else {}
+    return {
+        "task": dataclasses.asdict(task) | {"settings": dict(task.settings)},
+        "spec": digest_of(compile_spec(validation.entry.spec(**(constants | dict(task.settings))))),
+        "mapping": inspect.getsource(inspect.getmodule(type(load_mapping(task.mapping)))),  # type: ignore[arg-type]
+        "by": by,
+        "logs": [[str(file), log_version(file)] for file in files],
+    }
 
 
 def _absolute(name: str) -> str:
@@ -87,31 +133,37 @@ def _absolute(name: str) -> str:
     return f"{Path(path + ending).resolve()}{rest}" if ending else name
 
 
-@contextmanager
-def _spark_errors_as_input_errors() -> Iterator[None]:
-    """Raise errors of a Spark job as InputError with one sentence, for a truncated input or a full disk."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
+def _written(
+    spark: SparkSession,
+    task: ValidationTask,
+    logs: Sequence[Location],
+    by: str,
+    parts: VerdictParts,
+    before: list[int],
+) -> DataFrame:
+    """Return the frame of which the rows report the parts that its tasks have written."""
+    from pyspark.sql import functions
 
-    try:
-        yield
-    except (Py4JJavaError, PySparkException) as error:
-        text = str(error)
-        file = re.search(r"(/[^\s:]*\.parquet)", text)
-        if file is not None and "not a Parquet file" in text:
-            raise InputError(f"{file.group(1)} is not a complete Parquet file") from None
-        causes = re.findall(r"(?:Error|Exception): ([^\n]+)", text) or text.strip().splitlines()[:1]
-        raise InputError(f"Spark could not validate the traces: {causes[-1]}") from None
+    with spark_errors_as_input_errors("read the traces"):
+        traces = _traces(spark, logs, by)
+        number = functions.pmod(functions.xxhash64("trace", "file"), functions.lit(parts.count)).cast("int")
+        traces = traces.withColumn("part", number)
+        if before:
+            traces = traces.where(~functions.col("part").isin(before))
+        traces = traces.repartition(parts.count, "part").sortWithinPartitions("part", "trace", "file")
+        return traces.mapInArrow(partial(_write_parts, task, str(parts.folder), parts.count), _WRITTEN)
 
 
 # Input.
 
 
-def _traces(spark: SparkSession, logs: tuple[Path, ...], by: str) -> DataFrame:
-    """Return all traces, distributed over the tasks."""
+def _traces(spark: SparkSession, logs: Sequence[Location], by: str) -> DataFrame:
+    """Return all traces."""
     datasets = [path for path in logs if path.is_dir() or path.suffix == ".parquet"]
     files = [path for path in logs if path not in datasets]
-    frames = [_dataset(spark, path) for path in datasets]
+    frames = [
+        _remote_dataset(spark, path) if isinstance(path, RemotePath) else _dataset(spark, path) for path in datasets
+    ]
     if files and by:
         frames.append(grouped_traces(spark, files, by))
     elif files:
@@ -120,22 +172,48 @@ def _traces(spark: SparkSession, logs: tuple[Path, ...], by: str) -> DataFrame:
     traces = frames[0]
     for frame in frames[1:]:
         traces = traces.unionByName(frame)
-    return traces.repartition(spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
+    return traces
+
+
+def _remote_dataset(spark: SparkSession, path: RemotePath) -> DataFrame:
+    """Return the traces of Parquet in a store, which the tasks read: Java may lack the classes for it."""
+    rows = [(str(file),) for file in _files_of(path)]
+    return spark.createDataFrame(rows, "file string").repartition(len(rows)).mapInArrow(_read_dataset, TRACES)
+
+
+def _read_dataset(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    import pyarrow
+    from pyarrow import parquet
+
+    kinds = {"events": pyarrow.list_(pyarrow.string()), "lines": pyarrow.list_(pyarrow.int32())}
+    names = ("trace", "file", "events", "lines")
+    schema = pyarrow.schema([(name, kinds.get(name, pyarrow.string())) for name in names])
+    for batch in batches:
+        for name in batch.column(0).to_pylist():
+            try:
+                file = parquet.ParquetFile(local_copy(location_of(name)))
+            except (pyarrow.ArrowException, OSError) as error:
+                raise InputError(f"{name} cannot be read as Parquet ({str(error).splitlines()[0][:200]})") from None
+            found = file.schema_arrow.names
+            if not {"trace", "events"} <= set(found):
+                raise InputError(f"{name} has the columns {', '.join(found)}: {_WANTED}")
+            for rows in file.iter_batches(_BATCH, columns=[column for column in found if column in names]):
+                given = {"file": name, "lines": None}
+                yield pyarrow.RecordBatch.from_pylist([given | row for row in rows.to_pylist()], schema)
 
 
 def _dataset(spark: SparkSession, path: Path) -> DataFrame:
     from pyspark.errors import PySparkException
     from pyspark.sql import functions
 
-    wanted = 'it needs the columns "trace" (text) and "events" (a list of JSON texts)'
     try:
         found = spark.read.parquet(str(path.resolve()))
     except PySparkException as error:
-        raise InputError(f"{path} cannot be read as Parquet ({str(error).splitlines()[0][:200]}): {wanted}") from None
+        raise InputError(f"{path} cannot be read as Parquet ({str(error).splitlines()[0][:200]}): {_WANTED}") from None
     types = dict(found.dtypes)
     if types.get("trace") != "string" or types.get("events") != "array<string>":
         shown = ", ".join(f"{name} {kind}" for name, kind in types.items())
-        raise InputError(f"{path} has the columns {shown}: {wanted}")
+        raise InputError(f"{path} has the columns {shown}: {_WANTED}")
     if "lines" not in types:
         found = found.withColumn("lines", functions.lit(None).cast("array<int>"))
     if "file" not in types:
@@ -149,18 +227,44 @@ _known: dict[str, RunningValidation] = {}
 """The validations of this worker process with their caches; a worker runs several tasks."""
 
 
-def _validated(task: ValidationTask, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+def _write_parts(
+    task: ValidationTask, folder: str, count: int, batches: Iterator[pyarrow.RecordBatch]
+) -> Iterator[pyarrow.RecordBatch]:
+    """Write the parts of a task; the rows of a part follow each other. Permanent failures are returned."""
     from pyarrow import RecordBatch
 
+    parts = VerdictParts(location_of(folder), count)
+    for number, rows in groupby(_validated(task, batches), key=itemgetter(0)):
+        summary, error = ValidationTotals(), None
+        try:
+            _write_part(parts, number, [row for _, row in rows], summary)
+        except UserError as raised:
+            error = str(raised)
+        except OSError as raised:
+            error = f"{folder} cannot be written: {raised.strerror or raised}"
+        found = {"part": number, "summary": json.dumps(summary.to_json()), "error": error}
+        yield RecordBatch.from_pylist([found], _arrow_schema(_WRITTEN))
+
+
+def _write_part(parts: VerdictParts, number: int, rows: list[Row], summary: ValidationTotals) -> None:
+    from pyarrow import Table
+
+    for row in rows:
+        summary.add(row)
+    parts.write(number, Table.from_pylist(rows, _arrow_schema(_VERDICT)))
+
+
+def _validated(task: ValidationTask, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[tuple[int, Row]]:
+    """Yield the number of the part and the row of each trace."""
     validation = _known.get(repr(task))
     if validation is None:
         validation = _known[repr(task)] = RunningValidation(task)
     for batch in batches:
         for start in range(0, batch.num_rows, _BATCH):
-            rows = [_row(validation, found) for found in batch.slice(start, _BATCH).to_pylist()]
+            for found in batch.slice(start, _BATCH).to_pylist():
+                yield found["part"], _row(validation, found)
             # Cached objects live until the end: exclude them from garbage collection.
             gc.freeze()
-            yield RecordBatch.from_pylist(rows, _arrow_schema())
 
 
 def _row(validation: RunningValidation, found: dict[str, Any]) -> Row:
@@ -168,7 +272,7 @@ def _row(validation: RunningValidation, found: dict[str, Any]) -> Row:
     name, file, texts = found["trace"], found["file"], found["events"]
     try:
         if texts is None:
-            recorded = read_log(Path(file))
+            recorded = read_log(location_of(file))
         else:
             recorded = UnparsedTrace(name, file, texts, found["lines"] or list(range(1, len(texts) + 1))).recorded()
     except UserError as error:
@@ -177,20 +281,10 @@ def _row(validation: RunningValidation, found: dict[str, Any]) -> Row:
     return verdict_row(outcome, validation.controls(recorded, outcome))
 
 
-def _arrow_schema() -> pyarrow.Schema:
-    """Return `_VERDICT` as an Arrow schema."""
+def _arrow_schema(columns: str) -> pyarrow.Schema:
+    """Return a schema of Spark as an Arrow schema."""
     import pyarrow
 
     kinds = {"string": pyarrow.string(), "int": pyarrow.int32(), "array<string>": pyarrow.list_(pyarrow.string())}
-    columns = [column.split() for column in _VERDICT.replace("\n", " ").split(",")]
-    return pyarrow.schema([(name, kinds[kind]) for name, kind in columns])
-
-
-def _partial_totals(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    from pyarrow import RecordBatch
-
-    summary = ValidationTotals()
-    for batch in batches:
-        for row in batch.to_pylist():
-            summary.add(row)
-    yield RecordBatch.from_pylist([{"summary": json.dumps(summary.to_json())}])
+    pairs = [column.split() for column in columns.replace("\n", " ").split(",")]
+    return pyarrow.schema([(name, kinds[kind]) for name, kind in pairs])

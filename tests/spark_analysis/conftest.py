@@ -9,6 +9,7 @@ import pytest
 
 from spark_analysis import session as sessions
 from spark_analysis.session import LazySession
+from tests.object_store import ENVIRONMENT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,7 +20,9 @@ def session() -> Iterator[LazySession]:
     """A session of two cores, which starts Java when a test first needs it."""
     if sessions.java_command() is None:
         pytest.skip("no Java is installed, which Spark needs")
-    with LazySession("local[2]") as session:
+    # For object stores, which start later: a URL names the server then.
+    environment = {f"spark.executorEnv.{name}": value for name, value in ENVIRONMENT.items()}
+    with LazySession("local[2]", settings=environment) as session:
         yield session
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import threading
 from pathlib import Path
 
 import pyarrow
@@ -10,8 +12,10 @@ import pytest
 from pyarrow import parquet
 
 from checker.errors import UserError
-from spark_analysis.validate.validation import VERDICTS, validate_on_spark
+from spark_analysis.validate.validation import validate_on_spark
+from spark_analysis.validate.verdict_parts import VERDICTS
 from tests.cli.test_validate import BAD, GOOD, MAPPING, RETRY
+from tests.object_store import object_store, place
 from traces.validate.events import UnparsedTrace
 from traces.validate.task import RunningValidation, ValidationTask
 from traces.validate.totals import ValidationTotals, verdict_row
@@ -82,3 +86,41 @@ def test_wrong_dataset_is_refused_with_one_sentence(spark, task, tmp_path):
     parquet.write_table(pyarrow.table({"trace": [1]}), other)
     with pytest.raises(UserError, match=r'other.parquet has the columns trace bigint: it needs the columns "trace"'):
         validate_on_spark(task, (other,), spark=spark)
+
+
+def test_a_validation_is_resumed_with_the_missing_parts(spark, task, tmp_path):
+    path, rows, again = dataset(tmp_path), [], []
+    found = validate_on_spark(task, (path,), out=tmp_path, write=rows.append, spark=spark)
+    parts = sorted((tmp_path / VERDICTS).glob("part-*"))
+    contents = {part: part.read_bytes() for part in parts}
+    assert len(parts) > 2
+    parts[0].unlink()
+    kept = parquet.read_table(parts[1])
+    assert validate_on_spark(task, (path,), out=tmp_path, write=again.append, spark=spark).to_json() == found.to_json()
+    assert again == rows and {part: part.read_bytes() for part in parts} == contents
+    parts[1].write_bytes(contents[parts[2]])
+    with pytest.raises(UserError, match=f"{parts[1].name} is truncated or was changed: remove it"):
+        validate_on_spark(task, (path,), out=tmp_path, spark=spark)
+    parts[1].unlink()
+    cancelled = threading.Event()
+    cancelled.set()
+    partial = validate_on_spark(task, (path,), out=tmp_path, spark=spark, cancelled=cancelled)
+    assert partial.is_interrupted and partial.traces == found.traces - kept.num_rows
+    # Other controls are another validation.
+    other = validate_on_spark(dataclasses.replace(task, controls=0), (path,), out=tmp_path, spark=spark)
+    assert other.traces == found.traces and not other.tried
+
+
+def test_logs_and_verdicts_in_a_store(spark, task, tmp_path):
+    with object_store("logs") as url:
+        many, folder = place(url, "many.jsonl"), place(url, "parquet")
+        many.write_text("\n".join(texts([event | {"run": run} for event in BAD for run in ("a", "b")])))
+        (folder / "traces.parquet").upload(dataset(tmp_path))
+        mixed = validate_on_spark(task, (many,), "run", out=place(url, "mixed"), spark=spark)
+        assert mixed.verdicts == {"rejected": 2} and [row["line"] for row in mixed.ranked()[0].examples] == [7, 8]
+        rows = []
+        found = validate_on_spark(task, (folder,), out=place(url, "out"), write=rows.append, spark=spark)
+        assert found.verdicts == {"conforms": 30, "rejected": 10, "unreadable": 1}
+        assert [row["trace"] for row in rows] == [*(f"trace-{n:02}" for n in range(40)), "trace-xx"]
+        one_each = validate_on_spark(task, (many,), out=place(url, "one"), spark=spark)
+        assert one_each.verdicts == {"rejected": 1}

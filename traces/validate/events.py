@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from checker.errors import InputError
 from traces.json_input import parse_json_line
+from traces.storage import Location
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def parse(line: str, file: str, number: int) -> dict[str, Any]:
     return found
 
 
-def read_log(path: Path) -> RecordedTrace:
+def read_log(path: Location) -> RecordedTrace:
     """Return the trace of a file; raise InputError if the file cannot be read or a line is no event."""
     events, blank = read_events(_lines(path), str(path))
     return RecordedTrace(str(path), str(path), tuple(events), blank)
@@ -78,7 +78,7 @@ class UnparsedTrace:
         )
 
 
-def read_many(path: Path, by: str) -> Iterator[UnparsedTrace]:
+def read_many(path: Location, by: str) -> Iterator[UnparsedTrace]:
     """Iterate over the traces of a file; the field `by` of an event names its trace. The order of lines is kept."""
     traces: dict[str, UnparsedTrace] = {}
     for number, text in enumerate(_lines(path), 1):
@@ -98,7 +98,7 @@ def trace_name(text: str, by: str, file: str, line: int) -> str:
     return str(found[by])
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: Location) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:

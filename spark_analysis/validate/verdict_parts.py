@@ -1,0 +1,120 @@
+"""The verdicts of a validation on Spark: a data set of Parquet in parts, each of which appears as a whole.
+
+    verdicts.parquet/_validation.json      what is validated, and the number of parts
+    verdicts.parquet/_part-00003.sha256    the digest of a part
+    verdicts.parquet/part-00003.parquet    a row for each trace of the part (`traces.validate.totals.verdict_row`)
+
+A trace belongs to a part by the hash of its name. The same validation is resumed with the parts that are missing;
+another one replaces the folder. Readers of Parquet ignore names that begin with an underscore.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from checker.errors import InputError, OutputError
+from traces.storage import Location, RemotePath, local_copy, new_file
+from traces.validate.totals import Row
+
+if TYPE_CHECKING:
+    import pyarrow
+
+VERDICTS = "verdicts.parquet"
+"""The folder of the verdicts in the folder of a report."""
+
+_MANIFEST = "_validation.json"
+_PART = re.compile(r"part-(\d+)\.parquet")
+
+
+@dataclass(frozen=True)
+class VerdictParts:
+    """The parts of a validation: their folder, and their number."""
+
+    folder: Location
+    count: int
+
+    def part(self, number: int) -> Location:
+        """Return the path of a part."""
+        return self.folder / f"part-{number:05}.parquet"
+
+    def _digest(self, number: int) -> Location:
+        return self.folder / f"_part-{number:05}.sha256"
+
+    def write(self, number: int, table: pyarrow.Table) -> None:
+        """Write a part as a whole; raise OSError if that fails."""
+        from pyarrow import parquet
+
+        with new_file(self.part(number)) as written:
+            parquet.write_table(table, written, compression="zstd")
+            with new_file(self._digest(number)) as digest:
+                digest.write_text(hashlib.sha256(written.read_bytes()).hexdigest() + "\n")
+
+    def done(self) -> list[int]:
+        """Return the numbers of the parts that are written."""
+        found = [_PART.fullmatch(path.name) for path in self.folder.iterdir()]
+        return sorted(int(name[1]) for name in found if name is not None)
+
+    def rows(self, number: int) -> Iterator[Row]:
+        """Yield the rows of a part, by trace and file; raise InputError if it is damaged."""
+        from pyarrow import ArrowException, parquet
+
+        part = self.part(number)
+        try:
+            copy = local_copy(part)
+            expected = self._digest(number).read_text().strip()
+            if hashlib.sha256(copy.read_bytes()).hexdigest() != expected:
+                raise InputError(f"{part} is truncated or was changed: remove it and validate again")
+            with parquet.ParquetFile(copy) as file:
+                for batch in file.iter_batches(1000):
+                    yield from batch.to_pylist()
+        except (OSError, ArrowException) as error:
+            raise InputError(f"{part} cannot be read ({error}): remove it and validate again") from None
+
+    def all_rows(self) -> Iterator[Row]:
+        """Yield the rows of all parts, by trace and file."""
+        yield from heapq.merge(*(self.rows(number) for number in self.done()), key=_order)
+
+
+def _order(row: Row) -> tuple[str, str]:
+    return row["trace"], row["file"]
+
+
+def open_verdicts(folder: Location, identity: dict[str, Any], count: int) -> VerdictParts:
+    """Return the parts of a validation: those of an earlier run of the same one, or none in `count` parts.
+
+    Verdicts of another validation are removed. Raises OutputError if the folder cannot be written.
+    """
+    verdicts = folder / VERDICTS
+    manifest = verdicts / _MANIFEST
+    # As it is read: JSON has no tuples.
+    identity = json.loads(json.dumps(identity))
+    try:
+        with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+            known = json.loads(manifest.read_text())
+            if known["identity"] == identity:
+                return VerdictParts(verdicts, int(known["parts"]))
+        verdicts.mkdir(parents=True, exist_ok=True)
+        # The manifest is removed first: without it, no part counts.
+        manifest.unlink(missing_ok=True)
+        for name in [path.name for path in verdicts.iterdir()]:
+            (verdicts / name).unlink(missing_ok=True)
+        with new_file(manifest) as written:
+            written.write_text(json.dumps({"identity": identity, "parts": count}, indent=1) + "\n")
+    except OSError as error:
+        raise OutputError(f"{verdicts} cannot be written: {error.strerror}") from None
+    return VerdictParts(verdicts, count)
+
+
+def log_version(log: Location) -> str:
+    """Return a text that differs after a log was written again."""
+    if isinstance(log, RemotePath):
+        return log.version
+    found = log.stat()
+    return f"{found.st_size} {found.st_mtime_ns}"
