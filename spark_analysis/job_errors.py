@@ -11,7 +11,7 @@ from checker.errors import InputError, UserError
 _DAMAGED = re.compile(r"((?:/|[a-z0-9]+://)[^\s'\"]*\.parquet)[^\n]*(?:not a Parquet file|magic|[Cc]orrupt|expected)")
 _UNREADABLE = re.compile(r"while reading file (?:file:(?://)?)?([^\s'\"]*\.parquet)")
 _CAUSE = re.compile(r"^\s*(?:Caused by: )?((?:[\w.$]*(?:Error|Exception))\b[^\n]*)", re.MULTILINE)
-_OWN = re.compile(r"\b(?:InputError|OutputError|SpecError|MissingExtraError): ([^\n]+)")
+_OWN = re.compile(r"\b(?:InputError|OutputError|SpecError|MissingExtraError|StorageError): ([^\n]+)")
 
 
 @contextmanager

@@ -65,9 +65,7 @@ REQUIRED = {
 }
 """Settings that the user cannot change: the results, or the code that the workers load, depend on them."""
 
-_MASTER = re.compile(
-    r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://.+:\d+.*|yarn|k8s://.+|sc://.+"
-)
+_MASTER = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://.+:\d+.*|yarn|k8s://.+|sc://.+")
 _LOOPBACK = "127.0.0.1"
 
 _CONNECT = {

@@ -161,6 +161,13 @@ class RemotePath:
             available = max(0, min(size, file.size() - position))
             return bytes(file.read_at(available, position)) if available else b""
 
+    def chunks(self, size: int) -> Iterator[bytes]:
+        """Yield the content of the file, at most so many bytes at once."""
+        filesystem, path = _opened(self)
+        with _short_reasons(self), filesystem.open_input_stream(path) as stream:
+            while part := stream.read(size):
+                yield bytes(part)
+
     def write_bytes(self, content: bytes) -> None:
         """Write the file; it appears as a whole, and replaces one of the same name."""
         filesystem, path = _opened(self)
@@ -246,16 +253,20 @@ def matching(folder: Location, pattern: str) -> list[Location]:
 
 
 @contextmanager
-def new_file(target: Location) -> Iterator[Path]:
+def new_file(target: Location, *, is_immutable: bool = False) -> Iterator[Path]:
     """Yield the path of a new local file, which appears at `target` as a whole if the block ends without an error.
 
-    It replaces a file of the same name. Raises OSError if it cannot be written.
+    It replaces a file of the same name. A file that `is_immutable` is never written again: `local_copy` gets it from
+    the cache of this machine. Raises OSError if it cannot be written.
     """
     if isinstance(target, RemotePath):
         with tempfile.TemporaryDirectory(prefix="tidemark-upload-") as folder:
             written = Path(folder) / target.name
             yield written
             target.upload(written)
+            if is_immutable:
+                os.replace(written, _copy_of(target, ""))
+                _shrink_cache()
         return
     # Each attempt uses a unique name: two of them may write the same file at the same time.
     hidden = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
@@ -276,7 +287,7 @@ def local_copy(location: Location, *, is_immutable: bool = False) -> Path:
     if isinstance(location, Path):
         return location
     version = "" if is_immutable else location.version
-    copy = _cache_folder() / hashlib.sha256(f"{location} {version}".encode()).hexdigest()
+    copy = _copy_of(location, version)
     try:
         os.utime(copy)
     except FileNotFoundError:
@@ -286,10 +297,9 @@ def local_copy(location: Location, *, is_immutable: bool = False) -> Path:
     return copy
 
 
-def keep_copy(location: RemotePath, written: Path) -> None:
-    """Move a local file into the cache as the copy of an immutable file that has the same content."""
-    os.replace(written, _cache_folder() / hashlib.sha256(f"{location} ".encode()).hexdigest())
-    _shrink_cache()
+def _copy_of(location: RemotePath, version: str) -> Path:
+    """Return the path of the copy of a file in the cache; `version` is empty for an immutable file."""
+    return _cache_folder() / hashlib.sha256(f"{location} {version}".encode()).hexdigest()
 
 
 def _cache_folder() -> Path:

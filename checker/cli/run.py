@@ -20,6 +20,7 @@ from checker.cli.options import (
     Targets,
     Workers,
 )
+from traces.storage import Location
 
 
 def run(
@@ -34,11 +35,14 @@ def run(
     workers: Workers = None,
     master: Master = None,
     checkpoint: Annotated[
-        Path | None,
-        option(metavar="DIR", help="Keep checkpoints of one run in this folder; resume it if it was interrupted."),
+        Location | None,
+        option(
+            metavar="DIR",
+            help="Keep checkpoints of one run in this folder, with Spark also a URL; resume it if it was interrupted.",
+        ),
     ] = None,
     resume: Annotated[
-        Path | None, option(metavar="DIR", help="Like --checkpoint, but the folder must hold a checkpoint.")
+        Location | None, option(metavar="DIR", help="Like --checkpoint, but the folder must hold a checkpoint.")
     ] = None,
     every: Annotated[
         str | None, option(metavar="TIME", help="With --engine native: write a checkpoint every 30s, 10m, 2h (10m).")

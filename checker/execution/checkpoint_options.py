@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from checker.errors import InputError
 from checker.execution.engine_choice import EngineName
 from checker.records import dataclass
+from traces.storage import Location, RemotePath
 
 DEFAULT_EVERY = "10m"
 
@@ -18,7 +18,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 class CheckpointOptions:
     """The folder of a run's checkpoints; `must_resume`: it holds one already. `every`: as in the command, or None."""
 
-    folder: Path
+    folder: Location
     must_resume: bool = False
     every: str | None = None
 
@@ -43,13 +43,17 @@ class CheckpointOptions:
             raise InputError(f"{self.option} needs --engine native or spark")
         if engine == "spark" and self.every is not None:
             raise InputError("--every needs --engine native: Spark keeps every level")
+        if engine == "native" and isinstance(self.folder, RemotePath):
+            raise InputError(f"{self.option} {self.folder}: a URL needs --engine spark")
         if runs != 1:
             raise InputError(f"{self.option} keeps one exploration, but there are {runs} runs: name one SPEC/SCENARIO")
         if self.seconds <= 0:
             raise InputError(f"--every {self.every}: the time must be above 0")
 
 
-def checkpoint_options(checkpoint: Path | None, resume: Path | None, every: str | None) -> CheckpointOptions | None:
+def checkpoint_options(
+    checkpoint: Location | None, resume: Location | None, every: str | None
+) -> CheckpointOptions | None:
     """Return the options of a command, or None if it keeps no checkpoints; raise InputError if they contradict."""
     if checkpoint is not None and resume is not None:
         raise InputError("--resume DIR also keeps the checkpoints of the resumed run in DIR: omit --checkpoint")

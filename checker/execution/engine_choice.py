@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Literal
 
 from checker.engines.native.lowering_process import begun_lowering
@@ -13,6 +12,7 @@ from checker.errors import MissingExtraError
 from checker.language.spec import Spec
 from checker.run.plan import Plan
 from checker.run.result import Result
+from traces.storage import Location, RemotePath
 
 EngineName = Literal["native", "python", "both", "spark"]
 
@@ -70,7 +70,7 @@ def native_engine_for(spec: Spec, properties: list[str], opened: ExitStack) -> E
     return functools.partial(engine.explore, lowering=lowering)
 
 
-def has_checkpoint(folder: Path, name: EngineName) -> bool:
+def has_checkpoint(folder: Location, name: EngineName) -> bool:
     """Return whether a folder holds a checkpoint of an engine."""
     if name == "spark":
         from spark_analysis.explore import checkpoint as spark_checkpoint
@@ -78,4 +78,4 @@ def has_checkpoint(folder: Path, name: EngineName) -> bool:
         return spark_checkpoint.has_checkpoint(folder)
     from checker.engines.native.explore import checkpoint
 
-    return checkpoint.has_checkpoint(folder)
+    return not isinstance(folder, RemotePath) and checkpoint.has_checkpoint(folder)

@@ -37,6 +37,7 @@ from checker.run.plan import DEADLOCK, CheckpointPlan, Plan, StoreChoice, search
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 from checker.run.result import Result
+from traces.storage import Location
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +229,7 @@ def _files(settings: RunSettings) -> dict[str, Path | str | None]:
 
 def _check_outputs(request: Request, settings: RunSettings) -> None:
     """Raise InputError if an output file is an input, or two outputs are one file."""
-    outputs = {**_files(settings), "--out": settings.out}
+    outputs: dict[str, Location | str | None] = {**_files(settings), "--out": settings.out}
     if settings.checkpoint is not None:
         outputs[settings.checkpoint.option] = settings.checkpoint.folder
     used = ledger_check.ledger_use(request, settings.is_limited, settings.ledger, settings.update_ledger)
@@ -357,6 +358,7 @@ def _checkpoint_plan(settings: RunSettings, display: ProgressDisplay) -> Checkpo
     chosen = settings.checkpoint
     if chosen is None or settings.engine != "native":
         return None
+    assert isinstance(chosen.folder, Path), "this engine refuses a URL"
     return CheckpointPlan(chosen.folder, chosen.seconds, chosen.must_resume, display.notice)
 
 

@@ -1,11 +1,11 @@
 """The checkpoint of an exploration: its files of states, and a manifest that describes the last complete level.
 
-    DIR/exploration.lock   held by the driver that works in the folder
+    DIR/exploration.lock   held by the driver that works in the folder; in an object store, the name of that driver
     DIR/exploration.json   the manifest: totals up to the last complete level, and the files that hold its states
     DIR/runs               the states (`row_files`)
     DIR/candidates         the successors of the last level, from which the next one is made
 
-A manifest replaces the one before by a rename, after all files that it names are written. Files that it does not name
+A manifest replaces the one before as a whole, after all files that it names are written. Files that it does not name
 belong to a level that was not completed, or were merged; they are removed.
 """
 
@@ -15,15 +15,16 @@ import fcntl
 import hashlib
 import json
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from checker.errors import InputError, OutputError, UserError
 from spark_analysis.explore.level_tasks import ExpansionReport
 from spark_analysis.explore.row_files import CANDIDATES, RUNS, CandidateFile, StoredRun, sync
+from traces.storage import Location, RemotePath, new_file
 
 FORMAT = "tidemark-exploration"
 SCHEMA_VERSION = 2
@@ -133,11 +134,15 @@ class StoredLevels:
 
 
 class Checkpoint:
-    """The folder of one exploration; made by `open_checkpoint`. `durable`: a commit waits for the disk."""
+    """The folder of one exploration; made by `open_checkpoint`. `durable`: a commit waits for the disk.
 
-    def __init__(self, folder: Path, identity: ExplorationIdentity, *, durable: bool) -> None:
-        self.folder, self.identity, self.durable = folder, identity, durable
-        self._on_disk: set[Path] = set()
+    `owner` is the name of this driver in an object store, which has no locks: the last driver that starts takes the
+    folder over, and an earlier one finds that at its next commit.
+    """
+
+    def __init__(self, folder: Location, identity: ExplorationIdentity, *, durable: bool, owner: str = "") -> None:
+        self.folder, self.identity, self.durable, self._owner = folder, identity, durable, owner
+        self._on_disk: set[Location] = set()
 
     def commit(self, totals: ExplorationTotals, levels: StoredLevels, *, files_are_on_disk: bool) -> None:
         """Replace the manifest, and remove the files that it does not name. Raises OutputError if the disk is full."""
@@ -145,20 +150,18 @@ class Checkpoint:
         # As it will be read: JSON has texts for keys, and no tuples.
         content = json.loads(json.dumps({"format": FORMAT, "version": SCHEMA_VERSION, **described}))
         content["digest"] = _digest_of(content)
-        path = self.folder / _MANIFEST
-        partial = path.with_suffix(".partial")
         named = self._files_of(levels)
         try:
+            self._require_owner()
             if self.durable and not files_are_on_disk:
-                sync(sorted(named - self._on_disk))
-            with partial.open("w") as file:
+                sync(named - self._on_disk)
+            with new_file(self.folder / _MANIFEST) as partial, partial.open("w") as file:
                 json.dump(content, file)
                 file.flush()
                 # The content must be on disk before the name is: otherwise a power failure could leave an empty
                 # manifest.
                 if self.durable:
                     os.fsync(file.fileno())
-            partial.replace(path)
         except OSError as error:
             raise OutputError(f"the checkpoint {self.folder} cannot be written: {error.strerror}") from None
         self._on_disk = named
@@ -182,17 +185,22 @@ class Checkpoint:
         self._remove_others(self._on_disk)
         return ExplorationTotals.from_json(content["totals"]), levels
 
-    def _files_of(self, levels: StoredLevels) -> set[Path]:
-        runs = {self.folder / RUNS / run.name for run in levels.all_runs()}
+    def _require_owner(self) -> None:
+        """Raise InputError if another driver has taken the folder over."""
+        if self._owner and (self.folder / _LOCK).read_text() != self._owner:
+            raise InputError(f"another run took over the exploration in {self.folder}: this one ends here")
+
+    def _files_of(self, levels: StoredLevels) -> set[Location]:
+        runs: set[Location] = {self.folder / RUNS / run.name for run in levels.all_runs()}
         return runs | {self.folder / CANDIDATES / file.name for file in levels.candidates or ()}
 
-    def _remove_others(self, named: set[Path]) -> None:
+    def _remove_others(self, named: set[Location]) -> None:
         for kind in (RUNS, CANDIDATES):
             for path in self.folder.glob(f"{kind}/*"):
                 if path not in named:
                     path.unlink(missing_ok=True)
 
-    def _read(self, path: Path) -> dict[str, Any]:
+    def _read(self, path: Location) -> dict[str, Any]:
         try:
             content = dict(json.loads(path.read_text()))
             found, version, digest = content["format"], content["version"], content.pop("digest")
@@ -229,13 +237,13 @@ class Checkpoint:
         return InputError(f"the checkpoint {self.folder} is damaged, {what}: remove it and explore again")
 
 
-def has_checkpoint(folder: Path) -> bool:
+def has_checkpoint(folder: Location) -> bool:
     """Return whether a folder holds a complete level."""
     return (folder / _MANIFEST).is_file()
 
 
 @contextmanager
-def open_checkpoint(folder: Path, identity: ExplorationIdentity, *, durable: bool = True) -> Iterator[Checkpoint]:
+def open_checkpoint(folder: Location, identity: ExplorationIdentity, *, durable: bool = True) -> Iterator[Checkpoint]:
     """Yield the checkpoint in a new or existing folder, locked against other drivers.
 
     Raises InputError if the folder is in use or holds other files, and OutputError if it cannot be written.
@@ -245,9 +253,16 @@ def open_checkpoint(folder: Path, identity: ExplorationIdentity, *, durable: boo
         folder.mkdir(parents=True, exist_ok=True)
         if not lock.exists() and any(folder.iterdir()):
             raise InputError(f"{folder} holds other files: choose a new folder for --checkpoint")
-        file = lock.open("a")
+        owner, file = secrets.token_hex(16), None
+        if isinstance(lock, RemotePath):
+            lock.write_text(owner)
+        else:
+            file = lock.open("a")
     except OSError as error:
         raise OutputError(f"the checkpoint {folder} cannot be written: {error.strerror}") from None
+    if file is None:
+        yield Checkpoint(folder, identity, durable=durable, owner=owner)
+        return
     with file:
         try:
             # The operating system releases the lock when the process ends, so a crash leaves no stale lock.

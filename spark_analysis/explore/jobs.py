@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import functools
-import re
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from checker.engines.native.batch import BatchCode
-from checker.errors import InputError, OutputError, UserError
+from checker.errors import OutputError, UserError
 from spark_analysis.explore.level_tasks import LevelWork, PartitionInput, TaskReport, damaged_runs, run_task
 from spark_analysis.explore.row_files import CandidateFile, StoredRun
+from spark_analysis.job_errors import job_error
 from spark_analysis.session import LazySession
+from traces.storage import Location
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -70,7 +70,7 @@ class Jobs:
     """
 
     def __init__(
-        self, session: LazySession, code: BatchCode, folder: Path, cancelled: threading.Event, *, durable: bool
+        self, session: LazySession, code: BatchCode, folder: Location, cancelled: threading.Event, *, durable: bool
     ) -> None:
         self._session, self._code, self._folder = session, code, folder
         self._cancelled, self._durable = cancelled, durable
@@ -150,7 +150,7 @@ class Jobs:
             # Spark reports a cancelled job as an ordinary failure, so the event decides.
             if self._cancelled.is_set():
                 raise Interrupted from None
-            raise _failure(error, level) from error
+            raise job_error(error, f"explore level {level + 1}") from error
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -180,10 +180,3 @@ def _successful(reports: Sequence[TaskReport | UserError]) -> list[TaskReport]:
         if isinstance(report, UserError):
             raise report
     return [report for report in reports if isinstance(report, TaskReport)]
-
-
-def _failure(error: Exception, level: int) -> UserError:
-    """Return why Spark gave up, from the last line of a task's exception."""
-    causes = re.findall(r"^\s*(?:Caused by: )?((?:[\w.]*(?:Error|Exception))\b[^\n]*)", str(error), re.MULTILINE)
-    cause = causes[-1].strip() if causes else str(error).strip().split("\n")[0]
-    return InputError(f"Spark gave up at level {level + 1} after several attempts: {cause}")

@@ -17,7 +17,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,6 +47,7 @@ from spark_analysis.explore.row_files import (
     write_candidates,
     write_run,
 )
+from traces.storage import Location, StorageError, location_of
 
 MOST_GATHERED = 1 << 20
 """The number of successors that a task collects before it writes them to a file."""
@@ -104,9 +104,9 @@ class LevelWork:
         path = self.path(CANDIDATES, file.name)
         return read_candidates(path, partition, self.partitions, self.batch.words + ORIGIN_WORDS)
 
-    def path(self, kind: str, name: str) -> Path:
+    def path(self, kind: str, name: str) -> Location:
         """Return the path of a run or a candidate file."""
-        return Path(self.folder, kind, name)
+        return location_of(self.folder) / kind / name
 
 
 @functools.lru_cache(maxsize=4)
@@ -183,6 +183,9 @@ def run_task(work: LevelWork, inputs: Sequence[PartitionInput]) -> TaskReport | 
     """
     try:
         return _run(work, inputs)
+    except StorageError:
+        # Another attempt may find the store again.
+        raise
     except UserError as error:
         return error
     except OSError as error:
@@ -193,7 +196,7 @@ def run_task(work: LevelWork, inputs: Sequence[PartitionInput]) -> TaskReport | 
 
 def damaged_runs(folder: str, runs: Sequence[StoredRun]) -> list[str]:
     """Return the names of the runs whose files do not have the content that was written."""
-    return [run.name for run in runs if not is_whole_run(Path(folder, RUNS, run.name), run)]
+    return [run.name for run in runs if not is_whole_run(location_of(folder) / RUNS / run.name, run)]
 
 
 def _run(work: LevelWork, inputs: Sequence[PartitionInput]) -> TaskReport:

@@ -5,8 +5,9 @@
                       their digest, and the digest of the entry; then the rows: sorted, so that those of a partition
                       are adjacent
 
-All words are little-endian. Files are written once, by a rename, and never changed. Whoever names a run also keeps its
-digest. A candidate file has its own, so that a task reads nothing but its own part.
+All words are little-endian. Files appear as a whole and are never changed. Whoever names a run also keeps its digest. A
+candidate file has its own, so that a task reads nothing but its own part. In an object store, a task maps a copy of a
+run in the cache of its machine into memory, and reads its range of a candidate file.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -25,6 +26,7 @@ import numpy as np
 from checker.engines.native.explore.search_store import Words
 from checker.engines.native.row_kernels import HASH_RANGE, RowFilter, SortedRows, filter_words
 from checker.errors import InputError
+from traces.storage import Location, RemotePath, local_copy, new_file
 
 RUNS, CANDIDATES = "runs", "candidates"
 
@@ -35,7 +37,7 @@ _READ_BYTES = 1 << 20
 class DamagedFileError(InputError):
     """A file is missing, or its content is not the one that was written."""
 
-    def __init__(self, path: Path | str, **place: Any) -> None:
+    def __init__(self, path: Location | str, **place: Any) -> None:
         super().__init__(str(path), **place)
 
     def __str__(self) -> str:
@@ -76,7 +78,7 @@ def partition_of(half: int, partitions: int) -> int:
     return half * partitions // HASH_RANGE
 
 
-def write_run(path: Path, parts: Iterable[Words], filtered: Words, *, durable: bool) -> str:
+def write_run(path: Location, parts: Iterable[Words], filtered: Words, *, durable: bool) -> str:
     """Write the rows of all parts and the words of their filter, and return the digest of the file.
 
     `filtered` is read after the last part. `durable`: wait until the content is on the disk.
@@ -88,18 +90,18 @@ def write_run(path: Path, parts: Iterable[Words], filtered: Words, *, durable: b
             digest.update(part.data)
             yield part
 
-    _write(path, digested(), durable=durable)
+    _write(path, digested(), durable=durable, is_mapped=True)
     return digest.hexdigest()
 
 
-def map_run(path: Path, run: StoredRun, row_words: int) -> tuple[Words, RowFilter]:
+def map_run(path: Location, run: StoredRun, row_words: int) -> tuple[Words, RowFilter]:
     """Return the rows (n, row_words) of a run and their filter, mapped into memory.
 
     Raises DamagedFileError if the file is missing, or its size is wrong.
     """
     words = row_words * run.count
     try:
-        with path.open("rb") as file:
+        with local_copy(path, is_immutable=True).open("rb") as file:
             if os.fstat(file.fileno()).st_size != 8 * (words + filter_words(run.count)):
                 raise DamagedFileError(path)
             content = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint64)
@@ -108,19 +110,28 @@ def map_run(path: Path, run: StoredRun, row_words: int) -> tuple[Words, RowFilte
     return content[:words].reshape(-1, row_words), RowFilter(content[words:], run.low, run.high)
 
 
-def is_whole_run(path: Path, run: StoredRun) -> bool:
+def is_whole_run(path: Location, run: StoredRun) -> bool:
     """Return whether a file has the content of a run."""
     digest = hashlib.sha256()
     try:
-        with path.open("rb") as file:
-            while part := file.read(_READ_BYTES):
-                digest.update(part)
+        for part in _content(path):
+            digest.update(part)
     except FileNotFoundError:
         return False
     return digest.hexdigest() == run.digest
 
 
-def write_candidates(path: Path, rows: SortedRows, partitions: int, *, durable: bool) -> CandidateFile:
+def _content(path: Location) -> Iterator[bytes]:
+    if isinstance(path, RemotePath):
+        # Not the copy in the cache: the file in the store is verified.
+        yield from path.chunks(_READ_BYTES)
+        return
+    with path.open("rb") as file:
+        while part := file.read(_READ_BYTES):
+            yield part
+
+
+def write_candidates(path: Location, rows: SortedRows, partitions: int, *, durable: bool) -> CandidateFile:
     """Write sorted candidates for a number of partitions, and return the description of the file."""
     lows = np.array([range_of(partition, partitions)[0] for partition in range(partitions)], np.uint64)
     starts = np.searchsorted(rows.hashes >> np.uint64(32), lows).tolist()
@@ -131,23 +142,28 @@ def write_candidates(path: Path, rows: SortedRows, partitions: int, *, durable: 
     return CandidateFile(path.name, len(rows))
 
 
-def read_candidates(path: Path, partition: int, partitions: int, row_words: int) -> Words:
+def read_candidates(path: Location, partition: int, partitions: int, row_words: int) -> Words:
     """Return the rows (n, row_words) for a partition in a file; raise DamagedFileError if they are damaged."""
     try:
-        with path.open("rb") as file:
-            entry = np.frombuffer(os.pread(file.fileno(), 8 * _ENTRY_WORDS, 8 * _ENTRY_WORDS * partition), np.uint8)
-            if entry.size != 8 * _ENTRY_WORDS:
-                raise DamagedFileError(path)
-            start, count, digest, _ = found = entry.view(np.uint64).tolist()
-            if found != _entry(partition, start, count, digest):
-                raise DamagedFileError(path)
-            rows_at = 8 * _ENTRY_WORDS * partitions + 8 * row_words * start
-            content = os.pread(file.fileno(), 8 * row_words * count, rows_at)
+        entry = np.frombuffer(_range(path, 8 * _ENTRY_WORDS * partition, 8 * _ENTRY_WORDS), np.uint8)
+        if entry.size != 8 * _ENTRY_WORDS:
+            raise DamagedFileError(path)
+        start, count, digest, _ = found = entry.view(np.uint64).tolist()
+        if found != _entry(partition, start, count, digest):
+            raise DamagedFileError(path)
+        content = _range(path, 8 * _ENTRY_WORDS * partitions + 8 * row_words * start, 8 * row_words * count)
     except FileNotFoundError:
         raise DamagedFileError(path) from None
     if len(content) != 8 * row_words * count or _short_digest(content) != digest:
         raise DamagedFileError(path)
     return np.frombuffer(content, np.uint64).reshape(count, row_words)
+
+
+def _range(path: Location, position: int, size: int) -> bytes:
+    if isinstance(path, RemotePath):
+        return path.read_range(position, size) if size else b""
+    with path.open("rb") as file:
+        return os.pread(file.fileno(), size, position)
 
 
 def _entry(partition: int, start: int, count: int, digest: int) -> list[int]:
@@ -161,24 +177,23 @@ def _short_digest(content: bytes | memoryview) -> int:
     return int.from_bytes(hashlib.sha256(content).digest()[:8], "little")
 
 
-def _write(path: Path, parts: Iterable[Words], *, durable: bool) -> None:
-    """Write arrays to a file by a rename. All attempts of a task write the same content, so any of them may be last."""
+def _write(path: Location, parts: Iterable[Words], *, durable: bool, is_mapped: bool = False) -> None:
+    """Write arrays to a file. All attempts of a task write the same content, so any of them may be last.
+
+    `is_mapped`: this machine will probably map the file into memory.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    try:
-        with partial.open("wb") as file:
-            for part in parts:
-                file.write(part.data)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def sync(paths: Sequence[Path]) -> None:
-    """Wait until the content of files is on the disk."""
-    for path in paths:
-        with path.open("rb") as file:
+    with new_file(path, is_immutable=is_mapped) as partial, partial.open("wb") as file:
+        for part in parts:
+            file.write(part.data)
+        file.flush()
+        if durable and isinstance(path, Path):
             os.fsync(file.fileno())
+
+
+def sync(paths: Iterable[Location]) -> None:
+    """Wait until the content of files is on the disk. A store has it when the file appears."""
+    for path in paths:
+        if isinstance(path, Path):
+            with path.open("rb") as file:
+                os.fsync(file.fileno())

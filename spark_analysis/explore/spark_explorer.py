@@ -50,6 +50,7 @@ from spark_analysis.explore.level_tasks import ExpansionReport, InsertedPartitio
 from spark_analysis.explore.row_files import CANDIDATES, RUNS, CandidateFile, DamagedFileError, write_candidates
 from spark_analysis.explore.stored_states import StoredStates
 from spark_analysis.session import LazySession
+from traces.storage import Location
 
 PARTITIONS_A_CORE = 2
 """Partitions for each core, when the first jobs are near. With fewer, cores would be idle at the end of a level."""
@@ -88,15 +89,15 @@ class _Compiled:
 
 
 def explore(
-    spec: Spec, plan: Plan, session: LazySession, *, checkpoint: Path | None = None, partitions: int = 1
+    spec: Spec, plan: Plan, session: LazySession, *, checkpoint: Location | None = None, partitions: int = 1
 ) -> Result:
     """Explore a spec on Spark, or resume its checkpoint, and return the result like the native engine.
 
-    `checkpoint` is a folder that the driver and all executors see; it keeps the last complete level. None stands for a
-    temporary folder of this machine. `partitions` is the number of partitions of the states at the beginning; they are
-    split as the levels grow. The result has no findings, and liveness properties are undecided. Raises UserError if the
-    spec is outside the language, the checkpoint belongs to another exploration or is damaged, the disk is full, or a
-    task fails at every attempt.
+    `checkpoint` is a folder that the driver and all executors see, or a URL; it keeps the last complete level. None
+    stands for a temporary folder of this machine. `partitions` is the number of partitions of the states at the
+    beginning; they are split as the levels grow. The result has no findings, and liveness properties are undecided.
+    Raises UserError if the spec is outside the language, the checkpoint belongs to another exploration or is damaged,
+    the disk is full, or a task fails at every attempt.
     """
     if spec.names_of(Role.VIEW):
         raise SpecError(f"{spec.name} has a view, which the engine spark does not support: use --engine native")
@@ -139,7 +140,7 @@ def _compile(spec: Spec, names: list[str]) -> _Compiled:
 
 
 @contextmanager
-def _folder(checkpoint: Path | None) -> Iterator[Path]:
+def _folder(checkpoint: Location | None) -> Iterator[Location]:
     if checkpoint is not None:
         yield checkpoint.resolve()
         return

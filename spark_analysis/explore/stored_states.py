@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,13 @@ from checker.engines.native.explore.search_store import Words
 from checker.engines.native.row_kernels import instances_of, levels_of, row_kernels
 from spark_analysis.explore.checkpoint import ExplorationTotals, StoredLevels
 from spark_analysis.explore.row_files import RUNS, StoredRun, map_run, partition_of
+from traces.storage import Location
 
 
 class StoredStates:
     """A `StateStore` over the runs of a checkpoint. Ids number the requested states."""
 
-    def __init__(self, folder: Path, levels: StoredLevels, totals: ExplorationTotals, batch: BatchEngine) -> None:
+    def __init__(self, folder: Location, levels: StoredLevels, totals: ExplorationTotals, batch: BatchEngine) -> None:
         self._folder, self._levels, self._totals, self._batch = folder, levels, totals, batch
         self._kernels = row_kernels(batch.words)
         self._ids: dict[tuple[int, tuple[int, ...]], int] = {}

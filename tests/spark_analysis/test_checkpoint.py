@@ -15,9 +15,16 @@ from checker.engines.native import engine as native
 from checker.errors import UserError
 from checker.run.plan import Plan
 from spark_analysis.explore import checkpoint, jobs
-from spark_analysis.explore.checkpoint import open_checkpoint
+from spark_analysis.explore.checkpoint import (
+    ExplorationIdentity,
+    ExplorationTotals,
+    StoredLevels,
+    open_checkpoint,
+)
+from spark_analysis.explore.level_tasks import ExpansionReport
 from spark_analysis.explore.spark_explorer import explore
 from spark_analysis.session import LazySession
+from tests.object_store import object_store, place
 from tests.spark_analysis import toys
 
 PLAN = Plan(("corner",), max_depth=3)
@@ -170,3 +177,31 @@ def _edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     del content["digest"]
     change(content)
     path.write_text(json.dumps(content | {"digest": checkpoint._digest_of(content)}))
+
+
+def test_checkpoint_in_a_store(session: LazySession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels of the driver and of executors, a resumed run, damage, and a second driver that takes the folder over."""
+    spec, plan = toys.Deadlocked(size=5), Plan(("corner",))
+    expected = native.explore(spec, plan)
+    with object_store("states") as url:
+        folder = place(url, "kept")
+        explore(spec, Plan(("corner",), max_depth=3), session, checkpoint=folder, partitions=2)
+        monkeypatch.setattr(jobs, "CANDIDATES_BEFORE_JOB", -1)
+        monkeypatch.setattr(jobs, "CANDIDATES_BEFORE_SPARK", -1)
+        found = explore(spec, plan, session, checkpoint=folder)
+        assert (found.levels, found.generated_states) == (expected.levels, expected.generated_states)
+        assert found.reached == expected.reached
+        identity = ExplorationIdentity("toy", {}, [], "", 1)
+        totals, levels = ExplorationTotals([], [], []), StoredLevels([()], (), ExpansionReport())
+        with (
+            open_checkpoint(folder, identity) as first,
+            open_checkpoint(folder, identity),
+            pytest.raises(UserError, match="another run took over the exploration in"),
+        ):
+            first.commit(totals, levels, files_are_on_disk=True)
+        run = next(iter((folder / "runs").iterdir()))
+        content = bytearray(run.read_bytes())
+        content[len(content) // 2] ^= 16
+        run.write_bytes(bytes(content))
+        with pytest.raises(UserError, match=f"{run.name}.* is missing, truncated or changed: remove the checkpoint"):
+            explore(spec, plan, session, checkpoint=folder)
