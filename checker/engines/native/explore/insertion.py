@@ -5,7 +5,7 @@
         for source in all shards:
             for block of at most 128 entries in source.outbox[target]:
                 make room in the table for as many more states
-                for entry in block:  hash it, prefetch its home group
+                for entry in block:  hash it, prefetch its home group, and an entry that follows
                 for entry in block:  prefetch the state in the home group that has the entry's tag: its candidate
                 for entry in block:  keep it unless its candidate equals its state
                 for entry that is kept:  unless its state is stored, append the state and its origin
@@ -35,12 +35,15 @@ from checker.engines.native.llvm.control_flow import (
     endless_loop,
     word,
 )
-from checker.engines.native.llvm.words import item, read_words
+from checker.engines.native.llvm.words import item, prefetch, read_words
 from checker.engines.native.lowering.lane_emitter import LANES
 from checker.records import dataclass
 
 _BLOCK = 128
 """Entries of a block: enough for many overlapping misses, few enough for the first-level cache."""
+
+_AHEAD = 64
+"""The distance in entries at which outboxes are prefetched: other shards wrote them long ago, or another processor."""
 
 
 def define_insert_shard(spec: SpecFunctions, grow_table: ir.IrFunction, check_new: ir.IrFunction) -> ir.IrFunction:
@@ -117,6 +120,9 @@ class _Inserter:
             hashed = state_hash(builder, self.spec.key_of(builder, self._entry(entries, index)[:-1]))
             self.hashes.set(index, hashed)
             table.prefetch_slot(hashed)
+            # Beyond the last entry it prefetches memory that is not read, which does no harm. Hence not `inbounds`.
+            ahead = builder.mul(builder.add(index, word(_AHEAD)), word(self.spec.layout.entry_words))
+            prefetch(builder, builder.gep(entries, [ahead]))
         with counted_loop(builder, word(0), size, name="prefetch") as index:
             candidate = table.candidate(self.hashes.get(index))
             self.candidates.set(index, candidate)
