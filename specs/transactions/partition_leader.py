@@ -125,6 +125,10 @@ class PartitionRules(Spec, abstract=True):
         entry = self.producers[partition][batch.producer_id]
         return entry is not None and batch.epoch < entry.epoch
 
+    def has_sequences(self, partition):
+        """Return whether the batches of a partition have sequences; those of `__consumer_offsets` have none."""
+        return True
+
     def is_copy(self, partition, batch):
         """Return whether the leader remembers the batch. Source: `findDuplicateBatch`."""
         entry = self.producers[partition][batch.producer_id]
@@ -145,13 +149,14 @@ class PartitionRules(Spec, abstract=True):
 
     def append_as(self, version, partition, batch, guard):
         """Append a batch of a request with a transaction version. Source: `analyzeAndValidateProducerState`."""
-        if self.is_copy(partition, batch):
+        has_sequences = self.has_sequences(partition)
+        if has_sequences and self.is_copy(partition, batch):
             return Error.NONE
         if self.is_stale(partition, batch):
             return Error.INVALID_PRODUCER_EPOCH
         if self.verification and guard != Guard.CURRENT and not self.is_ongoing(partition, batch):
             return Error.INVALID_TXN_STATE
-        if not self.is_in_sequence(partition, batch, version):
+        if has_sequences and not self.is_in_sequence(partition, batch, version):
             return Error.OUT_OF_ORDER_SEQUENCE_NUMBER
         entry = self.producers[partition][batch.producer_id]
         offset = len(self.log[partition])

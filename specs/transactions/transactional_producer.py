@@ -55,6 +55,12 @@ class Instance(Domain):
     size, prefix = "instances", "i"
 
 
+class Generation(Range):
+    """A generation of the consumer group whose offsets are part of the transactions."""
+
+    low, high = 0, "max_generation"
+
+
 class Outcome(Enum):
     """The end of a transaction as its application sees it."""
 
@@ -140,9 +146,10 @@ class Transactions(PartitionRules, CoordinatorRules):
     up. This covers lost answers: the copy arrives, and the client has to repeat the request. `max_late` bounds the
     copies in the network at the same time. A crashed instance is one that does nothing any more.
 
-    A partition may also stand for one of `__consumer_offsets`: sendOffsetsToTransaction adds it to the transaction
-    (AddOffsetsToTxn) and writes to it (TxnOffsetCommit), and a leader verifies both in the same way. `ExactlyOnceLoop`
-    contains the group. Replication and expiry of transactional ids are not modelled here.
+    With `max_generation`, the first partition is one of `__consumer_offsets`. sendOffsetsToTransaction adds it to the
+    transaction (AddOffsetsToTxn, version 1) and writes to it (TxnOffsetCommit). The leader verifies the transaction,
+    and the group coordinator compares the generation (KIP-447). These writes have no sequence. `ExactlyOnceLoop` has
+    the members of the group. Replication and expiry of transactional ids are not modelled here.
 
     Each request has the transaction version of its client. The coordinator's own aborts have that of the cluster.
     """
@@ -175,6 +182,13 @@ class Transactions(PartitionRules, CoordinatorRules):
     upgrades = Constant(False)
     """Whether the feature transaction.version is raised from 1 to 2 while the clients run."""
 
+    max_generation = Constant(0, at_least=0)
+    """The number of rebalances of the group whose offsets are in the first partition; 0: it has no offsets."""
+    max_offset_copies = Constant(1, at_least=0)
+    """The number of copies of TxnOffsetCommit that arrive late: no leader recognizes them as copies."""
+    fences_generations = Constant(True)
+    """Whether TxnOffsetCommit carries the generation of the group (KIP-447)."""
+
     client = Map(Instance, Client)
     next_sequence = Map(Instance, Map(Partition, Range(0, "transactions")))
     outcome = Map(TransactionNumber, Outcome)
@@ -186,6 +200,10 @@ class Transactions(PartitionRules, CoordinatorRules):
     gave_up_markers = bool
     marker_copies = Range(0, "max_marker_copies")
     init_copies = Range(0, "max_init_copies")
+    generation = Generation
+    offset_copies = Range(0, "max_offset_copies")
+    joined = Map(TransactionNumber, Generation)
+    """The generation in which the instance of a transaction was a member of the group when it began."""
     cluster_version = Version
     marker_version = Version
     """The transaction version of the markers of the decided transaction (`clientTransactionVersion`)."""
@@ -324,6 +342,7 @@ class Transactions(PartitionRules, CoordinatorRules):
             self.repeated = None
         else:
             self.client[instance].transaction = self.begun
+            self.joined[self.begun] = self.generation
             self.begun += 1
         self.client[instance].state = ClientState.IN_TRANSACTION
 
@@ -419,8 +438,30 @@ class Transactions(PartitionRules, CoordinatorRules):
 
     def finish(self, partition, batch, guard, version, is_live):
         """Append a batch and answer its client."""
-        answer = self.append_as(version, partition, batch, guard)
-        self.answer_produce(partition, batch, answer, is_live)
+        if self.is_former_member(partition, batch):
+            self.answer_produce(partition, batch, Error.ILLEGAL_GENERATION, is_live)
+        else:
+            answer = self.append_as(version, partition, batch, guard)
+            self.answer_produce(partition, batch, answer, is_live)
+
+    def has_offsets(self, partition):
+        """Return whether a partition has the offsets of the group."""
+        return self.max_generation > 0 and partition == Partition[0]
+
+    def has_sequences(self, partition):
+        """Return whether the batches of a partition have sequences: not those of the group coordinator."""
+        return not self.has_offsets(partition)
+
+    def is_former_member(self, partition, batch):
+        """Return whether the group refuses the offsets of a transaction. Source: `validateOffsetCommit`."""
+        is_checked = self.has_offsets(partition) and self.fences_generations
+        return is_checked and self.joined[batch.transaction] < self.generation
+
+    @action
+    def rebalance(self):
+        """The group begins a generation in which another application instance has the input partitions."""
+        require(self.generation < self.max_generation)
+        self.generation += 1
 
     def answer_produce(self, partition, batch, error, is_live):
         """Handle the answer in the instance that waits for it; CONCURRENT_TRANSACTIONS makes it send again."""
@@ -430,6 +471,10 @@ class Transactions(PartitionRules, CoordinatorRules):
                 if error == Error.NONE:
                     self.client[instance].sending = None
                     self.client[instance].acknowledged.add(partition)
+                elif error == Error.ILLEGAL_GENERATION:
+                    self.client[instance].sending = None
+                    if client.state == ClientState.IN_TRANSACTION:
+                        self.client[instance].state = ClientState.ABORTABLE_ERROR
                 elif error != Error.CONCURRENT_TRANSACTIONS:
                     self.fail_batch(instance)
 
@@ -456,6 +501,9 @@ class Transactions(PartitionRules, CoordinatorRules):
         client = self.client[instance]
         require(client.sending is not None and client.identity is not None and client.transaction is not None)
         require(len(self.late) < self.max_late and not self.is_verifying(client.sending, self.batch_of(instance)))
+        if self.has_offsets(client.sending):
+            require(self.offset_copies < self.max_offset_copies)
+            self.offset_copies += 1
         batch = self.batch_of(instance)
         self.late.add(LateProduce(partition=client.sending, batch=batch, version=client.version))
 
@@ -759,6 +807,20 @@ class Transactions(PartitionRules, CoordinatorRules):
             return partition in self.unmarked
         return self.metadata.state == TransactionState.ONGOING and partition in self.metadata.partitions
 
+    @step_invariant(says="offsets of a former generation are written in generation {self.generation}: {self.log}")
+    def former_members_write_no_offsets(self, old):
+        """After a rebalance, no offsets of a transaction that began before are written."""
+        return all(
+            not self.has_offsets(p)
+            or all(
+                offset < len(old.log[p])
+                or not isinstance(entry, Batch)
+                or self.joined[entry.transaction] == self.generation
+                for offset, entry in enumerate(self.log[p])
+            )
+            for p in Partition
+        )
+
     @step_invariant(says="the last stable offset of {p} goes back")
     def stable_offset_never_goes_back(self, old):
         """The last stable offset of a partition never goes back."""
@@ -822,6 +884,7 @@ UNVERIFIED = dict(transaction_version=1, verification=False)
 FORMER_MARKER = dict(transaction_version=1, gives_up=False, late_markers="former", max_marker_copies=1)
 OLD_CLIENTS = dict(transaction_version=1, old_clients=True)
 UPGRADE = dict(transaction_version=1, upgrades=True)
+OFFSETS = dict(max_generation=1)
 LATE_MARKER = dict(gives_up=False, late_markers="any", max_marker_copies=1)
 
 scenarios = [
@@ -874,6 +937,38 @@ scenarios = [
         properties=LIVENESS,
         description="Transaction version 1 with verification (3.6 to 3.9): the last stable offset passes every "
         "transaction, and every commit returns.",
+    ),
+    Scenario(
+        Transactions,
+        "offsets_liveness",
+        dict(OFFSETS, times_out=True, max_epoch=8),
+        properties=LIVENESS,
+        description="A transaction writes offsets of a group that is rebalanced: every commit or abort returns.",
+    ),
+    Bug(
+        "offsets_without_generation",
+        Transactions,
+        {"former_members_write_no_offsets": 8},
+        size=dict(OFFSETS, transactions=1, max_epoch=4),
+        larger=dict(max_generation=2, max_epoch=6),
+        faulty=dict(fences_generations=False),
+        promises=[*SAFETY, "former_members_write_no_offsets"],
+        description="sendOffsetsToTransaction without group metadata: after a rebalance, the former owner of the input "
+        "writes its offsets.",
+        remedy="KIP-447: TxnOffsetCommit has the generation, and the group coordinator refuses it.",
+    ),
+    Bug(
+        "late_offsets_join",
+        Transactions,
+        {"aborted_is_never_read": 22},
+        size=dict(OFFSETS, max_epoch=4),
+        larger=dict(max_generation=2, max_epoch=6),
+        faulty=VERSION_1,
+        fixed=dict(transaction_version=2),
+        promises=SAFETY,
+        description="T2 with offsets: a late TxnOffsetCommit of an aborted transaction is committed with the next one. "
+        "The generation is the same, and offsets have no sequence.",
+        remedy="T2 with offsets and transaction version 2: the epoch of the late TxnOffsetCommit is a former one.",
     ),
     Scenario(
         Transactions,
