@@ -6,7 +6,7 @@ import re
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from checker.errors import InputError
@@ -89,16 +89,19 @@ class MemoryWatch:
         self.limit = limit
         self._asked = time.perf_counter()
 
-    def is_short(self, taken: int, growth: int) -> bool:
-        """Return whether a run that has taken some bytes may not take `growth` more bytes."""
-        if self.limit is not None and taken + growth > self.limit:
+    def is_short(self, taken: int, growth: Callable[[], int]) -> bool:
+        """Return whether a run that has taken some bytes may not take as many more as `growth` returns.
+
+        A run asks in every round, so `growth` is called only if the answer depends on it.
+        """
+        if self.limit is not None and taken + growth() > self.limit:
             return True
         now = time.perf_counter()
         if taken < _UNWATCHED_BYTES or now - self._asked < WATCH_SECONDS:
             return False
         self._asked = now
         available = available_memory()
-        return available is not None and available < growth + min(_RESERVE_BYTES, (memory_limit() or 0) // 16)
+        return available is not None and available < growth() + min(_RESERVE_BYTES, (memory_limit() or 0) // 16)
 
 
 def _group_limits() -> Iterator[tuple[int, int]]:

@@ -73,8 +73,8 @@ def test_refuses_other_texts(text):
 
 def test_a_watch_compares_with_its_limit():
     watch = memory.MemoryWatch(1000)
-    assert not watch.is_short(600, 400)
-    assert watch.is_short(600, 401)
+    assert not watch.is_short(600, lambda: 400)
+    assert watch.is_short(600, lambda: 401)
 
 
 def test_a_watch_asks_the_system(monkeypatch):
@@ -83,7 +83,7 @@ def test_a_watch_asks_the_system(monkeypatch):
     available = (1 << 30) // 16
     monkeypatch.setattr(memory, "available_memory", lambda: available + 500)
     large = 1 << 30
-    assert not memory.MemoryWatch().is_short(large, 500)
-    assert memory.MemoryWatch().is_short(large, 501)
+    assert not memory.MemoryWatch().is_short(large, lambda: 500)
+    assert memory.MemoryWatch().is_short(large, lambda: 501)
     # A small run did not take the memory: it goes on.
-    assert not memory.MemoryWatch().is_short(1000, 501)
+    assert not memory.MemoryWatch().is_short(1000, lambda: 501)

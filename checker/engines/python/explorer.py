@@ -258,7 +258,7 @@ class _Exploration:
                 return "interrupted"
             if limit is not None and len(self.states) >= limit:
                 return "max_states"
-            if done % _STATES_A_LOOK == 0 and self._memory.is_short(resident_memory() - self._memory_before, 0):
+            if done % _STATES_A_LOOK == 0 and self._memory.is_short(resident_memory() - self._memory_before, lambda: 0):
                 return "max_memory"
             self._expand(number)
             self._report(queue=len(self.states) - frontier[0] - done - 1)

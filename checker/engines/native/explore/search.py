@@ -217,9 +217,7 @@ class _BreadthFirstSearch:
         store, compact_store_of = self._store, self._compact_store_of
         if compact_store_of is None or not isinstance(store, Store) or not store.left:
             return
-        taken = store.memory_bytes
-        is_short = self._store_watch.is_short(taken, store.round_bytes + taken // _MOVE_HEADROOM)
-        if not is_short and not store.is_nearly_full:
+        if not self._is_short_for(store) and not store.is_nearly_full:
             return
         self._report(f"memory is short: moving {store.distinct:,} states to the compact store")
         if self._checkpoints is not None:
@@ -236,6 +234,10 @@ class _BreadthFirstSearch:
         self._store = self._findings.store = compact
         del store
         compact.rebuild(self._in_parallel)
+
+    def _is_short_for(self, store: Store) -> bool:
+        taken = store.memory_bytes
+        return self._store_watch.is_short(taken, lambda: store.round_bytes + taken // _MOVE_HEADROOM)
 
     def result(self, outcome: Outcome, reachable_mask: int) -> Exploration:
         """Return the exploration, with violations and reached reachables separated by `reachable_mask`."""
@@ -388,7 +390,7 @@ class _BreadthFirstSearch:
             return "max_states"
         if limits.max_depth is not None and len(self._level_ends) >= limits.max_depth:
             return "max_depth"
-        if limits.memory.is_short(self._store.memory_bytes, self._store.round_bytes):
+        if limits.memory.is_short(self._store.memory_bytes, lambda: self._store.round_bytes):
             return "max_memory"
         return None
 
