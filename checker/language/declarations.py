@@ -18,7 +18,7 @@ from checker.errors import SpecError
 from checker.language import types as resolved
 from checker.language.constant_values import classes_in, is_like, is_structured, parsed, written
 from checker.language.declared_types import Bound, Domain, Range, Struct, declared_fields, resolving_with
-from checker.language.symbols import expression_of, is_open, open_extreme
+from checker.language.symbols import OpenNumber, expression_of, is_open, open_extreme
 from checker.records import dataclass
 
 Plain = int | bool | str
@@ -316,6 +316,8 @@ class Binding:
         item = self.resolve(declaration.item)
         if declaration.capacity is not None:
             return resolved.SetType(item, self._bounded_capacity(declaration))
+        if isinstance(item, resolved.OpenDomainType):
+            return resolved.SetType(item)
         if is_open(item.cardinality()):
             raise SpecError(f"SetOf({item}) has items of an unbounded type: give a bounded capacity")
         # A bit set has one word of 64 bits, one for each possible item.
@@ -356,8 +358,12 @@ class Binding:
             if not _declares(declaration, "size"):
                 raise SpecError(f'{name} has no size: write `size = 3` in its body, or `size = "replicas"`')
             size = self.number(declaration.size, f"{name}.size")
-            if is_open(size):
-                raise SpecError(f"{name}.size is {size}, which is unbounded: the size of a Domain must be bounded")
+            if isinstance(size, OpenNumber):
+                if not 1 <= size.least <= _MOST_MEMBERS:
+                    raise SpecError(
+                        f"{name}.size is {size}, which is unbounded: it must be a constant with at_least=1 or more"
+                    )
+                return resolved.OpenDomainType(declaration, tuple(map(declaration, range(size.least))), size)
             if size < 1:
                 raise SpecError(f"{name}.size is {size}: a Domain has at least one member")
             if size > _MOST_MEMBERS:

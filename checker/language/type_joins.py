@@ -14,6 +14,7 @@ from checker.language.types import (
     IntType,
     MapType,
     NeverType,
+    OpenDomainType,
     OptionType,
     SeqType,
     SetType,
@@ -36,7 +37,10 @@ def set_of(item: Type, size: int) -> SetType:
 
 def has_small_universe(kind: Type) -> bool:
     """Return whether a set of items of this type can be a bit set."""
-    return is_bounded(kind) and kind.cardinality() <= SMALL_UNIVERSE and count_codes(kind) <= SMALL_UNIVERSE
+    # The prover has a set of members of an open domain as a predicate.
+    return isinstance(kind, OpenDomainType) or (
+        is_bounded(kind) and kind.cardinality() <= SMALL_UNIVERSE and count_codes(kind) <= SMALL_UNIVERSE
+    )
 
 
 def is_bounded(kind: Type) -> bool:

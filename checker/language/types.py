@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any
 
-from checker.errors import BoundsError
+from checker.errors import BoundsError, SpecError
 from checker.language.declared_types import Domain, Struct
 from checker.language.symbols import is_open
 from checker.language.values import BagValue, MapValue, PartialMapValue, SeqValue, SetValue, TupleValue, show
@@ -168,6 +168,22 @@ class DomainType(Type):
 
     def __str__(self) -> str:
         return self.declared.__name__
+
+
+@dataclass(frozen=True)
+class OpenDomainType(DomainType):
+    """A Domain in an unbounded proof with a size that depends on an open constant.
+
+    `members` are those that exist for every value of the constant.
+    """
+
+    size: int
+
+    def cardinality(self) -> int:
+        return self.size
+
+    def values(self) -> Iterator[Domain]:
+        raise SpecError(f"the members of {self} cannot be listed: their number, {self.size}, is unbounded")
 
 
 @dataclass(frozen=True)

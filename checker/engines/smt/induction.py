@@ -139,6 +139,10 @@ class FiniteCells:
         hypotheses = [truth for name, truth in self.hypotheses.items() if name in needed and place[1] != INIT]
         return [[*hypotheses, self.violated(place)]]
 
+    def instances(self, conditions: list[Truth], seconds: float) -> list[Term] | None:
+        """Return None: a finite query has no quantifiers."""
+        return None
+
     def violated(self, place: CellPlace) -> Truth:
         """Return the condition under which a step of a cell's action violates its conjunct."""
         conjunct, transition = place[0], self._transitions[place[1]]

@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol
 
 from checker.engines.smt.bounded import BOUNDS
 from checker.engines.smt.cell_cache import CellCache
-from checker.engines.smt.lowering.logic import Truth
+from checker.engines.smt.lowering.logic import Term, Truth
 from checker.language.interpreter import State as PlainState
 from checker.records import dataclass
 from checker.run.process_pool import results_in_order
@@ -152,6 +152,9 @@ class RefutableCells(CellProver, Protocol):
 
     def conditions(self, place: CellPlace, needed: frozenset[str]) -> list[list[Truth]]:
         """Return conjunctions that are all unsatisfiable if some hypotheses are sufficient for a cell."""
+
+    def instances(self, conditions: list[Truth], seconds: float) -> list[Term] | None:
+        """Return instances of some conditions that are unsatisfiable, without quantifiers; None if none are found."""
 
 
 def proved_cells(prover: CellProver, aids: ProofAids, on_query: OnQuery) -> list[ProofCell]:

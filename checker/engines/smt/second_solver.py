@@ -1,7 +1,8 @@
 """The cells of a proof, asked again with cvc5: two solvers that agree are worth more than one.
 
 Each query is passed as SMT-LIB text. cvc5 shares no code with Z3 after that; both get their queries from the same
-lowering.
+lowering. A query with quantifiers that cvc5 does not decide soon is asked as instances, which the checker chooses with
+models of Z3 (`instantiation`). Every instance follows from the query, so cvc5 decides whether they are unsatisfiable.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ NAME = "cvc5"
 
 STRATEGIES: tuple[dict[str, str], ...] = ({}, {"enum-inst": "true"}, {"finite-model-find": "true"})
 """Options of cvc5, tried in turn while there is time: how it instantiates quantifiers."""
+
+
+QUANTIFIED_SECONDS = 1.0
+"""Seconds for a query with quantifiers, before it is asked as instances."""
 
 
 def version() -> str:
@@ -42,12 +47,26 @@ class SecondSolverCells:
         outcome: Outcome = "proved"
         reason = ""
         for conditions in self._cells.conditions(place, needed):
-            answer, reason = _answer(conditions, self._seconds)
+            answer, reason = self._answer(conditions)
             if answer != "no":
                 outcome = "fails" if answer == "yes" and self._is_finite else "unknown"
                 break
         seconds = time.perf_counter() - started
         return ProofCell(*place, outcome, seconds, reason, needed=tuple(needed))
+
+    def _answer(self, conditions: list[Truth]) -> tuple[Answer, str]:
+        """Return whether a conjunction is satisfiable, and the reason if there is no answer."""
+        if self._is_finite:
+            return _answer(conditions, self._seconds)
+        ends = time.perf_counter() + self._seconds
+        answer, reason = _answer(conditions, min(QUANTIFIED_SECONDS, self._seconds))
+        if answer == "no" or (left := ends - time.perf_counter()) <= 0:
+            return answer, reason
+        instances = self._cells.instances(conditions, left)
+        if instances is not None and _answer(instances, max(1.0, ends - time.perf_counter()))[0] == "no":
+            return "no", ""
+        left = ends - time.perf_counter()
+        return (answer, reason) if left <= 0 else _answer(conditions, left)
 
 
 def _answer(conditions: list[Truth], seconds: float) -> tuple[Answer, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checker.engines.smt.lowering import arrays, integers
-from checker.engines.smt.lowering.encoding import alternative, blank, constant
+from checker.engines.smt.lowering.encoding import alternative, blank, constant, size_of
 from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
 from checker.engines.smt.lowering.logic import Truth, all_of, any_of, both, implies, negate
 from checker.engines.smt.lowering.open_bounds import bounds_of, fits, within_open_bound
@@ -12,12 +12,15 @@ from checker.engines.smt.lowering.symbolic_values import (
     SymbolicOption,
     SymbolicSet,
     SymbolicTuple,
+    UnboundedMap,
     UnboundedSequence,
+    UnboundedSet,
     Value,
     each_index,
     equal,
     is_bit_set,
     is_unbounded_sequence,
+    is_unbounded_set,
     merged,
 )
 from checker.errors import BoundsError
@@ -26,6 +29,7 @@ from checker.language.types import (
     IntType,
     MapType,
     NeverType,
+    OpenDomainType,
     OptionType,
     SeqType,
     SetType,
@@ -56,6 +60,14 @@ def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
         low, high = bounds_of(target)
         has_it = both(integers.is_inside(value, low, high), within_open_bound(value, target))
         return integers.narrowed(value, low, high), has_it
+    if isinstance(value, UnboundedMap):
+        assert isinstance(source, MapType) and isinstance(target, MapType)
+        at, kinds = value.at, (source.value, target.value)
+        has_each = each_index(value.size, lambda key: converted(at(key), *kinds)[1])
+        return UnboundedMap(value.size, lambda key: converted(at(key), *kinds)[0]), has_each
+    if is_unbounded_set(target):
+        assert isinstance(source, SetType) and isinstance(target, SetType)
+        return _to_unbounded_set(value, source, target)
     if isinstance(source, MapType) and isinstance(target, MapType):
         parts = [converted(part, source.value, target.value) for part in value.parts]
         return SymbolicTuple(tuple(part for part, _ in parts)), all_of(has_it for _, has_it in parts)
@@ -157,6 +169,17 @@ def _set_converted(value: Value, source: SetType, target: SetType) -> tuple[Valu
     return SymbolicSet(tuple(members)), negate(any_of(outside))
 
 
+def _to_unbounded_set(value: SymbolicArray | UnboundedSet, source: SetType, target: SetType) -> tuple[Value, Truth]:
+    """Return a set as one of members of a Domain of open size: the item types of both are this Domain, or nothing."""
+    if isinstance(value, UnboundedSet):
+        return value, True
+    items = [] if isinstance(source.item, NeverType) else list(arrays.used(value))
+    return UnboundedSet(
+        size_of(target.item),
+        lambda member: any_of(both(is_used, compare("==", member, item)) for is_used, item in items),
+    ), True
+
+
 def _array_to_bits(value: SymbolicArray, source: SetType, target: SetType) -> tuple[Value, Truth]:
     conditions: list[Truth] = []
     found = []
@@ -186,6 +209,8 @@ def _bits_to_array(value: SymbolicSet, source: SetType, target: SetType) -> tupl
 def shaped(kind: Type, value: Value) -> Value:
     """Return a value of a type with its integers represented as `new_value` represents them."""
     if isinstance(value, SymbolicInteger):
+        if isinstance(kind, OpenDomainType):
+            return value
         low, high = bounds_of(kind) if isinstance(kind, IntType) else (0, kind.cardinality() - 1)
         return integers.fitted(value, low, high)
     if isinstance(kind, OptionType):

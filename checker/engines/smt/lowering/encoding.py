@@ -9,19 +9,23 @@ from typing import Any
 import z3
 
 from checker.engines.smt.lowering import integers
-from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
-from checker.engines.smt.lowering.logic import Term, Truth, all_of, both, either, for_all, implies, negate
-from checker.engines.smt.lowering.open_bounds import bounds_of, fits, within_open_bound
+from checker.engines.smt.lowering.integers import Bound, SymbolicInteger, compare, concrete
+from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, both, either, for_all, implies, negate
+from checker.engines.smt.lowering.open_bounds import bounds_of, fits, open_number, within_open_bound
 from checker.engines.smt.lowering.symbolic_values import (
     SymbolicArray,
     SymbolicOption,
     SymbolicSet,
     SymbolicTuple,
+    UnboundedMap,
     UnboundedSequence,
+    UnboundedSet,
     Value,
     equal,
     is_bit_set,
+    is_unbounded_map,
     is_unbounded_sequence,
+    is_unbounded_set,
     less,
     merged,
     new_index,
@@ -36,6 +40,7 @@ from checker.language.types import (
     MapType,
     NameType,
     NeverType,
+    OpenDomainType,
     OptionType,
     SeqType,
     SetType,
@@ -71,6 +76,10 @@ def constant(kind: Type, value: Any) -> Value:
         return alternative(kind, position, constant(kind.alternatives[position], value))
     if isinstance(kind, MapType):
         return SymbolicTuple(tuple(constant(kind.value, item) for item in value.items_in_order()))
+    if is_unbounded_set(kind):
+        assert isinstance(kind, SetType)
+        members = [constant(kind.item, item) for item in value]
+        return UnboundedSet(size_of(kind.item), lambda one: any_of(compare("==", one, other) for other in members))
     if is_bit_set(kind):
         assert isinstance(kind, SetType)
         present = set(value)
@@ -111,10 +120,17 @@ def blank(kind: Type) -> Value:
         return SymbolicTuple(tuple(blank(field) for _, field in kind.fields))
     if isinstance(kind, UnionType):
         return alternative(kind, 0, blank(kind.alternatives[0]))
+    if is_unbounded_map(kind):
+        assert isinstance(kind, MapType)
+        value = blank(kind.value)
+        return UnboundedMap(size_of(kind.key), lambda key: value)
     if isinstance(kind, MapType):
         return SymbolicTuple((blank(kind.value),) * kind.key.cardinality())
     if isinstance(kind, BoolType):
         return False
+    if is_unbounded_set(kind):
+        assert isinstance(kind, SetType)
+        return UnboundedSet(size_of(kind.item), lambda member: False)
     if is_bit_set(kind):
         assert isinstance(kind, SetType)
         return SymbolicSet((False,) * kind.item.cardinality())
@@ -124,78 +140,96 @@ def blank(kind: Type) -> Value:
     return SymbolicArray(concrete(0), (blank(kind.item),) * kind.capacity)
 
 
-def new_value(kind: Type, name: str) -> Value:
+def size_of(kind: Type) -> SymbolicInteger:
+    """Return the number of members of a Domain of open size."""
+    size = open_number(kind.cardinality())
+    assert size is not None
+    return size
+
+
+Indices = tuple[SymbolicInteger, ...]
+"""The keys of unbounded maps and the positions in unbounded sequences around a part of a value, outermost first."""
+
+
+def new_value(kind: Type, name: str, indices: Indices = ()) -> Value:
     """Return a value of new Z3 constants with names that begin with `name`.
 
     For a variable `x` the names are: `x.field` of a struct, `x[i]` of a map or sequence, `x?` and `x!` for the presence
-    and the item of an option, `x#` for a length, `x@` for the position of the
-    alternative of a union, `x{i}` for membership of value i, `x[]` for the function of an
-    unbounded sequence, which takes the place of the constants of its item.
+    and the item of an option, `x#` for a length, `x@` for the position of the alternative of a union, `x{i}` for
+    membership of value i. The parts of the items of an unbounded value are functions of their index instead: `x[]` of a
+    map or sequence, `x{}` of a set.
 
     The constants can have more values than the type: `well_formed` restricts them.
     """
     if isinstance(kind, NeverType):
         return None
     if isinstance(kind, BoolType):
-        return z3.Bool(name)
+        return _new_truth(name, indices)
     if isinstance(kind, IntType):
-        return integers.new_integer(name, *bounds_of(kind))
+        return _new_integer(name, *bounds_of(kind), indices)
     if isinstance(kind, (EnumType, DomainType)):
-        return integers.new_integer(name, 0, kind.cardinality() - 1)
+        return _new_integer(name, 0, math.inf if isinstance(kind, OpenDomainType) else kind.cardinality() - 1, indices)
     if isinstance(kind, OptionType):
-        return SymbolicOption(z3.Bool(f"{name}?"), new_value(kind.item, f"{name}!"))
+        return SymbolicOption(_new_truth(f"{name}?", indices), new_value(kind.item, f"{name}!", indices))
     if isinstance(kind, StructType):
-        return SymbolicTuple(tuple(new_value(field, f"{name}.{part}") for part, field in kind.fields))
+        return SymbolicTuple(tuple(new_value(field, f"{name}.{part}", indices) for part, field in kind.fields))
     if isinstance(kind, UnionType):
-        tag = integers.new_integer(f"{name}@", 0, len(kind.alternatives) - 1)
-        return SymbolicTuple((tag, *(new_value(part, f"{name}.{part}") for part in kind.alternatives)))
+        tag = _new_integer(f"{name}@", 0, len(kind.alternatives) - 1, indices)
+        return SymbolicTuple((tag, *(new_value(part, f"{name}.{part}", indices) for part in kind.alternatives)))
+    if is_unbounded_map(kind):
+        assert isinstance(kind, MapType)
+        return UnboundedMap(size_of(kind.key), lambda key: new_value(kind.value, f"{name}[]", (*indices, key)))
     if isinstance(kind, MapType):
-        return SymbolicTuple(tuple(new_value(kind.value, f"{name}[{i}]") for i in range(kind.key.cardinality())))
+        keys = range(kind.key.cardinality())
+        return SymbolicTuple(tuple(new_value(kind.value, f"{name}[{i}]", indices) for i in keys))
+    if is_unbounded_set(kind):
+        assert isinstance(kind, SetType)
+        return UnboundedSet(size_of(kind.item), lambda member: _new_truth(f"{name}{{}}", (*indices, member)))
     if is_bit_set(kind):
         assert isinstance(kind, SetType)
-        return SymbolicSet(tuple(z3.Bool(f"{name}{{{i}}}") for i in range(kind.item.cardinality())))
+        members = range(kind.item.cardinality())
+        return SymbolicSet(tuple(_new_truth(f"{name}{{{i}}}", indices) for i in members))
     assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
     if is_unbounded_sequence(kind):
-        # Only the names and sorts of the template are used: each of its constants becomes a function of the index.
-        template = new_value(kind.item, f"{name}[]")
-        return UnboundedSequence(integers.new_integer(f"{name}#", 0, math.inf), lambda index: _indexed(template, index))
-    length = integers.new_integer(f"{name}#", 0, kind.capacity)
-    return SymbolicArray(length, tuple(new_value(kind.item, f"{name}[{i}]") for i in range(kind.capacity)))
+        length = _new_integer(f"{name}#", 0, math.inf, indices)
+        return UnboundedSequence(length, lambda index: new_value(kind.item, f"{name}[]", (*indices, index)))
+    length = _new_integer(f"{name}#", 0, kind.capacity, indices)
+    return SymbolicArray(length, tuple(new_value(kind.item, f"{name}[{i}]", indices) for i in range(kind.capacity)))
 
 
-def _indexed(template: Value, index: SymbolicInteger) -> Value:
-    """Return an item made by `new_value` with each Z3 constant replaced by a function applied to the index."""
-    if isinstance(template, SymbolicOption):
-        return SymbolicOption(_indexed(template.present, index), _indexed(template.item, index))
-    if isinstance(template, SymbolicTuple):
-        return SymbolicTuple(tuple(_indexed(part, index) for part in template.parts))
-    if isinstance(template, SymbolicSet):
-        return SymbolicSet(tuple(_indexed(member, index) for member in template.members))
-    if isinstance(template, SymbolicArray):
-        return SymbolicArray(_indexed(template.length, index), tuple(_indexed(item, index) for item in template.items))
-    if isinstance(template, SymbolicInteger):
-        return (
-            template
-            if template.is_concrete
-            else SymbolicInteger(_applied(template.term, index), template.low, template.high)
-        )
-    assert not isinstance(template, UnboundedSequence)
-    return _applied(template, index) if isinstance(template, z3.ExprRef) else template
+def _new_truth(name: str, indices: Indices) -> Truth:
+    return _applied(z3.Bool(name), indices)
 
 
-def _applied(constant: Term, index: SymbolicInteger) -> Term:
-    """Return the uninterpreted function with a constant's name and sort, applied to an index."""
-    function = z3.Function(constant.decl().name(), z3.IntSort(), constant.sort())
-    return function(integers.as_integer(index))
+def _new_integer(name: str, low: Bound, high: Bound, indices: Indices) -> SymbolicInteger:
+    made = integers.new_integer(name, low, high)
+    return made if made.is_concrete else SymbolicInteger(_applied(made.term, indices), low, high)
+
+
+def _applied(constant: Term, indices: Indices) -> Term:
+    """Return a constant, or the uninterpreted function with its name and sort applied to indices."""
+    if not indices:
+        return constant
+    function = z3.Function(constant.decl().name(), *[z3.IntSort()] * len(indices), constant.sort())
+    return function(*map(integers.as_integer, indices))
 
 
 def well_formed(kind: Type, value: Value) -> Truth:
     """Return whether a value made by `new_value` is the canonical form of a value of the type."""
     if isinstance(value, SymbolicInteger):
         below = within_open_bound(value, kind) if isinstance(kind, IntType) else True
+        if isinstance(kind, OpenDomainType):
+            below = compare("<", value, size_of(kind))
         return both(integers.is_well_formed(value), below)
     if isinstance(value, UnboundedSequence):
         return _well_formed_unbounded(kind, value)
+    if isinstance(value, UnboundedMap):
+        assert isinstance(kind, MapType)
+        key = new_index()
+        # Values of numbers that are no members are unconstrained, so they may be assumed to be well formed, too.
+        return for_all([key.term], well_formed(kind.value, value.at(key)))
+    if isinstance(value, UnboundedSet):
+        return True
     if isinstance(kind, OptionType):
         if isinstance(kind.item, NeverType):
             return negate(value.present)

@@ -30,7 +30,7 @@ class SymbolicSets(SymbolicSubject):
         left, right = self.expressions.evaluate(node.left), self.expressions.evaluate(node.right)
         if isinstance(left, SymbolicSet):
             pairs = zip(left.members, right.members, strict=True)
-            return SymbolicSet(tuple(_BITWISE[node.operator](a, b) for a, b in pairs))
+            return SymbolicSet(tuple(BITWISE[node.operator](a, b) for a, b in pairs))
         assert isinstance(node.type, SetType)
         if node.operator in "&-":
             tests = [arrays.contains(right, item) for _, item in arrays.used(left)]
@@ -80,7 +80,7 @@ def added(kind: Type, base: SymbolicSet, item: Value, test: Truth) -> SymbolicSe
     return SymbolicSet(tuple(either(a, both(test, b)) for a, b in pairs))
 
 
-_BITWISE: dict[OneOf["|", "&", "-", "^"], Callable[[Truth, Truth], Truth]] = {
+BITWISE: dict[OneOf["|", "&", "-", "^"], Callable[[Truth, Truth], Truth]] = {
     "|": either,
     "&": both,
     "-": lambda one, other: both(one, negate(other)),

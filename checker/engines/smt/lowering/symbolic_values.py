@@ -9,12 +9,14 @@
 | a Struct, a Map | `SymbolicTuple`: the fields; the values in the order of the keys |
 | OneOf | `SymbolicTuple`: the position of the alternative, then the alternatives, of which all but one are blank |
 | SetOf without a capacity | `SymbolicSet`: a truth value per value of the item type |
+| Map with the keys of a Domain of open size | `UnboundedMap` |
+| SetOf of a Domain of open size | `UnboundedSet` |
 | Seq | `SymbolicArray`, or `UnboundedSequence` if the capacity is unbounded |
 | SetOf with a capacity, Bag | `SymbolicArray` in ascending order |
 
-Canonical form: every value except an `UnboundedSequence` has one encoding. Unused parts (the item of None, the items
+Canonical form: every value except the unbounded ones has one encoding. Unused parts (the item of None, the items
 after the end of a sequence) are blank: the first value of their type. So two values are equal if and only if all their
-parts are equal. `UnboundedSequence` has no canonical form; it is compared with a quantifier over the indices.
+parts are equal. Unbounded values have no canonical form; they are compared with a quantifier over the indices.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from checker.engines.smt.lowering.logic import (
     negate,
 )
 from checker.language.symbols import is_open
-from checker.language.types import SeqType, SetType, Type
+from checker.language.types import MapType, OpenDomainType, SeqType, SetType, Type
 
 Value = Any
 """One of the classes below, a truth value, a `SymbolicInteger`, a name (str), or None (the value of a NeverType)."""
@@ -88,6 +90,39 @@ class UnboundedSequence:
     at: Callable[[SymbolicInteger], Value]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class UnboundedMap:
+    """A map from the members of a Domain of open size: their number, and a function from a member to its value."""
+
+    size: SymbolicInteger
+    at: Callable[[SymbolicInteger], Value]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnboundedSet:
+    """A set of members of a Domain of open size: their number, and a function from a member to whether the set has it.
+
+    For a number that is no member the function may return anything.
+    """
+
+    size: SymbolicInteger
+    has: Callable[[SymbolicInteger], Truth]
+
+    def has_member(self, member: SymbolicInteger) -> Truth:
+        """Return whether a number is a member and in the set."""
+        return both(is_index(member, self.size), self.has(member))
+
+
+def is_unbounded_map(kind: Type) -> bool:
+    """Return whether values of a type are `UnboundedMap`."""
+    return isinstance(kind, MapType) and isinstance(kind.key, OpenDomainType)
+
+
+def is_unbounded_set(kind: Type) -> bool:
+    """Return whether values of a type are `UnboundedSet`."""
+    return isinstance(kind, SetType) and isinstance(kind.item, OpenDomainType)
+
+
 def is_unbounded_sequence(kind: Type) -> bool:
     """Return whether values of a type are `UnboundedSequence`."""
     return isinstance(kind, SeqType) and is_open(kind.capacity)
@@ -95,7 +130,7 @@ def is_unbounded_sequence(kind: Type) -> bool:
 
 def is_bit_set(kind: Type) -> bool:
     """Return whether values of a type are `SymbolicSet`."""
-    return isinstance(kind, SetType) and kind.capacity is None
+    return isinstance(kind, SetType) and kind.capacity is None and not isinstance(kind.item, OpenDomainType)
 
 
 # Operations on values of one type.
@@ -123,6 +158,10 @@ def merged(test: Truth, then: Value, otherwise: Value) -> Value:
     if isinstance(then, UnboundedSequence):
         length = integers.choose(test, then.length, otherwise.length)
         return UnboundedSequence(length, lambda index: merged(test, then.at(index), otherwise.at(index)))
+    if isinstance(then, UnboundedMap):
+        return UnboundedMap(then.size, lambda key: merged(test, then.at(key), otherwise.at(key)))
+    if isinstance(then, UnboundedSet):
+        return UnboundedSet(then.size, lambda member: choose(test, then.has(member), otherwise.has(member)))
     if isinstance(then, SymbolicArray):
         assert len(then.items) == len(otherwise.items)
         items = tuple(merged(test, a, b) for a, b in zip(then.items, otherwise.items, strict=True))
@@ -149,6 +188,10 @@ def equal(one: Value, other: Value) -> Truth:
     if isinstance(one, UnboundedSequence):
         same_items = each_index(one.length, lambda index: equal(one.at(index), other.at(index)))
         return both(compare("==", one.length, other.length), same_items)
+    if isinstance(one, UnboundedMap):
+        return each_index(one.size, lambda key: equal(one.at(key), other.at(key)))
+    if isinstance(one, UnboundedSet):
+        return each_index(one.size, lambda member: equivalent(one.has(member), other.has(member)))
     if isinstance(one, SymbolicArray):
         # Unused items are blank on both sides, so the items need no premise about the length.
         same_length = compare("==", one.length, other.length)

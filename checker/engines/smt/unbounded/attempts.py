@@ -1,4 +1,4 @@
-"""Strategy of an unbounded query: few hypotheses first, then more, then other solver options, case by case.
+"""Strategy of an unbounded query: few hypotheses first, then instances, then other solver options, case by case.
 
 A goal that follows from some hypotheses follows from all of them, so leaving hypotheses out is sound. Each hypothesis
 with quantifiers makes the search longer, and most goals need few.
@@ -13,6 +13,8 @@ from typing import Any
 
 import z3
 
+from checker.engines.smt.instantiation.prepared import Preparation
+from checker.engines.smt.instantiation.refuter import InstanceRefuter
 from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
 from checker.engines.smt.lowering.logic import Term, Truth, is_quantifier, negate, subterms, truth_term
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask
@@ -24,11 +26,14 @@ SHORT = 0.5
 LONGER = 2.0
 """Seconds of an attempt with many hypotheses, before it is made in another way."""
 
+LONGER_INSTANCES = 5.0
+"""Seconds of an attempt with instances of few hypotheses."""
+
 STRATEGIES: tuple[dict[str, Any], ...] = ({}, {"smt.mbqi": True}, {"smt.arith.solver": 2}, {"smt.case_split": 3})
 """Options of Z3, tried in turn: a query that is hard under one set is often easy under another."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Hypothesis:
     """A named condition on the state before a step."""
 
@@ -52,6 +57,8 @@ class Attempts:
     `own` is the name of the hypothesis that the goal preserves. A query that is too hard is split by the values of
     `cases`, numbers of few values. `known` are the hypotheses that an earlier proof needed: they are tried first.
 
+    `preparation` is shared by the queries of a proof.
+
     `needed` collects the hypotheses of the attempts that succeeded; if `is_minimal`, those of unsatisfiable cores.
     """
 
@@ -62,6 +69,7 @@ class Attempts:
         own: str,
         cases: list[SymbolicInteger],
         limits: QueryLimits,
+        preparation: Preparation,
         known: frozenset[str] | None = None,
         *,
         is_minimal: bool = False,
@@ -70,7 +78,7 @@ class Attempts:
         self._known = None if known is None else [found for found in hypotheses if found.name in known]
         self._is_minimal = is_minimal
         self.facts, self._hypotheses, self._limits = facts, hypotheses, limits
-        self._cases = cases
+        self._cases, self._preparation = cases, preparation
         self._own = [found for found in hypotheses if found.name == own]
         self._plain = [found for found in hypotheses if found.name == own or found.is_quantifier_free]
         heaviest = max(hypotheses, key=lambda found: found.weight, default=None)
@@ -84,12 +92,40 @@ class Attempts:
             query = self._ask(self._own, [violated], SHORT)
         else:
             query = self._ask(self._known, [violated], LONGER)
+        if query.answer != "no":
+            query = self._by_instances(violated)
         if query.answer == "no":
             return query
         for case in self._divided(self._cases):
             query = self._by_more([violated, *case])
             if query.answer != "no":
                 break
+        return query
+
+    def _by_instances(self, violated: Truth) -> AnsweredQuery:
+        """Ask with instances that the checker chooses: with few hypotheses, then with all.
+
+        The second attempt has two thirds of the time that is left.
+        """
+        first = self._own if self._known is None else self._known
+        query = self._refuted_instances(first, violated, self._within(LONGER_INSTANCES))
+        if query.answer == "no" or len(first) == len(self._hypotheses):
+            return query
+        left = self._within(None).seconds
+        # A hypothesis is used only if those before it are not sufficient.
+        others = [found for found in self._hypotheses if found not in first]
+        ordered = [*first, *sorted(others, key=lambda found: found.weight)]
+        return self._refuted_instances(ordered, violated, self._within(left and left * 2 / 3))
+
+    def _refuted_instances(self, hypotheses: list[Hypothesis], violated: Truth, limits: QueryLimits) -> AnsweredQuery:
+        refuter = InstanceRefuter(self._preparation, limits)
+        for truth in (*self.facts, violated):
+            refuter.add(truth)
+        for found in hypotheses:
+            refuter.add_hypothesis(found.name, found.truth)
+        query = refuter.refute()
+        if query.answer == "no":
+            self.needed |= refuter.core()
         return query
 
     def _divided(self, cases: list[SymbolicInteger]) -> Iterator[list[Truth]]:

@@ -7,7 +7,9 @@ import time
 from typing import Any
 
 from checker.engines.smt.bounded import BOUNDS
-from checker.engines.smt.lowering.logic import Truth, any_of, both, either, negate
+from checker.engines.smt.instantiation.prepared import Preparation
+from checker.engines.smt.instantiation.refuter import InstanceRefuter
+from checker.engines.smt.lowering.logic import Term, Truth, any_of, both, either, negate
 from checker.engines.smt.proof_cells import (
     INIT,
     CellPlace,
@@ -20,6 +22,7 @@ from checker.engines.smt.proof_cells import (
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask
 from checker.engines.smt.transition_system import Transition
 from checker.engines.smt.unbounded.attempts import LONGER, SHORT, Attempts, Hypothesis, solver_for, split
+from checker.engines.smt.unbounded.definitions import needed_definitions
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.engines.smt.vacuity import TYPES, no_initial_state, refuse_contradictions
 from checker.ir import nodes
@@ -58,6 +61,7 @@ class UnboundedCells:
         roles = system.spec.roles
         invariants = [name for name in names if roles[name] is not Role.STEP_INVARIANT]
         self.conjuncts = [*names, BOUNDS]
+        self._preparation = Preparation()
         self.hypotheses = [Hypothesis(TYPES, system.well_formed)]
         for name in [*system.constraints, *invariants]:
             self.hypotheses.append(Hypothesis(name, system.claim(name, system.state).holds))
@@ -134,6 +138,13 @@ class UnboundedCells:
             found += [[*attempts.facts, *hypotheses, negate(part)] for part in parts]
         return found
 
+    def instances(self, conditions: list[Truth], seconds: float) -> list[Term] | None:
+        """Return instances of some conditions that are unsatisfiable, without quantifiers; None if none are found."""
+        refuter = InstanceRefuter(self._preparation, QueryLimits(seconds, self.limits.cancelled))
+        for truth in conditions:
+            refuter.add(truth)
+        return refuter.asserted if refuter.refute().answer == "no" else None
+
     def _obligation(self, place: CellPlace, transition: Transition) -> tuple[Attempts, list[Truth]]:
         """Return the parts of a cell's goal for one transition, and the attempts to refute their negations."""
         conjunct, action = place
@@ -142,12 +153,15 @@ class UnboundedCells:
         goal = self._goal(conjunct, transition)
         # A failing action is not enabled, so `taken` would exclude the case in question.
         taken = transition.assumed if conjunct == BOUNDS else transition.taken
+        hypotheses = self.hypotheses if action != INIT else []
+        query = [goal, taken, *(found.truth for found in hypotheses)]
         attempts = Attempts(
-            [*self.system.axioms, *self.system.definitions, taken],
-            self.hypotheses if action != INIT else [],
+            [*self.system.axioms, *needed_definitions(self.system.definitions, query), taken],
+            hypotheses,
             conjunct,
             self.system.cases_of(transition),
             self.limits,
+            self._preparation,
             known=self._aids.known.get(place),
             is_minimal=self._aids.minimal,
         )

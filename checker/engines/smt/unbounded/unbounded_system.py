@@ -9,7 +9,7 @@ import z3
 
 from checker.engines.smt.lowering import integers
 from checker.engines.smt.lowering.conversion import converted, shaped
-from checker.engines.smt.lowering.encoding import constant, new_value, well_formed
+from checker.engines.smt.lowering.encoding import blank, constant, new_value, well_formed
 from checker.engines.smt.lowering.evaluation import State
 from checker.engines.smt.lowering.integers import SymbolicInteger
 from checker.engines.smt.lowering.logic import Truth, all_of, has_quantifier, negate, truth_term
@@ -24,7 +24,7 @@ from checker.language.parameters import ParameterDeclaration as Declared
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.symbols import OpenNumber
-from checker.language.types import BoolType, DomainType, EnumType, Type
+from checker.language.types import BoolType, DomainType, EnumType, OpenDomainType, Type
 
 MAX_MILLISECONDS = 100
 """Time limit for discharging an obligation during lowering; after it the obligation is left to the proof."""
@@ -94,7 +94,7 @@ class UnboundedSystem:
 
     def _initials(self) -> list[Transition]:
         variables = self.program.variables
-        first = {name: constant(kind, kind.first()) for name, kind in variables.items()}
+        first = {name: blank(kind) for name, kind in variables.items()}
         if self.program.init is None:
             return [Transition("init", (), True, True, (), first)]
         choices = _choices("init", self.spec.parameters_of("init"))
@@ -135,7 +135,7 @@ def _choices(action: str, parameters: tuple[Declared, ...]) -> Iterator[tuple[Sy
 
 
 def _has_few_values(kind: Type) -> bool:
-    return isinstance(kind, (DomainType, EnumType, BoolType))
+    return isinstance(kind, (DomainType, EnumType, BoolType)) and not isinstance(kind, OpenDomainType)
 
 
 class _QuickProver:

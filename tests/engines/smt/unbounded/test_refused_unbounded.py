@@ -61,7 +61,7 @@ HELPER = """
 """
 
 CONSTANTS = {
-    "nodes": "the size of a Domain must be bounded",
+    "nodes": "Node.size is nodes, which is unbounded: it must be a constant with at_least=1 or more",
     "is_fast": "constant is_fast is not an integer",
     "mode": "constant mode is not an integer",
     "missing": "wrong has no constant missing",

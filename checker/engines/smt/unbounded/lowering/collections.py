@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from checker.engines.smt.lowering import arithmetic, integers
 from checker.engines.smt.lowering.collections import SymbolicCollections
-from checker.engines.smt.lowering.integers import concrete, is_index, is_insertion_index
-from checker.engines.smt.lowering.logic import both
+from checker.engines.smt.lowering.integers import compare, concrete, is_index, is_insertion_index
+from checker.engines.smt.lowering.logic import Truth, both, either
 from checker.engines.smt.lowering.open_bounds import fits
-from checker.engines.smt.lowering.symbolic_values import UnboundedSequence, Value, is_unbounded_sequence
+from checker.engines.smt.lowering.symbolic_values import (
+    UnboundedSequence,
+    UnboundedSet,
+    Value,
+    is_unbounded_sequence,
+    is_unbounded_set,
+)
 from checker.engines.smt.unbounded.lowering import sequences
 from checker.engines.smt.unbounded.lowering.evaluation import unsupported
 from checker.ir import nodes
@@ -19,6 +25,10 @@ class QuantifiedCollections(SymbolicCollections):
     """Evaluates operations of unbounded sequences; passes those of other collections to `SymbolicCollections`."""
 
     def contains(self, node: nodes.Contains) -> Value:
+        if is_unbounded_set(node.container.type):
+            chosen: UnboundedSet = self.expressions.evaluate(node.container)
+            member, has_counterpart = self.as_item(node, self.expressions.evaluate(node.item))
+            return False if has_counterpart is False else both(has_counterpart, chosen.has(member))
         if not is_unbounded_sequence(node.container.type):
             return super().contains(node)
         container, item = self.expressions.evaluate(node.container), self.expressions.evaluate(node.item)
@@ -61,7 +71,26 @@ class QuantifiedCollections(SymbolicCollections):
         # The capacity of the result's type is the sum of both capacities, so the result always fits.
         return sequences.concatenated(sequences.as_unbounded(left), sequences.as_unbounded(right))
 
+    def set_remove(self, node: nodes.SetRemove) -> Value:
+        if not is_unbounded_set(node.type):
+            return super().set_remove(node)
+        base, item = self.expressions.evaluate(node.base), self.expressions.number(node.item)
+        self.context.check(base.has(item), node.site)
+        return UnboundedSet(base.size, lambda member: both(base.has(member), compare("!=", member, item)))
+
+    def with_item(self, node: nodes.Expr, base: Value, item: Value, test: Truth) -> Value:
+        if not isinstance(base, UnboundedSet):
+            return super().with_item(node, base, item, test)
+        return UnboundedSet(base.size, lambda member: either(base.has(member), both(test, compare("==", member, item))))
+
     # Operations without a quantified form.
+
+    def length(self, node: nodes.Length) -> Value:
+        if is_unbounded_set(node.container.type):
+            raise unsupported(
+                "`len` of a set of any number of members is not supported: use `all`, `any` or a comparison", node.site
+            )
+        return super().length(node)
 
     def count(self, node: nodes.Count) -> Value:
         if is_unbounded_sequence(node.container.type):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import z3
+
+from checker.engines.smt.lowering import integers
 from checker.engines.smt.lowering.collections import SymbolicCollections
 from checker.engines.smt.lowering.comprehensions import SymbolicComprehensions
+from checker.engines.smt.lowering.encoding import size_of
 from checker.engines.smt.lowering.evaluation import SymbolicEvaluator
 from checker.engines.smt.lowering.integers import SymbolicInteger, compare
 from checker.engines.smt.lowering.logic import (
@@ -21,11 +25,11 @@ from checker.engines.smt.lowering.logic import (
     negate,
 )
 from checker.engines.smt.lowering.open_bounds import bounds_of
-from checker.engines.smt.lowering.symbolic_values import Value
+from checker.engines.smt.lowering.symbolic_values import UnboundedSet, Value, is_unbounded_set
 from checker.engines.smt.unbounded.lowering.evaluation import QuantifiedContext, unsupported
 from checker.engines.smt.unbounded.lowering.loops import QuantifiedLoops, without_interval
 from checker.ir import nodes
-from checker.language.types import IntType
+from checker.language.types import IntType, SetType
 from checker.records import dataclass
 
 
@@ -52,9 +56,32 @@ class QuantifiedComprehensions(SymbolicComprehensions):
             return super().fold(node)
         if node.kind in ("min", "max"):
             return self._endless_extremum(node)
+        if is_unbounded_set(node.type) and _is_restriction(node):
+            return self._restricted(node)
         result = {"sum": "a sum", "set": "a set", "seq": "a list"}[node.kind]
         message = f"{result} over something unbounded is not supported: use `all`, `any`, `min`, `max` or a slice"
         raise unsupported(message, node.site)
+
+    def _restricted(self, node: nodes.Fold) -> UnboundedSet:
+        """Return the set of those members, or items of a set, that satisfy the conditions of a comprehension."""
+        clause, *tests = node.clauses
+        assert isinstance(clause, nodes.ForClause)
+        item = self.loops.bound_item(clause)
+        self.context.frame.locals.update(item.locals)
+        condition = item.is_present
+        with self.context.for_each(item.index, item.is_present):
+            for test in tests:
+                assert isinstance(test, nodes.IfClause)
+                with self.context.under(condition):
+                    condition = both(condition, self.expressions.truth(test.test))
+
+        def has(member: SymbolicInteger) -> Truth:
+            # Evaluated once, above: the state and the locals may have changed when a member is asked for.
+            pair = (item.index.term, integers.as_integer(member))
+            return condition if isinstance(condition, bool) else z3.substitute(condition, pair)
+
+        assert isinstance(node.type, SetType)
+        return UnboundedSet(size_of(node.type.item), has)
 
     # Quantifiers.
 
@@ -162,3 +189,12 @@ class QuantifiedComprehensions(SymbolicComprehensions):
                 self.context.frame.locals.update(bound)
                 with self.context.under(present):
                     self._gather(node, rest, variables, both(test, present), candidates)
+
+
+def _is_restriction(node: nodes.Fold) -> bool:
+    """Return whether a comprehension has the form `{x for x in ... if ...}`."""
+    first, *rest = node.clauses
+    if not isinstance(first, nodes.ForClause) or not isinstance(node.element, nodes.LocalRead):
+        return False
+    is_item = first.counter is None and node.element.local is first.local
+    return is_item and all(isinstance(part, nodes.IfClause) for part in rest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,8 +11,11 @@ import z3
 from checker.engines.smt.lowering.evaluation import State, SymbolicContext, SymbolicFailure
 from checker.engines.smt.lowering.integers import SymbolicInteger
 from checker.engines.smt.lowering.logic import Term, Truth, any_of, both, exists, for_all, negate, truth_term
+from checker.engines.smt.unbounded.definitions import EXTREMUM
 from checker.errors import SpecError
 from checker.ir import nodes
+
+_NUMBERS = itertools.count()
 
 
 class QuantifiedContext(SymbolicContext):
@@ -64,10 +68,8 @@ class QuantifiedContext(SymbolicContext):
 
     def new_constant(self) -> Term:
         """Return a new Int: a constant, or inside quantifiers a function of their variables (a Skolem function)."""
-        if not self.variables:
-            return z3.FreshInt("extremum")
         sorts = [variable.sort() for variable in self.variables]
-        return z3.FreshFunction(*sorts, z3.IntSort())(*self.variables)
+        return z3.Function(f"{EXTREMUM}!{next(_NUMBERS)}", *sorts, z3.IntSort())(*self.variables)
 
     def define(self, truth: Truth) -> None:
         """Add a definition, closed over the bound variables."""

@@ -10,6 +10,7 @@ from checker.engines.smt.unbounded.lowering.comprehensions import QuantifiedComp
 from checker.engines.smt.unbounded.lowering.evaluation import QuantifiedContext
 from checker.engines.smt.unbounded.lowering.loops import QuantifiedLoops
 from checker.engines.smt.unbounded.lowering.places import QuantifiedPlaces
+from checker.engines.smt.unbounded.lowering.sets import QuantifiedSets
 from checker.ir import nodes
 
 
@@ -22,5 +23,6 @@ class QuantifiedExpressions(SymbolicExpressions):
         super().__init__(context, run_body)
         self.loops = QuantifiedLoops(self)
         self.places = QuantifiedPlaces(self)
+        self.sets = QuantifiedSets(self)
         self.collections = QuantifiedCollections(self, self.sets)
         self.comprehensions = QuantifiedComprehensions(self, self.loops, self.collections)

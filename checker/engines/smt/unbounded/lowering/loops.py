@@ -6,15 +6,22 @@ import math
 
 from checker.engines.smt.lowering import integers
 from checker.engines.smt.lowering.conversion import converted
+from checker.engines.smt.lowering.encoding import size_of
 from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete, is_index
 from checker.engines.smt.lowering.logic import Truth, both
 from checker.engines.smt.lowering.loops import SymbolicLoops
 from checker.engines.smt.lowering.open_bounds import within_open_bound
-from checker.engines.smt.lowering.symbolic_values import Value, is_unbounded_sequence, new_index
+from checker.engines.smt.lowering.symbolic_values import (
+    UnboundedSet,
+    Value,
+    is_unbounded_sequence,
+    is_unbounded_set,
+    new_index,
+)
 from checker.frontend.call_typing import item_type
 from checker.ir import nodes
 from checker.language.symbols import is_open
-from checker.language.types import IntType
+from checker.language.types import IntType, OpenDomainType
 from checker.records import dataclass
 
 
@@ -44,7 +51,7 @@ class QuantifiedLoops(SymbolicLoops):
             return over.low.type.low is None or is_open(over.low.type.low) or is_open(over.high.type.high)
         if isinstance(over, nodes.Universe):
             return is_open(over.type.cardinality())
-        return is_unbounded_sequence(over.type)
+        return is_unbounded_sequence(over.type) or is_unbounded_set(over.type)
 
     def bound_item(self, clause: nodes.ForClause) -> BoundItem:
         """Return the item of an endless clause."""
@@ -55,11 +62,20 @@ class QuantifiedLoops(SymbolicLoops):
             is_empty = high.high <= low.low
             is_present: Truth = False if is_empty else both(compare("<=", low, index), compare("<", index, high))
             item: Value = integers.narrowed(index, low.low, high.high - 1)
+        elif isinstance(over, nodes.Universe) and isinstance(over.type, OpenDomainType):
+            index = integers.narrowed(index, 0, index.high)
+            is_present = is_index(without_interval(index), size_of(over.type))
+            item = index
         elif isinstance(over, nodes.Universe):
             assert isinstance(over.type, IntType)
             low = concrete(over.type.low or 0)
             is_present = both(compare("<=", low, index), within_open_bound(index, over.type))
             item = integers.narrowed(index, low.low, index.high)
+        elif is_unbounded_set(over.type):
+            index = integers.narrowed(index, 0, index.high)
+            chosen: UnboundedSet = self.expressions.evaluate(over)
+            is_present = chosen.has_member(without_interval(index))
+            item = index
         else:
             base = self.expressions.evaluate(over)
             index = integers.narrowed(index, 0, index.high)

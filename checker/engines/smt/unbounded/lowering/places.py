@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from checker.engines.smt.lowering import integers
-from checker.engines.smt.lowering.integers import SymbolicInteger, is_index
+from checker.engines.smt.lowering.integers import SymbolicInteger, compare, is_index
 from checker.engines.smt.lowering.open_bounds import open_number
 from checker.engines.smt.lowering.places import SymbolicPlaces
-from checker.engines.smt.lowering.symbolic_values import UnboundedSequence, Value, is_unbounded_sequence
+from checker.engines.smt.lowering.symbolic_values import (
+    UnboundedMap,
+    UnboundedSequence,
+    Value,
+    is_unbounded_map,
+    is_unbounded_sequence,
+    merged,
+)
 from checker.engines.smt.unbounded.lowering import sequences
 from checker.engines.smt.unbounded.lowering.evaluation import unsupported
 from checker.ir import nodes
@@ -30,6 +37,8 @@ class QuantifiedPlaces(SymbolicPlaces):
         return super().convert(node)
 
     def index_read(self, node: nodes.IndexRead) -> Value:
+        if is_unbounded_map(node.base.type):
+            return self.expressions.evaluate(node.base).at(self.expressions.number(node.index))
         if not is_unbounded_sequence(node.base.type):
             return super().index_read(node)
         base = self.expressions.evaluate(node.base)
@@ -43,6 +52,12 @@ class QuantifiedPlaces(SymbolicPlaces):
         return integers.narrowed(index, 0, index.high)
 
     def write_item(self, place: nodes.IndexRead, value: Value) -> None:
+        if is_unbounded_map(place.base.type):
+            found: UnboundedMap = self.expressions.evaluate(place.base)
+            key = self.expressions.number(place.index)
+            changed = UnboundedMap(found.size, lambda other: merged(compare("==", other, key), value, found.at(other)))
+            self.write(place.base, changed)
+            return
         if not is_unbounded_sequence(place.base.type):
             super().write_item(place, value)
             return

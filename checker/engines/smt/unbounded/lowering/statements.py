@@ -8,7 +8,7 @@ from checker.engines.smt.unbounded.lowering.evaluation import QuantifiedContext
 from checker.engines.smt.unbounded.lowering.expressions import QuantifiedExpressions
 from checker.errors import SpecError
 from checker.ir import nodes
-from checker.language.types import DomainType, OptionType
+from checker.language.types import DomainType, OpenDomainType, OptionType
 
 
 class QuantifiedStatements(SymbolicStatements):
@@ -27,7 +27,12 @@ class QuantifiedStatements(SymbolicStatements):
         member = value.item if isinstance(value, SymbolicOption) else value
         kind = node.local.type.item if isinstance(node.local.type, OptionType) else node.local.type
         # A value that depends on a bound variable is different for every item: it cannot be split.
-        if isinstance(kind, DomainType) and not member.is_concrete and not self.context.variables:
+        if (
+            isinstance(kind, DomainType)
+            and not isinstance(kind, OpenDomainType)
+            and not member.is_concrete
+            and not self.context.variables
+        ):
             is_new = all(not member.term.eq(found.term) for found in self.context.cases)
             self.context.cases += [member] if is_new else []
 

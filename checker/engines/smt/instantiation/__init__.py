@@ -1,0 +1,1 @@
+"""Refutation of quantified formulas by ground instances that the checker chooses itself."""
