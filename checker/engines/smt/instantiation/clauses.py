@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import z3
 
@@ -18,6 +17,7 @@ from checker.engines.smt.lowering.logic import (
     negate,
     truth_term,
 )
+from checker.records import dataclass
 
 MOST_PRODUCTS = 16
 """The most clauses to which a disjunction of conjunctions is distributed; otherwise its parts get names."""
