@@ -250,11 +250,12 @@ def test_the_certificates_are_those_of_the_specs(path):
     certificate = read_certificate(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("checker.execution.check_certificates.proved_cells", lambda prover, aids, on_query: [])
-        assert checked(certificate, 30, 1, ProofProgress("")).stale == ""
+        assert checked(certificate, certificate.spec, 30, 1, ProofProgress("")).stale == ""
 
 
 def confirm(path):
-    found = checked(read_certificate(path), 120, 2, ProofProgress(""))
+    certificate = read_certificate(path)
+    found = checked(certificate, certificate.spec, 120, 2, ProofProgress(""))
     assert [cell.place for cell in found.cells if cell.outcome != "proved"] == []
 
 
