@@ -16,7 +16,9 @@ from checker.language import (
     SetOf,
     Spec,
     Struct,
+    action,
     replace,
+    require,
 )
 from specs.transactions.state import (
     Batch,
@@ -245,3 +247,21 @@ class PartitionRules(Spec, abstract=True):
             self.producers[partition][id].first_offset + 0 if self.has_open(partition, id) else end
             for id in ProducerId
         )
+
+
+class SinglePartition(PartitionRules):
+    """The partitions of `Transactions` by themselves: one log each, which never loses an entry."""
+
+    partitions = Constant(1, at_least=1)
+    max_producer_id = Constant(1, at_least=0)
+    max_epoch = Constant(2, at_least=1)
+    max_coordinator_epoch = Constant(0, at_least=0)
+
+    @action
+    def take(self, partition: Partition, entry: LogEntry):
+        """The leader appends a batch that is verified, or a marker."""
+        if isinstance(entry, Batch):
+            answer = self.append(partition, entry, Guard.CURRENT)
+        else:
+            answer = self.write_marker(partition, entry)
+        require(answer == Error.NONE)

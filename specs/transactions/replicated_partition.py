@@ -14,7 +14,9 @@ from checker.language import (
     Lane,
     Log,
     Map,
+    Option,
     Range,
+    Refinement,
     Scenario,
     Seq,
     Struct,
@@ -22,10 +24,11 @@ from checker.language import (
     invariant,
     leads_to,
     reachable,
+    replace,
     require,
     step_invariant,
 )
-from specs.transactions.partition_leader import Fate, Guard, Offset, PartitionRules
+from specs.transactions.partition_leader import Fate, Guard, Offset, PartitionRules, ProducerEntry, SinglePartition
 from specs.transactions.state import (
     Batch,
     Decision,
@@ -64,6 +67,8 @@ class ReplicatedPartition(PartitionRules):
     follower copies the log; after an election it leads, and derives the state of the producers from its log. The former
     leader becomes its follower and truncates. The coordinator itself is correct: `Coordinator` and `Transactions`
     contain its rules.
+
+    What is replicated refines `SinglePartition`: elections are not visible below the high watermark.
     """
 
     partitions = Constant(1, at_most=1)
@@ -86,6 +91,12 @@ class ReplicatedPartition(PartitionRules):
     in_sync = bool
     elections = Range(0, "max_elections")
     aborted = Map(Partition, Seq(AbortedTransaction, "transactions"))
+
+    refines = Refinement(
+        SinglePartition,
+        log=lambda self: self.replicated_logs(),
+        producers=lambda self: self.replicated_producers(),
+    )
 
     draws = Drawing(
         Lane("coordinator", facts={"progress": "transactions", "epoch": "epochs"}),
@@ -255,6 +266,39 @@ class ReplicatedPartition(PartitionRules):
         elif isinstance(entry, Marker):
             _answer = self.write_marker(partition, entry)
 
+    # The partition as `Transactions` has it: what is replicated, and the state that follows from it.
+
+    def replicated_logs(self):
+        """Return the log up to the high watermark."""
+        return {p: self.log[p][: self.high_watermark] for p in Partition}
+
+    def replicated_producers(self):
+        """Return the state of the producers that a leader derives from the replicated log."""
+        return {p: {id: self.producer_of(p, id) for id in ProducerId} for p in Partition}
+
+    def producer_of(self, partition, producer_id):
+        """Return the state of a producer in the replicated log."""
+        found: Option(ProducerEntry) = None
+        for offset, entry in enumerate(self.log[partition][: self.high_watermark]):
+            if isinstance(entry, Marker):
+                if entry.producer_id == producer_id:
+                    found = ProducerEntry(
+                        epoch=entry.epoch,
+                        coordinator_epoch=entry.coordinator_epoch,
+                        first_offset=None,
+                        appended=found.appended if found is not None and found.epoch == entry.epoch else set(),
+                    )
+            elif isinstance(entry, Batch) and entry.producer_id == producer_id:
+                if found is None:
+                    found = ProducerEntry(
+                        epoch=entry.epoch, coordinator_epoch=None, first_offset=offset, appended={entry.sequence}
+                    )
+                else:
+                    known = found.appended if found.epoch == entry.epoch else set()
+                    first = offset if found.first_offset is None else found.first_offset
+                    found = replace(found, epoch=entry.epoch, first_offset=first, appended=known | {entry.sequence})
+        return found
+
     # What consumers get.
 
     def last_stable_offset(self, partition):
@@ -355,6 +399,7 @@ SAFETY = [
     "stable_records_never_change",
     "index_lists_the_aborted",
     "open_is_known",
+    "refines",
 ]
 
 scenarios = [
@@ -374,8 +419,8 @@ scenarios = [
         ReplicatedPartition,
         "unclean_election",
         dict(log_size=4, unclean_elections=True),
-        expect={"stable_records_never_change": 7, "open_is_known": 11},
-        properties=["stable_records_never_change", "open_is_known"],
+        expect={"refines": 6, "stable_records_never_change": 7, "open_is_known": 11},
+        properties=["refines", "stable_records_never_change", "open_is_known"],
         description="An unclean election loses a replicated marker: what was read is open again, and the coordinator "
         "sends no marker (KAFKA-20716).",
     ),

@@ -149,7 +149,11 @@ class Transactions(PartitionRules, CoordinatorRules):
     With `max_generation`, the first partition is one of `__consumer_offsets`. sendOffsetsToTransaction adds it to the
     transaction (AddOffsetsToTxn, version 1) and writes to it (TxnOffsetCommit). The leader verifies the transaction,
     and the group coordinator compares the generation (KIP-447). These writes have no sequence. `ExactlyOnceLoop` has
-    the members of the group. Replication and expiry of transactional ids are not modelled here.
+    the members of the group. Expiry of transactional ids is not modelled here.
+
+    A partition is one log that never loses an entry (`SinglePartition`). `ReplicatedPartition` refines that: its
+    replicated log changes in the same steps, also with clean elections. An election also drops requests that wait for
+    their verification, which here are late copies that are never appended.
 
     Each request has the transaction version of its client. The coordinator's own aborts have that of the cluster.
     """
