@@ -106,12 +106,11 @@ def is_super(node: ast.expr) -> bool:
 
 def plain_arguments(typer: ExpressionTyper, node: ast.Call, count: int | None = None) -> list[ast.expr]:
     """Return a call's positional arguments; raise SpecError for keywords, `*`, or another count."""
-    name = ast.unparse(node.func)
     if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
-        raise typer.scope.error(node, f"{name} takes plain arguments, without keywords or *")
+        raise typer.scope.error(node, f"{ast.unparse(node.func)} takes plain arguments, without keywords or *")
     if count is not None and len(node.args) != count:
         wanted = f"{count} argument" if count == 1 else f"{count} arguments"
-        raise typer.scope.error(node, f"{name} takes {wanted}, {len(node.args)} were given")
+        raise typer.scope.error(node, f"{ast.unparse(node.func)} takes {wanted}, {len(node.args)} were given")
     return node.args
 
 

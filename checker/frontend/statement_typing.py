@@ -42,20 +42,25 @@ def _write_positions(node: ast.stmt) -> Iterator[ast.expr]:
         yield from _branches(node.test)
     elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)) and node.value is not None:
         yield from _branches(node.value)
-        if isinstance(node.value, ast.Call):
-            for argument in node.value.args if ast.unparse(node.value.func) == "require" else ():
+        call = node.value
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "require":
+            for argument in call.args:
                 yield from _branches(argument)
 
 
 def _branches(node: ast.expr) -> Iterator[ast.expr]:
     """Iterate over an expression and the operands of `and`, `or`, `not` and `x if c else y` in it."""
     yield node
-    parts = [getattr(node, name, None) for name in ("test", "body", "orelse", "operand")]
-    for part in (
-        (*parts, *getattr(node, "values", ())) if isinstance(node, (ast.BoolOp, ast.IfExp, ast.UnaryOp)) else ()
-    ):
-        if isinstance(part, ast.expr):
-            yield from _branches(part)
+    if isinstance(node, ast.BoolOp):
+        parts = node.values
+    elif isinstance(node, ast.IfExp):
+        parts = [node.test, node.body, node.orelse]
+    elif isinstance(node, ast.UnaryOp):
+        parts = [node.operand]
+    else:
+        return
+    for part in parts:
+        yield from _branches(part)
 
 
 def _ends_path(statement: nodes.Stmt) -> bool:

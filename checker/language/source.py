@@ -115,11 +115,23 @@ def _end(node: ast.expr) -> tuple[Any, Any]:
     return node.end_lineno, node.end_col_offset
 
 
+_texts: dict[str, tuple[list[str], str]] = {}
+"""The lines of files, as `linecache` returned them, with their text."""
+
+
+def _text_of(file: str, lines: list[str]) -> str:
+    """Return the lines of a file as one text: for the same list the same object, of which the hash is computed once."""
+    known = _texts.get(file)
+    if known is None or known[0] is not lines:
+        known = _texts[file] = lines, "".join(lines)
+    return known[1]
+
+
 def source_of(function: Callable[..., Any]) -> Source:
     """Return the source of a function; raise SpecError if its file cannot be read, or if it is no plain function."""
     code = function.__code__
     file = code.co_filename
-    text = "".join(linecache.getlines(file, function.__globals__))
+    text = _text_of(file, linecache.getlines(file, function.__globals__))
     tree: ast.AST | None = None
     if text and code.co_name == "<lambda>":
         tree = _lambda_definition(code, text)

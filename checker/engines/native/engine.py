@@ -70,6 +70,8 @@ class CompiledSpec:
     properties: list[str]
     extra: list[nodes.Predicate] = field(default_factory=list)
     symmetry: ProgramSymmetry | None = None
+    program_of: Callable[[], nodes.Program] | None = None
+    """Returns the typed program with the properties; it may type the spec at the first call."""
 
     def words_of(self, state: State) -> list[int]:
         """Return the packed words of a state, or of its representative."""
@@ -93,14 +95,22 @@ def compile_native(
     """
     with garbage_collection_paused():
         index = SourceIndex(spec, "explore", properties)
-        kernels = _indexed_kernels(spec, index, properties, quick=quick, lowering=lowering)
-        return CompiledSpec(spec, state_layout(spec.variables), kernels, properties)
+        program_of = functools.cache(lambda: _typed(spec, properties))
+        kernels = _indexed_kernels(spec, index, properties, program_of, quick=quick, lowering=lowering)
+        return CompiledSpec(spec, state_layout(spec.variables), kernels, properties, program_of=program_of)
+
+
+def _typed(spec: Spec, properties: list[str]) -> nodes.Program:
+    from checker.frontend import compile_spec
+
+    return compile_spec(spec, properties)
 
 
 def _indexed_kernels(
     spec: Spec,
     index: SourceIndex,
     properties: list[str],
+    program_of: Callable[[], nodes.Program],
     *,
     quick: bool,
     lowering: LoweringProcess | None = None,
@@ -115,16 +125,16 @@ def _indexed_kernels(
         if found is not None:
             return found
         from checker.engines.native.lowered_spec import lowered_with_kernels
-        from checker.frontend import compile_spec
 
         # Functions that look at several states at once save time in a long exploration, but take time to compile.
-        program = compile_spec(spec, properties)
-        return LoweredSpec.of(lowered_with_kernels(spec, program, properties, with_lanes=not quick))
+        return LoweredSpec.of(lowered_with_kernels(spec, program_of(), properties, with_lanes=not quick))
 
     found = index.code(lowered, quick=quick)
     machine_code = MachineCode(found.code, quick=found.is_quick)
-    better = functools.partial(_indexed_kernels, spec, index, properties, quick=False) if found.is_quick else None
-    return Kernels(found.words, found.instances, machine_code.address_of, machine_code, better)
+    better = functools.partial(_indexed_kernels, spec, index, properties, program_of, quick=False)
+    return Kernels(
+        found.words, found.instances, machine_code.address_of, machine_code, better if found.is_quick else None
+    )
 
 
 @contextmanager
@@ -162,7 +172,7 @@ def compile_program(
     native = lowered(with_lanes=not quick)
     better = (lambda: _kernels(lowered(with_lanes=True))) if quick else None
     kernels = _kernels(native, better)
-    return CompiledSpec(spec, native.layout, kernels, properties, list(extra), symmetry)
+    return CompiledSpec(spec, native.layout, kernels, properties, list(extra), symmetry, lambda: program)
 
 
 def _kernels(native: NativeSpec, better: Callable[[], Kernels] | None = None) -> Kernels:
@@ -282,6 +292,7 @@ def _decide_liveness(
         compiled.layout,
         builder.found,
         builder.trace_of,
+        compiled.program_of,
         workers=plan.workers,
         quick=plan.quick,
         cancelled=plan.cancelled,

@@ -36,6 +36,7 @@ from checker.engines.native.results import Path
 from checker.explain import violations
 from checker.explain.lassos import lasso_violation
 from checker.frontend.liveness_typing import TypedLiveness
+from checker.ir import nodes
 from checker.language.liveness import LivenessProperty
 from checker.language.roles import Role
 from checker.language.spec import Spec
@@ -100,7 +101,8 @@ class _Totals:
 class NativeLiveness:
     """Decides liveness properties on the states of an exploration.
 
-    `trace_of` rebuilds a path of action instances and packed states with the interpreter. The spec of a decision may
+    `trace_of` rebuilds a path of action instances and packed states with the interpreter. `program_of` returns the
+    typed program of the spec, if another part of the run has one. The spec of a decision may
     have another fairness than the explored one. `compile_seconds` is the time to compile the kernels. What does not fit
     into the `budget` is undecided.
     """
@@ -112,6 +114,7 @@ class NativeLiveness:
         layout: StateLayout,
         exploration: Exploration,
         trace_of: Callable[[Path], tuple[TraceStep, ...]],
+        program_of: Callable[[], nodes.Program] | None = None,
         *,
         workers: int = 1,
         quick: bool = False,
@@ -125,7 +128,7 @@ class NativeLiveness:
         self._workers, self._budget = workers, budget or MemoryBudget()
         started = time.perf_counter()
         self._labels = StateLabels(spec, typed, self._store, self._budget, quick=quick)
-        self._kernel = ExpandKernel(spec, quick=quick)
+        self._kernel = ExpandKernel(spec, program_of, quick=quick)
         self._numbers = StateNumbers(self._store)
         self._inside: Truth | None = None
         self.compile_seconds = time.perf_counter() - started

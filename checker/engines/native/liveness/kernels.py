@@ -19,6 +19,7 @@ A run compiles them only after an exploration without violations, so they cost o
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -87,9 +88,14 @@ class LabelKernel:
 class ExpandKernel:
     """The machine code that expands stored states again; a call releases the global interpreter lock."""
 
-    def __init__(self, spec: Spec, *, quick: bool):
-        index = SourceIndex(spec, _EXPAND)
-        found = index.code(lambda: LoweredSpec.of(_expanding(compile_spec(spec, []))), quick=quick)
+    def __init__(self, spec: Spec, program_of: Callable[[], nodes.Program] | None = None, *, quick: bool):
+        """Take the code from the index, or compile the actions of `program_of` (default: those of the typed spec)."""
+
+        def lowered() -> LoweredSpec:
+            program = compile_spec(spec, []) if program_of is None else program_of()
+            return LoweredSpec.of(_expanding(dataclasses.replace(program, properties=[])))
+
+        found = SourceIndex(spec, _EXPAND).code(lowered, quick=quick)
         self.instances, self.words = found.instances, found.words
         self._code = MachineCode(found.code, quick=found.is_quick)
         self._expand = _callable(self._code, _EXPAND, 10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
@@ -53,6 +54,15 @@ class MemoryPlace:
     shift: Number
 
 
+@functools.lru_cache(4096)
+def _word(number: int) -> ir.Value:
+    """Return a number that is known now as an LLVM value; a negative one becomes two's complement."""
+    return ir.ConstantValue(I64, number & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+_TRUTHS = (ir.ConstantValue(I1, 0), ir.ConstantValue(I1, 1))
+
+
 class Emitter:
     """Emits the instructions of one LLVM function, at the current position of its builder.
 
@@ -76,12 +86,11 @@ class Emitter:
 
     def value(self, number: Number) -> ir.Value:
         """Return a number as an LLVM value."""
-        # Numbers that are known now are Python ints. A negative one becomes two's complement here.
-        return ir.ConstantValue(I64, number & 0xFFFF_FFFF_FFFF_FFFF) if isinstance(number, int) else number
+        return _word(number) if isinstance(number, int) else number
 
     def truth(self, truth: Truth) -> ir.Value:
         """Return a bool as an LLVM i1."""
-        return ir.ConstantValue(I1, int(truth)) if isinstance(truth, bool) else truth
+        return _TRUTHS[truth] if isinstance(truth, bool) else truth
 
     def add(self, left: Number, right: Number) -> Number:
         """Return left + right."""

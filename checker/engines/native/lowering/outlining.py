@@ -202,17 +202,24 @@ class Sizes:
     """Counts syntax nodes below a node; a helper counts at each call."""
 
     def __init__(self) -> None:
+        self._of_nodes: dict[object, int] = {}
         self._of_helpers: dict[nodes.Function, int] = {}
 
     def of(self, node: object) -> int:
         """Return the number of nodes in a node, or in a tuple of nodes."""
         if isinstance(node, tuple):
             return sum(map(self.of, node))
+        if not isinstance(node, _NODES):
+            return 0
+        # The size of a part is wanted again: of the action, of its statements, of the calls in them.
+        if node not in self._of_nodes:
+            self._of_nodes[node] = self._size(node)
+        return self._of_nodes[node]
+
+    def _size(self, node: object) -> int:
         if isinstance(node, nodes.HelperCall):
             return 1 + self.of(node.arguments) + self.of_helper(node.function)
-        if isinstance(node, _NODES):
-            return 1 + sum(map(self.of, vars(node).values()))
-        return 0
+        return 1 + sum(map(self.of, vars(node).values()))
 
     def of_helper(self, function: nodes.Function) -> int:
         """Return the number of nodes in a helper's body."""
