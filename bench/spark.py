@@ -1,4 +1,4 @@
-"""Speed and memory of `simulate` and `report`: `python bench/spark.py`, explained in README.md."""
+"""Cost of `simulate` and `report` in process, on `local[2]` and on a cluster; explained in README.md."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from measure import ROOT, BenchmarkError
+from rich.console import Console
+from rich.table import Table
+from standalone_cluster import standalone_cluster
 
 from checker.cli.declaration import declared_command, option
 from checker.engines.native.walk.walker import Walker, walk_seeds
@@ -25,41 +30,53 @@ KERNEL_SCENARIOS = (
     "producer/idempotent_producer/no_faults",
     "replication/kip320/three_replicas_three_epochs",
 )
-WALKS = (1_000_000, 2_000_000, 4_000_000, 5_000_000)
+SIZES = {"small": 20_000, "medium": 1_000_000, "large": 10_000_000}
 DEPTH = 40
 
 WALKED_SECONDS, WALKED_AT_ONCE = 3.0, 20_000
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.2
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
-class Process:
-    """A successful command: its seconds, and the peak memory of it and its child processes, in bytes."""
+class Cost:
+    """The cost of a successful command.
+
+    Its seconds; the processor time of it, its children and the cluster; their peak memory in bytes; and the bytes that
+    all processes of this machine sent to each other meanwhile.
+    """
 
     seconds: float
+    processor_seconds: float
     peak_bytes: int
-    output: str
+    sent_bytes: int
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.seconds + other.seconds,
+            self.processor_seconds + other.processor_seconds,
+            max(self.peak_bytes, other.peak_bytes),
+            self.sent_bytes + other.sent_bytes,
+        )
 
 
 def main(
     scenario: Annotated[str, option(help="The scenario to simulate.")] = SCENARIO,
     walks: Annotated[
-        list[int] | None, option(min=1, help="Number of walks; may be repeated, for one run each.")
+        list[int] | None, option(min=1, help="Number of walks; may be repeated, for one row each.")
     ] = None,
-    master: Annotated[str, option(help="The Spark master.")] = "local[2]",
-    is_reported: Annotated[bool, option("--report/--no-report", help="Also report on the largest run.")] = True,
+    is_compared: Annotated[bool, option("--compare/--no-compare", help="Also run on Spark.")] = True,
 ) -> None:
-    """Measure the walker alone, then `simulate` for growing numbers of walks, then `report` over the most."""
-    sizes = sorted(walks or WALKS)
+    """Measure the walker alone, then `simulate` and `report` for three sizes, in process and on Spark."""
+    sizes = sorted(walks or SIZES.values())
     print(f"the walker alone, on one core, walks of up to {DEPTH} steps, all properties of the scenario checked:")
     for name in dict.fromkeys((scenario, *KERNEL_SCENARIOS)):
         print(f"  {walker_rate(name) / 1e6:6.2f} million steps a second  {name}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as folder:
-        try:
-            _measure(scenario, sizes, master, Path(folder), is_reported=is_reported)
-        except BenchmarkError as error:
-            print(f"error: {error}", file=sys.stderr)
-            raise SystemExit(1) from None
+    try:
+        _compare(scenario, sizes, is_compared=is_compared)
+    except (BenchmarkError, TimeoutError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
 
 
 def walker_rate(name: str) -> float:
@@ -76,61 +93,97 @@ def walker_rate(name: str) -> float:
     return steps / (time.perf_counter() - started)
 
 
-def _measure(scenario: str, sizes: list[int], master: str, folder: Path, *, is_reported: bool) -> None:
-    print(f"\nsimulate {scenario} --master {master}, whole command, including the start of Java and compilation:")
-    started = _simulated(scenario, 1, master, folder, 0.0)
+def _compare(scenario: str, sizes: Sequence[int], *, is_compared: bool) -> None:
+    """Measure each size in each place, and print a table."""
+    places = ("in process", "local[2]", "cluster") if is_compared else ("in process",)
+    found: dict[tuple[int, str], Cost] = {}
+    table = Table("walks", "place", "seconds", "processor s", "peak MB", "sent MB", title="simulate and report")
+    with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as name:
+        for place in places:
+            with _place(place, Path(name)) as (master, processes):
+                for size in sizes:
+                    found[size, place] = _measured(
+                        scenario, size, master, Path(name) / f"{places.index(place)}-{size}", processes
+                    )
     for size in sizes:
-        _simulated(scenario, size, master, folder, started)
-    if is_reported:
-        done = run("report", str(folder / str(sizes[-1])), "--master", master)
-        print(f"\nreport over {sizes[-1]:,} walks: {done.seconds:.1f} s, peak {done.peak_bytes / 1e9:.1f} GB")
+        for place in places:
+            cost = found[size, place]
+            figures = cost.seconds, cost.processor_seconds, cost.peak_bytes / 1e6, cost.sent_bytes / 1e6
+            table.add_row(f"{size:,}", place, *(f"{figure:,.1f}" for figure in figures))
+    Console().print(table)
+    for place in places[1:]:
+        pays = [size for size in sizes if found[size, place].seconds < found[size, places[0]].seconds]
+        answer = f"from {pays[0]:,} walks" if pays else "at none of these sizes"
+        print(f"{place} takes less time than this process {answer}")
 
 
-def _simulated(scenario: str, size: int, master: str, folder: Path, started: float) -> float:
-    """Measure one run and return its seconds; `started` is the time of a run of one walk."""
-    out = folder / str(size)
-    options = ["--traces", str(size), "--depth", str(DEPTH), "--out", str(out), "--master", master]
-    done = run("simulate", scenario, *options)
-    written = sum(path.stat().st_size for path in out.rglob("*.parquet"))
-    beyond = f"{(done.seconds - started) / size * 1e6:5.1f} s per further million walks" if started else ""
-    print(
-        f"  {size:>9,} walks  {done.seconds:6.1f} s  peak {done.peak_bytes / 1e9:.1f} GB  "
-        f"{written / 1e6:5,.0f} MB of Parquet  {beyond}",
-        flush=True,
-    )
-    return done.seconds
+@contextmanager
+def _place(place: str, folder: Path) -> Iterator[tuple[str | None, list[int]]]:
+    """Yield the master of a place, and the processes that run beside the command."""
+    if place != "cluster":
+        yield (None if place == "in process" else place), []
+        return
+    with standalone_cluster(folder) as cluster:
+        yield cluster.url, [worker.pid for worker in cluster.workers]
 
 
-def run(*arguments: str) -> Process:
+def _measured(scenario: str, size: int, master: str | None, out: Path, processes: Sequence[int]) -> Cost:
+    """Return the cost of making walks and of the report on them."""
+    where = ["--master", master] if master is not None else []
+    options = ["--traces", str(size), "--depth", str(DEPTH), "--out", str(out)]
+    cost = run(["simulate", scenario, *options, *where], processes)
+    return cost + run(["report", str(out), *where], processes)
+
+
+def run(arguments: Sequence[str], processes: Sequence[int] = ()) -> Cost:
     """Run a command of the checker; raise BenchmarkError unless its status is 0 or 1 (a violation)."""
     command = [sys.executable, "-m", "checker", *arguments]
-    started = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        child = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=errors)
-        meter = _Memory(child.pid)
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    started, sent = time.perf_counter(), _sent_bytes()
+    with tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
+        meter = _Meter([child.pid, *processes])
         meter.start()
         status = child.wait()
         seconds = time.perf_counter() - started
         meter.stop()
-        output.seek(0)
         errors.seek(0)
         if status not in (0, 1):
             raise BenchmarkError(f"{' '.join(arguments)} failed with status {status}: {errors.read().strip()[-300:]}")
-        return Process(seconds, meter.peak_bytes, output.read())
+    return Cost(seconds, meter.processor_seconds, meter.peak_bytes, _sent_bytes() - sent)
 
 
-class _Memory(threading.Thread):
-    """Measures the peak memory of a process and its descendants; a shared page counts once."""
+def _sent_bytes() -> int:
+    """Return the bytes that the processes of this machine have sent to each other over the loopback interface."""
+    rows = Path("/proc/net/dev").read_text().splitlines()
+    [own] = [row.split(":")[1].split() for row in rows if row.strip().startswith("lo:")]
+    return int(own[8])
 
-    def __init__(self, root: int):
+
+class _Meter(threading.Thread):
+    """Measures the peak memory and the processor time of processes and their descendants.
+
+    A shared page counts once. The time of a process after the last look at it, at most POLL_SECONDS, is lost.
+    """
+
+    def __init__(self, roots: Sequence[int]):
         super().__init__(daemon=True)
-        self._root, self._is_over = root, threading.Event()
+        self._roots, self._is_over = roots, threading.Event()
+        self._before = {process: _processor_seconds(process) for process in _descendants(roots)}
+        self._seconds: dict[int, float] = {}
         self.peak_bytes = 0
 
     def run(self) -> None:
         """Measure until `stop`."""
         while not self._is_over.wait(POLL_SECONDS):
-            self.peak_bytes = max(self.peak_bytes, sum(_held_by(process) for process in _descendants(self._root)))
+            processes = _descendants(self._roots)
+            self._seconds |= {process: _processor_seconds(process) for process in processes}
+            self.peak_bytes = max(self.peak_bytes, sum(map(_held_by, processes)))
+
+    @property
+    def processor_seconds(self) -> float:
+        """The processor time since the start."""
+        return sum(max(0.0, seconds - self._before.get(process, 0.0)) for process, seconds in self._seconds.items())
 
     def stop(self) -> None:
         """End the measurement."""
@@ -138,9 +191,9 @@ class _Memory(threading.Thread):
         self.join()
 
 
-def _descendants(root: int) -> list[int]:
-    """Return a process and its descendants, on Linux."""
-    found = [root]
+def _descendants(roots: Sequence[int]) -> list[int]:
+    """Return some processes and their descendants, on Linux."""
+    found = list(roots)
     for process in found:
         for children in Path(f"/proc/{process}/task").glob("*/children"):
             try:
@@ -148,6 +201,15 @@ def _descendants(root: int) -> list[int]:
             except OSError:
                 continue
     return found
+
+
+def _processor_seconds(process: int) -> float:
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    # utime and stime.
+    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def _held_by(process: int) -> int:
