@@ -178,8 +178,9 @@ class ExactlyOnceLoop(Spec):
 
     What is abstracted, and what follows:
 
-    - A request and its response are one step. A verdict of this spec does not cover late and repeated requests; they
-      are the subject of `specs.transactions.transactional_producer`.
+    - A request and its response are one step, except an answer to EndTxn or TxnOffsetCommit that is lost: then the
+      instance sends the request again. Late copies are the subject of `specs.transactions.transactional_producer`. The
+      answer to AddPartitionsToTxn may be lost without effect: the request is repeated and changes nothing.
     - AddPartitionsToTxn and AddOffsetsToTxn are one step, when the transaction begins. Kafka adds the second partition
       later. A partition that is added earlier gets a marker that ends nothing, which changes no result.
     - A partition is one log that is never truncated, and its high watermark is its end. `specs.transactions.reader` has
@@ -199,6 +200,11 @@ class ExactlyOnceLoop(Spec):
     expirations = Constant(0, at_least=0)  # transactional.id.expiration.ms passes
     late_initializations = Constant(0, at_least=0)
     """InitProducerId requests for the id of a partition that the instance has already lost, without its knowledge."""
+
+    lost_answers = Constant(0, at_least=0)  # answers to EndTxn(commit) and TxnOffsetCommit
+    lost_commit = Constant("repeat", one_of=("repeat", "transaction_start"))
+    """What the application does without an answer to commitTransaction: it calls it again, or it takes the transaction
+    for lost and goes back to its start, with a new producer."""
 
     transactional_id = Constant("instance", one_of=("instance", "partition", "random", "shared"))
     fences_generations = Constant(True)
@@ -247,6 +253,8 @@ class ExactlyOnceLoop(Spec):
     unsent = Map(Instance, Seq(RecordId, "max_poll_records"))
     offsets_sent = Map(Instance, bool)
     uncommitted = Map(Instance, bool)  # commitSync has to follow, without `offsets_in_transaction`
+    awaits_commit = Map(Instance, bool)  # EndTxn(commit) was sent, and its answer is lost
+    lost_left = Range(0, "lost_answers")
     crashes_left = Range(0, "crashes")
     aborts_left = Range(0, "aborts")
 
@@ -282,6 +290,9 @@ class ExactlyOnceLoop(Spec):
             Arrow("produce", "instance", "'output'", "result of r{unsent[instance][0]}"),
             Arrow("send_offsets", "instance", "'offsets'", "TxnOffsetCommit {position[instance]}"),
             Arrow("commit", "instance", "'coordinator'", "EndTxn(commit)"),
+            Arrow("lose_answer_of_commit", "instance", "'coordinator'", "EndTxn(commit)"),
+            Arrow("repeat_commit", "instance", "'coordinator'", "EndTxn(commit) again"),
+            Arrow("lose_answer_of_offsets", "instance", "'offsets'", "TxnOffsetCommit {position[instance]}"),
             Arrow("abort", "instance", "'coordinator'", "EndTxn(abort)"),
             Arrow("abort_by_choice", "instance", "'coordinator'", "EndTxn(abort)"),
             Arrow("commit_sync", "instance", "'offsets'", "OffsetCommit {position[instance]}"),
@@ -299,6 +310,15 @@ class ExactlyOnceLoop(Spec):
             Event("produce", "{instance} produces the result of r{unsent[instance][0]}"),
             Event("send_offsets", "{instance} sends TxnOffsetCommit with offset {position[instance]}"),
             Event("commit", "{instance} sends EndTxn(commit)"),
+            Event(
+                "lose_answer_of_commit", "{instance} sends EndTxn(commit), and the answer is lost", kind="disconnect"
+            ),
+            Event("repeat_commit", "{instance} sends EndTxn(commit) again, or gives up"),
+            Event(
+                "lose_answer_of_offsets",
+                "{instance} sends TxnOffsetCommit, and the answer is lost",
+                kind="disconnect",
+            ),
             Event("abort", "{instance} sends EndTxn(abort)"),
             Event("abort_by_choice", "{instance} sends EndTxn(abort)"),
             Event("commit_sync", "{instance} calls commitSync with offset {position[instance]}"),
@@ -323,6 +343,7 @@ class ExactlyOnceLoop(Spec):
         self.slow_left = self.slow_transactions
         self.late_left = self.late_initializations
         self.crashes_left = self.crashes
+        self.lost_left = self.lost_answers
         self.aborts_left = self.aborts
 
     @assume
@@ -520,11 +541,62 @@ class ExactlyOnceLoop(Spec):
         """Return whether the group accepts a commit of an instance: it is the owner, in the current generation."""
         return self.assigned == instance and self.known_generation[instance] == self.generation
 
+    @action
+    def lose_answer_of_offsets(self, instance: Instance):
+        """TxnOffsetCommit is written, and its answer is lost: the instance sends it again."""
+        require(self.lost_left > 0 and self.offsets_in_transaction)
+        require(self.begun_at[instance] is not None and not self.offsets_sent[instance])
+        require(self.is_member(instance) or not self.fences_generations)
+        require(self.known_generation[instance] is not None and not is_fenced(self.offsets, self.identity[instance]))
+        self.lost_left -= 1
+        self.offsets.append(OffsetCommit(identity=self.identity[instance], offset=self.position[instance]))
+
+    def may_commit(self, instance):
+        """Return whether an instance has done everything that belongs to its transaction."""
+        is_whole = self.offsets_sent[instance] or not self.offsets_in_transaction
+        is_open = self.begun_at[instance] is not None and not self.awaits_commit[instance]
+        return is_open and is_whole and len(self.unsent[instance]) == 0
+
+    @action
+    def lose_answer_of_commit(self, instance: Instance):
+        """EndTxn(commit) is stored, and its answer is lost."""
+        require(self.lost_left > 0 and self.may_commit(instance) and self.has_current_epoch(instance))
+        producer_id = self.identity[instance].producer_id
+        require(self.is_ongoing(producer_id))
+        self.lost_left -= 1
+        self.store_decision(producer_id, TransactionState.PREPARE_COMMIT)
+        self.awaits_commit[instance] = True
+
+    @action(fair="weak")
+    def repeat_commit(self, instance: Instance):
+        """EndTxn(commit) is sent again. The coordinator recognizes the retry, and answers when it is complete."""
+        require(self.awaits_commit[instance])
+        identity = self.identity[instance]
+        transaction = self.transactions[identity.producer_id]
+        if self.lost_commit == "transaction_start":
+            self.give_transaction_up(instance)
+            return
+        retried = identity.epoch + 1 if self.transaction_version == 2 else identity.epoch
+        is_own = self.is_registered(instance) and transaction.epoch == retried
+        require(not is_own or transaction.state != TransactionState.PREPARE_COMMIT)
+        if is_own and transaction.state == TransactionState.COMPLETE_COMMIT:
+            self.identity[instance] = replace(identity, epoch=retried)
+            self.leave_transaction(instance)
+            self.uncommitted[instance] = not self.offsets_in_transaction
+        else:
+            self.stop(instance)
+
+    def give_transaction_up(self, instance):
+        """Go back to the start of the transaction with a new producer."""
+        first = self.begun_at[instance]
+        self.leave_transaction(instance)
+        self.identity[instance] = None
+        self.position[instance] = first
+
     @action(fair="weak")
     def commit(self, instance: Instance):
         """EndTxn(commit): the coordinator stores the decision."""
-        require(self.begun_at[instance] is not None and len(self.unsent[instance]) == 0)
-        require(self.offsets_sent[instance] or not self.offsets_in_transaction)
+        require(self.may_commit(instance))
         if self.end_transaction(instance, TransactionState.PREPARE_COMMIT):
             self.uncommitted[instance] = not self.offsets_in_transaction
 
@@ -540,6 +612,7 @@ class ExactlyOnceLoop(Spec):
         """EndTxn(abort), because the application has met an error after which it continues."""
         require(self.aborts_left > 0)
         require(self.begun_at[instance] is not None and self.known_generation[instance] is not None)
+        require(not self.awaits_commit[instance])
         self.aborts_left -= 1
         first = self.begun_at[instance]
         if self.end_transaction(instance, TransactionState.PREPARE_ABORT):
@@ -559,12 +632,17 @@ class ExactlyOnceLoop(Spec):
         if not self.has_current_epoch(instance) or not self.is_ongoing(identity.producer_id):
             self.stop(instance)
             return False
-        self.transactions[identity.producer_id].state = state
+        self.store_decision(identity.producer_id, state)
         if self.transaction_version == 2:
-            self.transactions[identity.producer_id].epoch += 1
             self.identity[instance] = replace(identity, epoch=identity.epoch + 1)
         self.leave_transaction(instance)
         return True
+
+    def store_decision(self, producer_id, state):
+        """Store the decision of a client; version 2 raises the epoch with it."""
+        self.transactions[producer_id].state = state
+        if self.transaction_version == 2:
+            self.transactions[producer_id].epoch += 1
 
     def is_ongoing(self, producer_id):
         """Return whether the coordinator has an open transaction of a producer id."""
@@ -662,6 +740,7 @@ class ExactlyOnceLoop(Spec):
         self.begun_at[instance] = None
         self.unsent[instance].clear()
         self.offsets_sent[instance] = False
+        self.awaits_commit[instance] = False
 
     # What the partitions hold. A transaction takes effect with the decision, before its markers are written.
 

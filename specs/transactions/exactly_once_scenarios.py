@@ -99,6 +99,26 @@ scenarios = [
         properties=PROMISES,
         description="The recovery of KAFKA-18019 repeats no record if TxnOffsetCommit carries the generation.",
     ),
+    Scenario(
+        ExactlyOnceLoop,
+        "lost_answers_version_1",
+        dict(ONE_REBALANCE, records=1, lost_answers=2, transaction_version=1),
+        properties=PROMISES,
+        description="Answers to EndTxn and TxnOffsetCommit are lost, with transaction version 1.",
+    ),
+    Bug(
+        "commit_timeout_starts_over",
+        ExactlyOnceLoop,
+        violates={"no_duplicate": 15},
+        size=dict(ONE_REBALANCE, records=1, lost_answers=2),
+        larger=dict(ONE_REBALANCE, lost_answers=1),
+        faulty=dict(lost_commit="transaction_start"),
+        fixed=dict(lost_commit="repeat"),
+        promises=PROMISES,
+        description="The answer to commitTransaction is lost, and the application goes back to the start of the "
+        "transaction, which was committed.",
+        remedy="The application calls commitTransaction again; the coordinator recognizes the retry.",
+    ),
     Bug(
         "offsets_outside_the_transaction",
         ExactlyOnceLoop,

@@ -64,9 +64,10 @@ class TimesOutDecided(ExactlyOnceLoop):
         return self.transactions[producer_id].state in (TransactionState.ONGOING, TransactionState.PREPARE_COMMIT)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_the_coordinator_of_the_loop_is_allowed(version):
-    loop = ExactlyOnceLoop(**SIZE, slow_transactions=1, transaction_version=version)
+@pytest.mark.parametrize(("version", "slow_transactions"), [(1, 0), (2, 1)])
+def test_the_coordinator_of_the_loop_is_allowed(version, slow_transactions):
+    faults = dict(lost_answers=1, slow_transactions=slow_transactions)
+    loop = ExactlyOnceLoop(**SIZE, **faults, transaction_version=version)
     assert refine(loop, coordinator(version), is_same, between=WRITES_BETWEEN).holds
 
 
