@@ -66,7 +66,7 @@ def _measure(sizes: tuple[Constants, ...], repeat: int, folder: Path, screen: Co
         screen.print()
         title = f"KIP-320 {constants}: {states:,} states"
         screen.print(tables.speeds(title, [*ours, *of_spin, *published.rows(constants)]))
-        screen.print("\n".join([*_two_workers(ours, runs), *_beside_spin(ours[0], of_spin)]), soft_wrap=True)
+        screen.print("\n".join([*_two_workers(ours, runs), *_beside_spin(ours[0], ours[1], of_spin)]), soft_wrap=True)
     for sentence in missing:
         screen.print(f"\n{sentence}", soft_wrap=True)
 
@@ -151,9 +151,9 @@ def _two_workers(rows: list[Row], runs: _Runs) -> list[str]:
     return [*sentences, f"two independent processes: explore {runs.gain_of_two_processes():.2f} times as fast as one"]
 
 
-def _beside_spin(ours: Row, of_spin: list[Row]) -> list[str]:
-    """Return a sentence that compares one worker with SPIN's fastest search, and its fastest way to a verdict."""
-    if not of_spin or ours.exploring is None or ours.whole is None:
+def _beside_spin(ours: Row, with_two: Row, of_spin: list[Row]) -> list[str]:
+    """Return sentences that compare one worker with SPIN's fastest search, and both rows with its fastest verdict."""
+    if not of_spin or ours.exploring is None or ours.whole is None or with_two.whole is None:
         return []
     depth_first = of_spin[0]
     fastest = min(of_spin, key=lambda row: row.whole.median if row.whole else float("inf"))
@@ -161,7 +161,9 @@ def _beside_spin(ours: Row, of_spin: list[Row]) -> list[str]:
     return [
         f"{ours.tool}: explores {depth_first.exploring.median / ours.exploring.median:.2f} times as fast as "
         f"{depth_first.tool}; from source to verdict {fastest.whole.median / ours.whole.median:.2f} times as fast as "
-        f"{fastest.tool}"
+        f"{fastest.tool}",
+        f"{with_two.tool}: from source to verdict {fastest.whole.median / with_two.whole.median:.2f} times as fast as "
+        f"{fastest.tool}",
     ]
 
 
