@@ -405,7 +405,7 @@ def spec_of(run: WalkRun, configuration: int) -> Spec:
     found = run.configurations[configuration]
     spec = configured_spec(run, configuration)
     names = [name for name in run.properties if name != DEADLOCK]
-    unknown = [name for name in names if name not in spec.roles]
+    unknown = [name for name in names if name not in spec.safety_properties]
     if unknown or digest_of(compile_spec(spec, names)) != found.spec_digest:
         what = f" and has no property {unknown[0]} now" if unknown else ""
         raise InputError(f"{run.spec} has changed since these walks were made{what}: simulate again")

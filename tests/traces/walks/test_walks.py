@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -177,6 +178,9 @@ def test_changed_spec_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no property in_order now"):
         spec_of(read_run(folder), 0)
     assert run.configurations[0].spec_digest
+    # A run that was edited may also name an action.
+    with pytest.raises(UserError, match="has no property send now"):
+        spec_of(replace(run, properties=("send",)), 0)
 
 
 def test_folder_with_other_files_is_refused(tmp_path: Path) -> None:
