@@ -34,6 +34,20 @@ def report(
             "N walks for each level (default: none).",
         ),
     ] = None,
+    compare: Annotated[
+        Location | None,
+        option(
+            metavar="OTHER",
+            help="Compare with an earlier report: its report.json, or the folder of the report or of its walks.",
+        ),
+    ] = None,
+    sql: Annotated[
+        str,
+        option(
+            metavar="QUERY",
+            help="Print the result of a SQL query over the tables of the walks instead of a report (extra sql).",
+        ),
+    ] = "",
     spec: SpecFile = None,
 ) -> int:
     """Analyse random walks: violation rates, causes, counterexamples.
@@ -46,7 +60,10 @@ def report(
     from spark_analysis.session import require_arrow
 
     require_arrow()
-    from checker.execution.report_walks import report_walks
+    from checker.execution.report_walks import query_walks_of, report_walks
+
+    if sql:
+        return query_walks_of(folder, spec, sql, json)
 
     return report_walks(
         folder,
@@ -57,4 +74,5 @@ def report(
         max_states=max_states,
         exact=exact,
         splitting=splitting or 0,
+        compare=compare,
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from checker.language.spec import Spec
 from checker.output.counterexample_text import non_default_constants
-from checker.output.files import make_folder
+from checker.output.files import JsonLines, make_folder
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
 from checker.output.simulation_text import choice_text
@@ -24,8 +24,11 @@ from checker.run.result import Violation
 from spark_analysis.report.causes import first_and_frequent
 from spark_analysis.report.chart_geometry import share_text
 from spark_analysis.report.make_report import MOST_EXACT_STATES, MOST_STATES, WalkReport, dot_of, needs_spark, report_on
+from spark_analysis.report.readable_parts import readable_parts
 from spark_analysis.report.report_page import rate_of, walk_report_page, walks_text
+from spark_analysis.report.run_comparison import compare_reports, read_report
 from spark_analysis.report.violation_causes import failure_of
+from spark_analysis.report.walk_queries import query_walks, result_lines, result_objects
 from spark_analysis.session import master_url, require_pyspark
 from traces import trace_file
 from traces.storage import Location
@@ -51,19 +54,21 @@ def report_walks(
     max_states: int = MOST_STATES,
     exact: bool = False,
     splitting: int = 0,
+    compare: Location | None = None,
     spark: Any = None,
 ) -> int:
     """Write the report on a folder of walks, show a summary, and return the exit status.
 
     `spec` is the file of the spec, if that is not in the library. `exact` computes exact probabilities of larger
-    configurations too. `splitting` is the number of walks for each level of importance splitting, 0 for none. `spark`
-    is a session to use instead of a new one. Raises UserError if the folder has no readable walks or the report cannot
-    be written. An interrupt writes nothing.
+    configurations too. `splitting` is the number of walks for each level of importance splitting, 0 for none. `compare`
+    is the place of an earlier report to compare with. `spark` is a session to use instead of a new one. Raises
+    UserError if the folder has no readable walks or the report cannot be written. An interrupt writes nothing.
     """
     # Wrong input is reported before a folder is created.
     master_url(master)
     if needs_spark(trusted_run(folder, spec), master):
         require_pyspark()
+    earlier = read_report(compare) if compare is not None else None
     to = out or folder / "report"
     json_file = Path(json_name) if json_name not in ("", STANDARD_OUTPUT) else None
     files = {f"--out {name}": to / name for name in ("report.html", "report.json", "causes.dot")}
@@ -83,6 +88,8 @@ def report_walks(
         on_stage=on_stage,
         spark=spark,
     )
+    if earlier is not None:
+        found.data["comparison"] = compare_reports(earlier, found.data)
     words = ["python", "-m", "checker", "report", str(folder), *registry.spec_words(found.run.target)]
     words += ["--out", str(out)] if out else []
     pages = _write_pages(to, found, folder)
@@ -222,10 +229,44 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
         ]
     if len(data["clusters"]) > 8:
         shown += [BLANK, line(f"  and {len(data['clusters']) - 8} more causes")]
+    shown += _comparison_lines(data["comparison"]) if data["comparison"] else []
     choice = choice_text(data["bias"], data["weights"])
     notes = [*([choice] if choice else []), *data["notes"]]
     shown += [BLANK, *(line((f"  {note}", "yellow")) for note in notes), line("  ", str(page))]
     return shown
+
+
+def _comparison_lines(comparison: dict[str, Any]) -> list[Line]:
+    """Return the changes since the earlier report, with the causes that vanished and those that are new."""
+    before = comparison["before"]
+    name = before["spec"] + (f"/{before['scenario']}" if before["scenario"] else "")
+    shown = [BLANK, line("  Compared with ", (name, "bold"), f", {before['walks']:,} walks:")]
+    rows = [(row["property"], row) for row in comparison["failures"]]
+    rows += [(f"{row['property']} by {', '.join(row['actions'])}", row) for row in comparison["causes"]]
+    for text, row in rows:
+        where = f" with {row['setting']}" if row["setting"] else ""
+        shares = f"{share_text(row['before']['rate'])} → {share_text(row['after']['rate'])}"
+        change = "no difference shown" if row["change"] == "not shown" else row["change"]
+        shown.append(line(f"    {change}: ", (text, "bold"), f"{where}  {shares}"))
+    return [*shown, *(line((f"  {note}", "yellow")) for note in comparison["notes"])]
+
+
+def query_walks_of(folder: Location, spec: Path | None, query: str, json_name: str) -> int:
+    """Print the result of a SQL query over a folder of walks, or write it as JSON lines; return the exit status.
+
+    Raises UserError if the query is wrong or the folder has no readable walks.
+    """
+    run = trusted_run(folder, spec)
+    parts = readable_parts(folder, run)
+    found = query_walks(folder, run, parts, query)
+    with JsonLines(json_name) as json_lines:
+        for row in result_objects(found) if json_name else ():
+            json_lines.write(row)
+    for text in result_lines(found) if json_name != STANDARD_OUTPUT else ():
+        print(printable(text))
+    for sentence in parts.sentences:
+        print(printable(f"error: {sentence}"), file=sys.stderr)
+    return EXIT_WRONG_INPUT if parts.damaged else EXIT_STOPPED if parts.missing else EXIT_OK
 
 
 def _story_lines(cluster: dict[str, Any]) -> list[Line]:

@@ -165,6 +165,11 @@ def share_text(share: float) -> str:
     return f"{float(f'{share * 100:.3g}'):.9f}".rstrip("0").rstrip(".") + "%"
 
 
+def difference_text(difference: float) -> str:
+    """Return a difference of shares as `+12%` or `-0.94%`."""
+    return ("-" if difference < 0 else "+" if difference > 0 else "") + share_text(abs(difference))
+
+
 def count_text(count: float) -> str:
     """Return a count as `950`, `12 k` or `3.4 M`."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):

@@ -104,6 +104,7 @@ def report_data(
         "missed": [_missed(found, specs[found.configuration]) for found in missed_by(totals, known)],
         "rarer_causes": {"causes": clusters.rarer, "walks": clusters.rarer_walks},
         "samples": _samples(shrunk),
+        "comparison": None,
     }
 
 

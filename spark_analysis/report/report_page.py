@@ -10,7 +10,7 @@ from typing import Any
 from checker.output.counterexample_text import constants_text
 from checker.output.page.render import render
 from spark_analysis.report import report_charts
-from spark_analysis.report.chart_geometry import count_text, share_text
+from spark_analysis.report.chart_geometry import count_text, difference_text, share_text
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def walk_report_page(
     return render(
         "report.html.j2",
         package="spark_analysis.report",
-        filters={"share": share_text, "count": count_text, "constants": constants_text},
+        filters={"share": share_text, "difference": difference_text, "count": count_text, "constants": constants_text},
         title=f"{headline(data)}: {data['spec']}",
         data=data,
         headline=headline(data),

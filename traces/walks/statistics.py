@@ -45,6 +45,17 @@ def wilson(count: int, total: int) -> Share:
     return Share(count, total, low, high)
 
 
+def share_difference(first: Share, second: Share) -> tuple[float, float]:
+    """Return a 95% interval of the difference of two independent shares, `second` minus `first`, from their intervals.
+
+    Source: Newcombe, "Interval Estimation for the Difference Between Independent Proportions", 1998, method 10.
+    """
+    difference = second.rate - first.rate
+    low = math.hypot(second.rate - second.low, first.high - first.rate)
+    high = math.hypot(second.high - second.rate, first.rate - first.low)
+    return difference - low, difference + high
+
+
 class SampledStratum(NamedTuple):
     """A part of a population: its size, the size of its random sample, and the hits in that sample."""
 

@@ -1,0 +1,145 @@
+"""Comparison of two reports, such as before and after a change of rules: which causes vanished, and which are new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from checker.errors import InputError
+from checker.output.counterexample_text import constants_text
+from spark_analysis.report.report_data import FORMAT, VERSION
+from traces.json_input import parse_json
+from traces.storage import Location
+from traces.walks.statistics import Share, share_difference, wilson
+
+_DIGITS = 9
+
+Side = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""The data of a report, and one of its configurations."""
+
+
+def read_report(place: Location) -> dict[str, Any]:
+    """Return the data of a report: of its `report.json`, its folder, or the folder of its walks.
+
+    Raises InputError if there is none, or it has another version.
+    """
+    candidates = [place, place / "report.json", place / "report" / "report.json"]
+    file = next((found for found in candidates if found.is_file()), None)
+    if file is None:
+        raise InputError(f"{place} has no report.json: run python -m checker report on these walks first")
+    try:
+        data = parse_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise InputError(f'{file} is no report of walks: it has no "format": "{FORMAT}"')
+    if data.get("version") != VERSION:
+        raise InputError(f"{file} has version {data.get('version')!r} of reports: report again for {VERSION}")
+    return data
+
+
+def compare_reports(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the differences of two reports as plain data.
+
+    Configurations are compared with those of the same varied settings. Raises InputError if no setting is in both.
+    """
+    old = {constants_text(found["swept"]): found for found in before["configurations"]}
+    new = {constants_text(found["swept"]): found for found in after["configurations"]}
+    both = [name for name in new if name in old]
+    if not both:
+        raise InputError("the two runs have no setting in common: sweep the same values of the same constants in both")
+    return {
+        "before": {"spec": before["spec"], "scenario": before["scenario"], "walks": before["walks"]},
+        "notes": list(_notes(before, after, sorted({*old, *new} - {*both}))),
+        "failures": [row for name in both for row in _failures(name, old[name], new[name])],
+        "causes": [row for name in both for row in _causes(name, (before, old[name]), (after, new[name]))],
+    }
+
+
+def _notes(before: Mapping[str, Any], after: Mapping[str, Any], left_out: list[str]) -> Iterator[str]:
+    for key in ("depth", "bias", "weights"):
+        if before[key] != after[key]:
+            yield f"The runs differ in {key} ({before[key]}, {after[key]}), so their shares differ for that reason too."
+    if left_out:
+        yield f"Not compared, because only one run has them: {'; '.join(left_out)}."
+
+
+def _failures(setting: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    old = {(found["property"], found["is_error"]): found for found in before["failures"]}
+    for found in after["failures"]:
+        same = old.get((found["property"], found["is_error"]))
+        if same is not None:
+            yield {
+                "setting": setting,
+                "property": found["property"],
+                "is_error": found["is_error"],
+                **_difference(
+                    wilson(same["walks"], before["walks"]),
+                    wilson(found["walks"], after["walks"]),
+                ),
+            }
+
+
+def _causes(
+    setting: str,
+    before: tuple[Mapping[str, Any], Mapping[str, Any]],
+    after: tuple[Mapping[str, Any], Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    old, new = _by_cause(*before), _by_cause(*after)
+    rows = []
+    for key in {**new, **old}:
+        shares = [
+            found[key][1] if key in found else wilson(0, configuration["walks"])
+            for found, (_, configuration) in ((old, before), (new, after))
+        ]
+        name, kind, _, actions = key
+        sentence = (new.get(key) or old[key])[0]["sentence"]
+        rows.append(
+            {
+                "setting": setting,
+                "property": name,
+                "kind": kind,
+                "actions": list(actions),
+                "sentence": sentence,
+                **_difference(*shares),
+            }
+        )
+    return sorted(rows, key=lambda row: (-max(row["before"]["rate"], row["after"]["rate"]), row["actions"]))
+
+
+def _by_cause(data: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict[Any, tuple[Mapping[str, Any], Share]]:
+    """Return the causes of a configuration, each with the share of its walks."""
+    found = {}
+    for cluster in data["clusters"]:
+        walks = cluster["by_configuration"].get(str(configuration["number"]))
+        if walks is not None:
+            total = configuration["walks"]
+            # The number of walks may itself be an estimate: the interval is that of its ends.
+            share = Share(walks["walks"], total, wilson(walks["low"], total).low, wilson(walks["high"], total).high)
+            key = cluster["property"], cluster["kind"], cluster["conjunct"], tuple(cluster["actions"])
+            found[key] = cluster, share
+    return found
+
+
+def _difference(before: Share, after: Share) -> dict[str, Any]:
+    """Return two shares, the interval of their difference, and the change that it shows."""
+    low, high = share_difference(before, after)
+    if low <= 0 <= high:
+        change = "not shown"
+    elif before.count and not after.count:
+        change = "gone"
+    elif after.count and not before.count:
+        change = "new"
+    else:
+        change = "more often" if low > 0 else "less often"
+    return {
+        "before": _share(before),
+        "after": _share(after),
+        "difference": {"low": round(low, _DIGITS), "high": round(high, _DIGITS)},
+        "change": change,
+    }
+
+
+def _share(found: Share) -> dict[str, Any]:
+    rounded = {name: round(getattr(found, name), _DIGITS) for name in ("rate", "low", "high")}
+    return {"walks": found.count, **rounded}

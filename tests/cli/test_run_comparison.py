@@ -1,0 +1,74 @@
+"""Comparison of two reports: causes that vanished and causes that are new, with intervals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.spark_analysis.test_report import TWO_CAUSES
+from tests.traces.walks.walked import request, simulated, spec_file
+from traces.walks.statistics import share_difference, wilson
+from traces.walks.walk_request import requested_run
+
+WITHOUT_SWAP = TWO_CAUSES.replace("require(not self.careful and len(self.queue) == 3)", "require(False)")
+WITHOUT_OVERTAKE = TWO_CAUSES.replace("require(not self.careful and self.sent < 4)", "require(False)", 1)
+
+
+def test_difference_of_shares():
+    """The example of Newcombe's article: 56 of 70 and 48 of 80, method 10."""
+    low, high = share_difference(wilson(48, 80), wilson(56, 70))
+    assert (round(low, 4), round(high, 4)) == (0.0524, 0.3339)
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory):
+    """Folders of walks, and the files of their specs: with both causes, and with one each."""
+    found = {}
+    for name, source in (("both", TWO_CAUSES), ("without_swap", WITHOUT_SWAP), ("without_overtake", WITHOUT_OVERTAKE)):
+        folder = tmp_path_factory.mktemp(name)
+        file = spec_file(folder, source)
+        found[name] = simulated(folder / "walks", requested_run(request(file, walks=1500))), file
+    return found
+
+
+def test_causes_that_vanish_and_appear_are_named(reported, checker):
+    old, old_file = reported["without_swap"]
+    assert checker("report", str(old), "--spec", str(old_file)).status == 1
+    new, new_file = reported["without_overtake"]
+    shown = checker("report", str(new), "--spec", str(new_file), "--compare", str(old))
+    assert shown.status == 0
+    data = json.loads((new / "report/report.json").read_text())["comparison"]
+    changes = {(row["property"], tuple(row["actions"])): row for row in data["causes"]}
+    gone, fresh = changes["in_order", ("overtake", "send")], changes["in_order", ("send", "swap")]
+    assert (gone["change"], fresh["change"]) == ("gone", "new")
+    assert gone["after"]["walks"] == 0 < gone["before"]["walks"] and gone["difference"]["high"] < 0
+    assert fresh["before"]["walks"] == 0 < fresh["after"]["walks"] and fresh["difference"]["low"] > 0
+    assert "gone: in_order by overtake, send" in shown.out and "new: in_order by send, swap" in shown.out
+    page = (new / "report/report.html").read_text()
+    assert "Compared with queueing/queue/hasty" in page and ">gone</td>" in page
+
+
+def test_a_run_does_not_differ_from_itself(reported, checker, tmp_path):
+    walks, file = reported["without_swap"]
+    words = ["report", str(walks), "--spec", str(file)]
+    checker(*words, "--out", str(tmp_path / "first"))
+    checker(*words, "--out", str(tmp_path / "second"), "--compare", str(tmp_path / "first/report.json"))
+    data = json.loads((tmp_path / "second/report.json").read_text())["comparison"]
+    assert {row["change"] for row in data["failures"] + data["causes"]} == {"not shown"}
+    assert all(row["difference"]["low"] <= 0 <= row["difference"]["high"] for row in data["causes"])
+
+
+def test_wrong_reports_are_refused(reported, checker, tmp_path):
+    walks, file = reported["both"]
+    words = ["report", str(walks), "--spec", str(file), "--compare"]
+    (tmp_path / "report.json").write_text('{"format": "tidemark-report", "version": 1}')
+    (tmp_path / "other.json").write_text("[]")
+    for place, message in (
+        (tmp_path, "has version 1 of reports"),
+        (tmp_path / "other.json", "is no report of walks"),
+        (tmp_path / "nowhere", "has no report.json"),
+    ):
+        found = checker(*words, str(place))
+        assert found.status == 2 and message in found.err
+    assert not (walks / "report").exists()
