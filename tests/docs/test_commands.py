@@ -36,7 +36,7 @@ from tests.docs.pages import (
 CHECKOUT = ".ci/run runs this line"
 SCENARIOS = ".ci/run checks all scenarios, and compares them with the ledger"
 LONG = "explores tens of millions of states"
-WALKS = "needs Spark; docs/report.md has the same commands with fewer walks"
+WALKS = "takes many walks; docs/report.md has the same commands with fewer walks"
 KAFKA = "needs brokers, their jars or their disks"
 TIMING = "the order of records depends on the timing of librdkafka"
 CLUSTER = "needs a cluster; tests/spark_analysis/test_standalone_cluster.py starts one"
@@ -64,6 +64,7 @@ NOT_RUN = {
     "python -m checker run replication/kip320 --set max_leader_epoch=4 --store compact --checkpoint DIR": LONG,
     "python -m checker simulate producer/plain_producer --out DIR": WALKS,
     "python -m checker report DIR": WALKS,
+    "python -m checker report DIR --compare OTHER_DIR": WALKS,
     "python -m checker traces replay DIR --walk 486 --shrink": WALKS,
     "python -m pytest -m slow tests/spark_analysis/test_standalone_cluster.py": "a step of .ci/run runs the slow tests",
     "python3 -m venv environment && environment/bin/pip install venv-pack '.[spark]' && "
@@ -149,6 +150,15 @@ SLOW = {
     "python -m checker simulate replication/truncate_to_high_watermark/two_replicas_three_epochs --traces 200000 "
     "--depth 40 --seed 7 --out walks": 9.0,
     "python -m checker report walks": 9.0,
+    "python -m checker simulate replication/kip101/two_replicas_three_epochs --traces 4000 --out rare": 0.8,
+    "python -m checker report rare --splitting 4800": 3.0,
+    'python -m checker report rare --sql "SELECT ending, count(*) AS walks, max(length) AS longest FROM walks GROUP BY '
+    'ending ORDER BY walks DESC"': 0.5,
+    "python -m checker simulate replication/truncate_to_high_watermark/two_replicas --traces 4000 --seed 7 "
+    "--out before": 0.8,
+    "python -m checker simulate replication/kip101/two_replicas --traces 4000 --seed 7 --out after": 0.8,
+    "python -m checker report before": 3.0,
+    "python -m checker report after --compare before": 1.0,
     "python -m checker traces replay walks --walk 486 --shrink": 1.0,
     "python -m checker run examples/peterson/exclusive --simulate 100000 --depth 60 --seed 7": 0.5,
 }
