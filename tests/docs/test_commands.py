@@ -64,7 +64,6 @@ NOT_RUN = {
     "python -m checker run replication/kip320 --set max_leader_epoch=4 --store compact --checkpoint DIR": LONG,
     "python -m checker simulate producer/plain_producer --out DIR": WALKS,
     "python -m checker report DIR": WALKS,
-    "python -m checker report DIR --compare OTHER_DIR": WALKS,
     "python -m checker traces replay DIR --walk 486 --shrink": WALKS,
     "python -m pytest -m slow tests/spark_analysis/test_standalone_cluster.py": "a step of .ci/run runs the slow tests",
     "python3 -m venv environment && environment/bin/pip install venv-pack '.[spark]' && "
