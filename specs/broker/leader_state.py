@@ -342,8 +342,9 @@ scenarios = [
         LeaderState,
         "i13_expiry",
         dict(expiry=True),
-        expect={"retries_recognised": 3},
-        description="The state expires; a retry of the appended batch is new to the leader (I13).",
+        expect={"retries_recognised": 3, "sequences_contiguous": 4, "epochs_never_go_back": 4},
+        description="The state expires; a retry of the appended batch is new to the leader, which appends it again "
+        "(I13).",
     ),
     Scenario(
         LeaderState,
