@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from spark_analysis.job_errors import spark_errors_as_input_errors
+from spark_analysis.local_paths import literal_path
 from spark_analysis.report.partial_counts import COLUMNS, KEYS, PartialCount, partial_counts
 from spark_analysis.report.walk_source import ROW_COLUMNS, Item, OutcomeSpacing, Result, StateGroup, samplings_of
 from traces.storage import Location, RemotePath, location_of
@@ -103,8 +104,8 @@ class SparkWalkSource:
             return numbers.repartition(len(self._parts)).mapInArrow(reading(str(self._folder), kind), schema)
         reader = self._spark.read.schema(schema)
         if len(self._parts) == self._run.parts:
-            return reader.parquet(str(self._folder / kind))
-        return reader.parquet(*(str(part_path(self._folder, kind, number)) for number in self._parts))
+            return reader.parquet(literal_path(self._folder / kind))
+        return reader.parquet(*(literal_path(f"{part_path(self._folder, kind, number)}") for number in self._parts))
 
 
 def reading(folder: str, kind: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

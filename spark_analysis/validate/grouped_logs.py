@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from checker.errors import InputError
+from spark_analysis.local_paths import literal_path
 from traces.storage import Location, RemotePath, location_of
 from traces.validate.events import trace_name
 
@@ -69,7 +70,7 @@ def _lines(spark: SparkSession, paths: list[str]) -> DataFrame:
     from pyspark.sql import Window, functions
 
     block = ["uri", "start"]
-    rows = spark.read.option("lineSep", "\n").text(paths)
+    rows = spark.read.option("lineSep", "\n").text([literal_path(path) for path in paths])
     lines = rows.select(
         functions.col("value").cast("binary").alias("bytes"),
         functions.col("_metadata.file_path").alias("uri"),

@@ -21,6 +21,7 @@ from checker.ir.digest import digest_of
 from checker.run import registry
 from spark_analysis.background_job import collected
 from spark_analysis.job_errors import spark_errors_as_input_errors
+from spark_analysis.local_paths import literal_path
 from spark_analysis.session import cores_of, master_url, opened
 from spark_analysis.validate.grouped_logs import grouped_traces
 from spark_analysis.validate.verdict_parts import VerdictParts, log_version, open_verdicts
@@ -207,7 +208,7 @@ def _dataset(spark: SparkSession, path: Path) -> DataFrame:
     from pyspark.sql import functions
 
     try:
-        found = spark.read.parquet(str(path.resolve()))
+        found = spark.read.parquet(literal_path(path.resolve()))
     except PySparkException as error:
         raise InputError(f"{path} cannot be read as Parquet ({str(error).splitlines()[0][:200]}): {_WANTED}") from None
     types = dict(found.dtypes)

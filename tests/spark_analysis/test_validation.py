@@ -63,7 +63,10 @@ def test_spark_gives_the_verdicts_of_one_process(spark, task, tmp_path):
 
 
 def test_files_with_one_trace_and_with_many(spark, task, tmp_path):
-    good, bad, many = tmp_path / "good.jsonl", tmp_path / "bad.jsonl", tmp_path / "many.jsonl"
+    # Spark's readers take such names for patterns.
+    folder = tmp_path / "a[1]{b,c}?*"
+    folder.mkdir()
+    good, bad, many = folder / "good.jsonl", folder / "bad.jsonl", folder / "many.jsonl"
     good.write_text("\n".join(texts(GOOD)))
     bad.write_text("\n".join([*texts(GOOD), "{"]))
     one_each = validate_on_spark(task, (good, bad), spark=spark)
@@ -73,6 +76,7 @@ def test_files_with_one_trace_and_with_many(spark, task, tmp_path):
     mixed = validate_on_spark(task, (many,), "run", spark=spark)
     assert mixed.verdicts == {"rejected": 2}
     assert [row["line"] for row in mixed.ranked()[0].examples] == [7, 8]
+    assert validate_on_spark(task, (dataset(folder),), spark=spark).traces == 41
 
 
 def test_wrong_dataset_is_refused_with_one_sentence(spark, task, tmp_path):
