@@ -271,7 +271,7 @@ class Cluster:
         """Remove a partition from the disk of a stopped node, as a power failure loses what was not written yet."""
         if node.state != "stopped":
             raise InputError(f"broker {node.number} is {node.state}: stop it before its disk loses data")
-        self.notes.write("forgot", node.number)
+        self.notes.write("forgot", node.number, partition=partition)
         shutil.rmtree(self.data(node) / partition, ignore_errors=True)
         # After a power failure there is no mark of a clean shutdown.
         (self.data(node) / ".kafka_cleanshutdown").unlink(missing_ok=True)

@@ -50,6 +50,7 @@ class RecordedPartition(Mapping):
             "late_checkpoints": True,
             "crashes": _bound([counts["killed"]]),
             "shutdowns": _bound([counts["stopped"]]),
+            "disk_losses": _bound([counts["lost_disk"]]),
         }
 
     # Leader and followers.
@@ -212,6 +213,11 @@ class RecordedPartition(Mapping):
     def stopped(self, found: Found) -> PossibleStep:
         """A broker has shut down cleanly."""
         return PossibleStep("broker_shut_down", broker=found["broker"])
+
+    @event("lost_disk")
+    def lost_disk(self, found: Found) -> PossibleStep:
+        """The log of a stopped broker was removed, or its disk was replaced."""
+        return PossibleStep("broker_lose_disk", broker=found["broker"]).after({f"len(log[{found['broker']}])": 0})
 
     @event("started")
     def started(self, found: Found) -> PossibleStep:

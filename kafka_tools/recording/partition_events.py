@@ -462,7 +462,8 @@ class PartitionEvents:
         broker = self._brokers[number]
         if broker.epoch < 0 and not broker.high_watermarks:
             return
-        loaded = fields["high_watermark"]
+        # What the checkpoint says about a log that was removed has no effect.
+        loaded = fields["high_watermark"] if broker.end else 0
         if loaded != broker.checkpoint:
             position = max((at for at, value in broker.high_watermarks if value == loaded), default=None)
             if position is not None:
@@ -489,9 +490,9 @@ class PartitionEvents:
                 if other.fetch is not None and other.fetch[0] == number:
                     other.fetch, other.is_handled = None, False
             self._note(fields["event"], broker=self._name(number))
-        elif fields["event"] == "forgot":
-            # The mapping has no step for it: the validation of such a recording is refused.
-            self._note("forgot", broker=self._name(number))
+        elif fields["event"] == "forgot" and fields.get("partition", self.partition) == self.partition:
+            broker.end = broker.high_watermark = broker.checkpoint = 0
+            self._note("lost_disk", broker=self._name(number))
         elif fields["event"] == "starting":
             broker.alive, broker.registered, broker.has_begun = True, False, True
             self._note("started", broker=self._name(number))

@@ -166,6 +166,7 @@ class Partition(Switches):
     crashes_left = Range(0, "crashes")
     power_failures_left = Range(0, "power_failures")
     shutdowns_left = Range(0, "shutdowns")
+    disk_losses_left = Range(0, "disk_losses")
     log_moves_left = Range(0, "log_moves")
 
     def init(self):
@@ -183,6 +184,7 @@ class Partition(Switches):
         self.crashes_left = self.crashes
         self.power_failures_left = self.power_failures
         self.shutdowns_left = self.shutdowns
+        self.disk_losses_left = self.disk_losses
         self.log_moves_left = self.log_moves
 
     def is_alive(self, replica: Replica):
@@ -1162,6 +1164,17 @@ class Partition(Switches):
         self.power_failures_left -= 1
         self.stop(broker)
         self.truncate(broker, kept)
+
+    @action
+    def broker_lose_disk(self, broker: Replica):
+        """A stopped broker loses its disk: the log, its epochs, the checkpoint, and the mark of a clean shutdown."""
+        require(broker not in self.alive)
+        require(self.disk_losses_left > 0)
+        self.disk_losses_left -= 1
+        self.truncate(broker, 0)
+        self.epoch_starts[broker] = []
+        self.checkpoint[broker] = 0
+        self.stopped_cleanly.discard(broker)
 
     @action
     def broker_shut_down(self, broker: Replica):

@@ -196,6 +196,7 @@ DRAWING = Drawing(
             "controller_handle_alter_partition",
             "The controller handles the request of {leader} for the ISR {str(pending[leader].isr)}",
         ),
+        Event("broker_lose_disk", "{broker}, which is down, loses its disk", "lose the disk"),
         Event("leader_learn_isr", "{leader} learns from the metadata that the ISR is {str(quorum.isr)}"),
         Event(
             "leader_learn_earlier_isr",

@@ -133,6 +133,7 @@ class Switches(PartitionState, abstract=True):
     power_failures = Constant(0, at_least=0)
     power_failures_in_isr = Constant(True)  # members of the ISR may lose power too
     shutdowns = Constant(0, at_least=0)
+    disk_losses = Constant(0, at_least=0)  # a stopped broker may lose its disk
     log_moves = Constant(0, at_least=0)  # a leader may move its log to another directory
     consumers = Constant(False)  # whether a consumer reads
 
