@@ -320,7 +320,9 @@ class Cluster:
     def _launch(self, node: Node, java: str, path: str) -> ProcessId:
         home = self.home(node)
         # The arguments after the class path configure logging: log4j 1 until 3.9, log4j 2 from 4.0.
-        loggers = event_loggers(self.version) if self.is_traced else {}
+        # A level can be set later, while the broker runs, only for a logger that exists.
+        loggers = event_loggers(self.version)
+        loggers = loggers if self.is_traced else dict.fromkeys(loggers, "INFO")
         if release(self.version)[0] < 4:
             logging = home / "log4j.properties"
             lines = "".join(_LOG4J_LOGGER.format(name=name, level=level) for name, level in loggers.items())
@@ -329,7 +331,7 @@ class Cluster:
         else:
             logging = home / "log4j2.yaml"
             lines = "".join(_LOG4J2_LOGGER.format(name=name, level=level) for name, level in loggers.items())
-            lines = _LOG4J2_LOGGERS + lines if loggers else ""
+            lines = _LOG4J2_LOGGERS + lines
             logging.write_text(_LOG4J2.format(file=home / "server.log", loggers=lines))
             option = f"-Dlog4j2.configurationFile={logging}"
         memory = [f"-Xmx{MEMORY_MB}m", "-Xms128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]

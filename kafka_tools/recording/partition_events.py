@@ -219,9 +219,11 @@ class PartitionEvents:
             self._repeat("handled_fetch")
             return
         is_known = follower.fetch is not None and follower.fetch[:2] == (number, leader.epoch)
-        if follower.fetch is None and follower.last_fetch is not None and follower.leader == number:
+        last_fetch = follower.last_fetch
+        is_asked = last_fetch is not None and last_fetch["offset"] == fields["end"]
+        if follower.fetch is None and last_fetch is not None and is_asked and follower.leader == number:
             # The session has this fetch already, so that the follower's line does not name the partition.
-            last = {**follower.last_fetch, "inferred": True}
+            last = {**last_fetch, "inferred": True}
             self._fetch(fields["follower"], last, (number, last["leader_epoch"], last["offset"], last["last_epoch"]))
             is_known = True
         if is_known and follower.is_handled and "high_watermark" not in fields:
