@@ -166,6 +166,15 @@ def test_a_fetch_to_a_former_leader_is_counted_there():
     assert state.remote_end[B1][B3] == 1 and state.fetches[B3] is None
 
 
+def test_a_stopped_broker_loses_its_disk():
+    spec = Partition(replicas=2, disk_losses=1)
+    state = play(spec, "leader_append b1", *each(FETCH, "b2"), "broker_crash b2")
+    assert not is_enabled(spec, state, "broker_lose_disk b1") and len(state.log[B2]) == 1
+    state = play(spec, "broker_lose_disk b2", state=state)
+    assert (len(state.log[B2]), len(state.epoch_starts[B2]), state.disk_losses_left) == (0, 0, 0)
+    assert not is_enabled(Partition(replicas=2), play(Partition(replicas=2), "broker_crash b2"), "broker_lose_disk b2")
+
+
 def test_a_leader_may_learn_an_earlier_change_of_the_isr():
     """The older of two changes is learned first; a change of another leader epoch is not."""
     spec = Partition(replicas=3, crashes=2, max_partition_epoch=3, remembered_changes=2)
