@@ -18,6 +18,7 @@ from checker.engines.smt.instantiation.refuter import InstanceRefuter
 from checker.engines.smt.lowering.integers import SymbolicInteger, compare, concrete
 from checker.engines.smt.lowering.logic import Term, Truth, is_quantifier, negate, subterms, truth_term
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask
+from checker.engines.smt.vacuity import TYPES
 from checker.records import dataclass
 
 SHORT = 0.5
@@ -107,7 +108,9 @@ class Attempts:
 
         The second attempt has two thirds of the time that is left.
         """
-        first = self._own if self._known is None else self._known
+        names = {found.name for found in (self._own if self._known is None else self._known)}
+        # Without the types of the members, many terms are of no use.
+        first = [found for found in self._hypotheses if found.name in names or found.name == TYPES]
         query = self._refuted_instances(first, violated, self._within(LONGER_INSTANCES))
         if query.answer == "no" or len(first) == len(self._hypotheses):
             return query
