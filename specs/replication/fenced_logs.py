@@ -1,10 +1,10 @@
 """KIP-320 without commitment: leader epochs, and logs with common prefixes.
 
-These properties do not depend on which records are committed. So they are proved for any number of leader epochs and
-records, and for logs of any length:
+These properties do not depend on which records are committed. So they are proved for any number of replicas, leader
+epochs and records, and for logs of any length:
 
-    python -m checker prove replication/fenced_logs --unbounded log_size --unbounded max_records \\
-        --unbounded max_leader_epoch
+    python -m checker prove replication/fenced_logs/three_replicas --unbounded replicas --unbounded log_size \\
+        --unbounded max_records --unbounded max_leader_epoch
 """
 
 from checker.language import Scenario, invariant, lemma, step_invariant
