@@ -12,6 +12,7 @@ from checker.language import (
     Map,
     Option,
     Range,
+    Scenario,
     Seq,
     SetOf,
     Spec,
@@ -260,8 +261,14 @@ class SinglePartition(PartitionRules):
     @action
     def take(self, partition: Partition, entry: LogEntry):
         """The leader appends a batch that is verified, or a marker."""
+        require(len(self.log[partition]) < self.log_size)
         if isinstance(entry, Batch):
             answer = self.append(partition, entry, Guard.CURRENT)
         else:
             answer = self.write_marker(partition, entry)
         require(answer == Error.NONE)
+
+
+scenarios = [
+    Scenario(SinglePartition, "three_entries", constants={"log_size": 3, "max_producer_id": 0, "max_epoch": 1}),
+]
