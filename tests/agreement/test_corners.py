@@ -599,6 +599,19 @@ class Random(Random):
     def remainder(self):
         return self.small == 0 or 4 % (self.small - 1) == 7
 """,
+    "a property that was false before, and leaves its bounds in a step in which another one does": """
+    @action
+    def choose_small(self):
+        self.small = 2 - self.small
+
+    @invariant
+    def fails_first(self):
+        return 4 // (2 - self.small) < 2
+
+    @step_invariant
+    def divided(self, old):
+        return 4 // (2 - self.small) < 2
+""",
 }
 
 

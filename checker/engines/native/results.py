@@ -179,8 +179,11 @@ class ResultBuilder:
 
     def _failed_property(self, path: Path) -> Violation:
         """Return the violation of the first property, constraint or view that leaves its bounds after a path."""
+        # The interpreter does not evaluate a property again that was false before: such a property comes last.
+        violated = {self.names[bit] for bit in self.found.violations}
+        names = [*sorted(self.names, key=violated.__contains__), *self.spec.names_of(Role.CONSTRAINT, Role.VIEW)]
         for trace in self._traces.variants(path):
-            for name in [*self.names, *self.spec.names_of(Role.CONSTRAINT, Role.VIEW)]:
+            for name in names:
                 if self._fails(name, trace):
                     return violations.bounds_in_property(self.spec, name, trace)
         raise self._traces.no_failure("a property")
