@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from checker.cli.declaration import option
+from checker.cli.declaration import option, refuse_options
 from checker.cli.options import JsonFile, Master, SearchStates, SpecFile, WalkFolder
 from traces.storage import Location
 
@@ -63,6 +63,7 @@ def report(
     from checker.execution.report_walks import query_walks_of, report_walks
 
     if sql:
+        refuse_options("a query makes no report", but=("--sql", "--spec", "--json"))
         return query_walks_of(folder, spec, sql, json)
 
     return report_walks(

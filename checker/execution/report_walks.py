@@ -66,7 +66,7 @@ def report_walks(
     """
     # Wrong input is reported before a folder is created.
     master_url(master)
-    if needs_spark(trusted_run(folder, spec), master):
+    if master is not None or needs_spark(trusted_run(folder, spec), master):
         require_pyspark()
     earlier = read_report(compare) if compare is not None else None
     to = out or folder / "report"

@@ -212,7 +212,7 @@ def test_no_permission_to_write(checker, tmp_path):
     "command",
     [
         ["simulate", f"{TOY}/counter", "--out", "walks", "--partitions", "2"],
-        ["report", "walks"],
+        ["report", "walks", "--master", "local[1]"],
         ["traces", "replay", "walks", "--walk", "0"],
         ["run", f"{TOY}/counter", "--engine", "spark"],
     ],

@@ -72,3 +72,9 @@ def test_damaged_parts_are_not_read(tmp_path, checker):
     words = ["report", str(folder), "--spec", str(spec_of_walks(folder)), "--sql", "SELECT count(*) FROM walks"]
     found = checker(*words)
     assert found.status == 2 and found.out.split()[-1] == str(1200 - run.span(1)[2]) and str(part) in found.err
+
+
+@pytest.mark.parametrize("option", ["--exact", "--splitting=50", "--out=new", "--master=local[1]"])
+def test_options_of_a_report_are_refused(query, option):
+    found = query("SELECT 1", option)
+    assert found.status == 2 and "a query makes no report" in found.err
