@@ -314,10 +314,16 @@ class Binding:
 
     def _set(self, declaration: SetOf) -> resolved.Type:
         item = self.resolve(declaration.item)
+        if isinstance(item, resolved.OpenDomainType):
+            if declaration.capacity is not None:
+                # The prover has such a set as a predicate, which does not count its members.
+                raise SpecError(
+                    f"SetOf({item}, {declaration.capacity}) has a capacity, and {item} any number of members: "
+                    f"write SetOf({item})"
+                )
+            return resolved.SetType(item)
         if declaration.capacity is not None:
             return resolved.SetType(item, self._bounded_capacity(declaration))
-        if isinstance(item, resolved.OpenDomainType):
-            return resolved.SetType(item)
         if is_open(item.cardinality()):
             raise SpecError(f"SetOf({item}) has items of an unbounded type: give a bounded capacity")
         # A bit set has one word of 64 bits, one for each possible item.

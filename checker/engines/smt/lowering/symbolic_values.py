@@ -42,6 +42,7 @@ from checker.engines.smt.lowering.logic import (
     implies,
     negate,
 )
+from checker.errors import SpecError
 from checker.language.symbols import is_open
 from checker.language.types import MapType, OpenDomainType, SeqType, SetType, Type
 
@@ -200,9 +201,16 @@ def equal(one: Value, other: Value) -> Truth:
 
 
 def less(one: Value, other: Value) -> Truth:
-    """Return whether a value comes before another one in the order of their type."""
+    """Return whether a value comes before another one in the order of their type.
+
+    Raise SpecError for unbounded values: they have no order here.
+    """
     if one is None or other is None:
         return False
+    if isinstance(one, (UnboundedSequence, UnboundedMap, UnboundedSet)):
+        raise SpecError(
+            "a SetOf or Bag with a capacity cannot have items with a sequence, map or set of unbounded size"
+        )
     if isinstance(one, SymbolicInteger):
         return compare("<", one, other)
     if isinstance(one, SymbolicOption):

@@ -113,6 +113,36 @@ def test_what_needs_a_known_number_is_rejected(prove, expression, message):
     assert message in text
 
 
+DECLARATION = "waiting = SetOf(Node)\n"
+
+UNSUPPORTED = {
+    # With two nodes, a capacity of two is never exceeded; with three, `ask` exceeds it.
+    "waiting = SetOf(Node, 2)\n": "SetOf(Node, 2) has a capacity",
+    f"{DECLARATION}    seen = SetOf(Seen, 2)\n": "cannot have items with a sequence, map or set of unbounded size",
+    f"{DECLARATION}    seen = Bag(Seen, 2)\n": "cannot have items with a sequence, map or set of unbounded size",
+}
+
+SEEN = """
+class Seen(Struct):
+    nodes: SetOf(Node)
+
+class Lock(Spec):
+"""
+
+
+@pytest.mark.parametrize("declaration", UNSUPPORTED)
+def test_a_set_that_would_count_or_order_its_members_is_rejected(prove, declaration):
+    text = (
+        LOCK.replace("GUARD", FREE)
+        .replace("Constant(3,", "Constant(2,")
+        .replace("import Constant", "import Bag, Constant, Struct")
+    )
+    text = text.replace("\nclass Lock(Spec):\n", SEEN).replace(DECLARATION, declaration)
+    status, error = prove(text)
+    assert status == 2
+    assert UNSUPPORTED[declaration] in error
+
+
 def test_a_cell_of_kip_320_is_proved_for_any_number_of_replicas(capsys):
     open_constants = ("replicas", "log_size", "max_records", "max_leader_epoch")
     options = [word for name in open_constants for word in ("--unbounded", name)]
