@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from checker.errors import InputError, MissingExtraError
+from checker.errors import InputError
 from checker.output import styled_lines
 from checker.output.files import make_folder
 from checker.output.output_files import write_whole
@@ -77,12 +77,10 @@ def run_every_experiment(version: str | None, out: Path | None) -> int:
 
 
 def _result(experiment: Experiment, out: Path | None) -> ExperimentResult:
-    """Run an experiment and return its result; raise MissingExtraError, which no experiment can do without."""
+    """Run an experiment and return its result. A missing extra is an error: every experiment needs it."""
     begun = time.monotonic()
     try:
         outcome = performed(experiment, out)
-    except MissingExtraError:
-        raise
     except (InputError, OSError) as error:
         reason = error.message if isinstance(error, InputError) else str(error)
         print(f"{experiment.name} did not run: {reason}\n", flush=True)

@@ -11,7 +11,6 @@ from checker.engines.smt.lowering.logic import (
     CONTEXT,
     Term,
     Truth,
-    any_of,
     has_quantifier,
     is_quantifier,
     negate,
@@ -182,8 +181,3 @@ def substituted(clause: Clause, pairs: list[tuple[Term, Term]]) -> Clause:
             for part in clause.existentials
         ),
     )
-
-
-def disjunction(terms: tuple[Term, ...]) -> Term:
-    """Return the disjunction of terms as a Z3 expression."""
-    return truth_term(any_of(terms))

@@ -293,10 +293,9 @@ def _of_slots(terms: list[StateTerm]) -> Iterator[Atom]:
         yield atom((kind, kind), "{a} < {b}", "{a} >= {b}", (), 0)
         for term in terms:
             if isinstance(term.kind, IntType) and _comparable(kind, term.kind):
-                if not term.slots:
+                if term.slots in ((), (kind,)):
                     yield from _compared((kind,), StateTerm("{a}", kind, rank=0), term)
-                elif term.slots == (kind,):
-                    yield from _compared((kind,), StateTerm("{a}", kind, rank=0), term)
+                if term.slots == (kind,):
                     yield from _compared((kind, kind), StateTerm("{b}", kind, rank=0), term)
 
 
