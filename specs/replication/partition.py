@@ -575,7 +575,7 @@ class Partition(Switches):
         self.parked.discard(follower)
 
     def leave_fetch(self, follower):
-        """Keep a fetch in flight whose follower has turned to another leader, or has died. The oldest one may be lost.
+        """Keep a fetch in flight after its follower has turned to another leader, or has died. The oldest may be lost.
 
         Its answer would change nothing.
         """

@@ -56,7 +56,7 @@ class Instance(Domain):
 
 
 class Generation(Range):
-    """A generation of the consumer group whose offsets are part of the transactions."""
+    """A generation of the consumer group that has its offsets in the transactions."""
 
     low, high = 0, "max_generation"
 
@@ -187,7 +187,7 @@ class Transactions(PartitionRules, CoordinatorRules):
     """Whether the feature transaction.version is raised from 1 to 2 while the clients run."""
 
     max_generation = Constant(0, at_least=0)
-    """The number of rebalances of the group whose offsets are in the first partition; 0: it has no offsets."""
+    """The number of rebalances of the group that has its offsets in the first partition; 0: no group."""
     max_offset_copies = Constant(1, at_least=0)
     """The number of copies of TxnOffsetCommit that arrive late: no leader recognizes them as copies."""
     fences_generations = Constant(True)

@@ -303,7 +303,7 @@ class TwoPhaseCommit(CoordinatorRules):
 
     @leads_to("is_stored", says="stored {self.stored}, and Kafka's outcomes stay {self.outcome}")
     def stored_is_decided(self):
-        """Every transaction whose data is stored is decided."""
+        """Kafka decides every transaction that has its data in the store."""
         return not self.is_stored()
 
     def is_open(self):

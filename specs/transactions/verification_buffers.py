@@ -121,7 +121,7 @@ class VerificationBuffers(Spec):
                 self.is_damaged[request] = True
 
     def buffer_of(self, request):
-        """Return the handler whose buffer an append uses."""
+        """Return the handler that owns the buffer of an append."""
         return self.appender[request] if self.buffer == "own" else self.receiver[request]
 
     @action(fair="weak", for_each="request")

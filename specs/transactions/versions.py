@@ -93,12 +93,12 @@ def loop_rules(brokers, clients=None):
 
 
 def reader_rules(brokers, clients=None):
-    """Return the constants of `TransactionalReader`, whose rules are those of the brokers."""
+    """Return the constants of `TransactionalReader`: the rules of the brokers."""
     return dict(delayed_fetch_returns_aborted=DELAYED_FETCH_HAS_ABORTED_LIST.applies_to(brokers))
 
 
 def order_rules(brokers, clients=None):
-    """Return the constants of `VerifiedOrder`, whose rules are those of the brokers."""
+    """Return the constants of `VerifiedOrder`: the rules of the brokers."""
     return dict(
         verification=VERIFIES_TRANSACTIONS.applies_to(brokers),
         remembers_lowest=VERIFICATION_KEEPS_LOWEST_SEQUENCE.applies_to(brokers),
@@ -106,7 +106,7 @@ def order_rules(brokers, clients=None):
 
 
 def buffer_rules(brokers, clients=None):
-    """Return the constants of `VerificationBuffers`, whose rules are those of the brokers."""
+    """Return the constants of `VerificationBuffers`: the rules of the brokers."""
     return dict(
         verification=VERIFIES_TRANSACTIONS.applies_to(brokers),
         buffer="own" if VERIFICATION_KEEPS_BUFFER.applies_to(brokers) else "receiver",

@@ -1,4 +1,4 @@
-"""The log of one idempotent producer whose sequences wrap around, with changes of the leader.
+"""The log of one idempotent producer with sequences that wrap around, and changes of the leader.
 
 Sources: `DefaultRecordBatch.incrementSequence`, `ProducerAppendInfo` and `ProducerStateEntry` of Apache Kafka; KIP-98.
 """
