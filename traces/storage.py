@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from checker.errors import InputError, MissingExtraError
 
@@ -32,6 +32,9 @@ CACHE_BYTES = 8 << 30
 """The size of the cache of this machine above which the files that were not used for the longest time are removed."""
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*:/.*", re.DOTALL)
+_SECRET_OPTION = re.compile(r"secret|password|token|_key$|^sig$")
+"""The names of options of a store whose values are credentials; `sig` is the signature of Azure's shared access."""
+
 _AWS_REASON = re.compile(r"AWS Error (\w+) during (\w+) operation(?:: )?(.*?)(?: \(Request ID: .*)?$", re.DOTALL)
 
 
@@ -180,9 +183,13 @@ class RemotePath:
 
     def upload(self, file: Path) -> None:
         """Write the content of a local file like `write_bytes`."""
+        from pyarrow import memory_map
+
         filesystem, path = _opened(self)
-        with file.open("rb") as content, _short_reasons(self), filesystem.open_output_stream(path) as stream:
-            shutil.copyfileobj(content, stream, 1 << 20)
+        # In one call: an interrupt between two calls would close the stream, and the store would show the first piece
+        # as the whole file.
+        with memory_map(str(file)) as content, _short_reasons(self), filesystem.open_output_stream(path) as stream:
+            stream.write(content.read_buffer())
 
     def download(self, file: Path) -> None:
         """Copy the content to a local file."""
@@ -223,8 +230,8 @@ Location: TypeAlias = Path | RemotePath
 def location_of(text: str) -> Location:
     """Return the location that a path or a URL names; `file:` URLs are paths.
 
-    Raises InputError if a URL is wrong or names an unknown kind of store, and MissingExtraError if a package for it is
-    missing. The store is not contacted.
+    Raises InputError if a URL is wrong, contains credentials or names an unknown kind of store, and MissingExtraError
+    if a package for it is missing.
     """
     if not _URL.fullmatch(text):
         return Path(text)
@@ -235,15 +242,26 @@ def location_of(text: str) -> Location:
         return Path(unquote(parts.path))
     if not parts.netloc and parts.scheme != "hdfs":
         raise InputError(f"{text} names no bucket: write {parts.scheme}://BUCKET/FOLDER")
-    if "@" in parts.netloc and not parts.scheme.startswith("abfs"):
-        shown = text.replace(parts.netloc, parts.netloc.rpartition("@")[2])
+    shown = _without_credentials(parts)
+    if shown != parts.geturl():
         raise InputError(
             f"a URL with credentials would appear in files and messages: write {shown}, and give the credentials by "
             "the environment or the configuration of the store"
         )
+    if parts.fragment:
+        raise InputError(f"{text}: the part after # would be ignored: choose a name without #")
     location = RemotePath(f"{parts.scheme}://{parts.netloc}", parts.path.strip("/"), parts.query)
     _opened(location)
     return location
+
+
+def _without_credentials(parts: SplitResult) -> str:
+    """Return a URL without users, passwords, keys and tokens."""
+    user, _, host = parts.netloc.rpartition("@")
+    # A URL of Azure has the container in front of the account: `CONTAINER@ACCOUNT`, or `CONTAINER:KEY@ACCOUNT`.
+    container = user.partition(":")[0] if parts.scheme.startswith("abfs") else ""
+    options = [option for option in parts.query.split("&") if not _SECRET_OPTION.search(option.partition("=")[0])]
+    return parts._replace(netloc=f"{container}@{host}" if container else host, query="&".join(options)).geturl()
 
 
 def matching(folder: Location, pattern: str) -> list[Location]:
