@@ -27,7 +27,12 @@ def spark_errors_as_input_errors(work: str) -> Iterator[None]:
 
 
 def job_error(error: Exception, work: str) -> UserError:
-    """Return the error of a failed job as one sentence: of a task if one failed, and else of Spark."""
+    """Return the error of a failed job as one sentence: of a task if one failed, and else of Spark.
+
+    An error of this project, which the driver raised, is returned as it is, with its file and line.
+    """
+    if isinstance(error, UserError):
+        return error
     text = str(error)
     if damaged := _DAMAGED.search(text):
         return InputError(f"Spark could not {work}: {damaged[1]} is not a complete Parquet file")

@@ -27,8 +27,8 @@ def grouped_traces(spark: SparkSession, files: Sequence[Location], by: str) -> D
     """Return a row for each trace of some files: trace, file, events and the line number of each.
 
     Executors read the files: each a range of bytes of a file that all of them have under the same path, or a whole file
-    of a store. Raises
-    InputError for the first line that is no event with the field `by`, and for a file that cannot be read.
+    of a store. Raises InputError for the first line that is no event with the field `by`, and for a file that cannot be
+    read.
     """
     from pyspark import StorageLevel
     from pyspark.sql import functions
