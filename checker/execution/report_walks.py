@@ -32,7 +32,7 @@ from spark_analysis.report.walk_queries import query_walks, result_lines, result
 from spark_analysis.session import master_url, require_pyspark
 from traces import trace_file
 from traces.storage import Location
-from traces.walks.records import trusted_run
+from traces.walks.records import part_kinds, trusted_run
 from traces.walks.writing import check_walk_outputs
 
 PAGES = "counterexamples"
@@ -257,7 +257,10 @@ def query_walks_of(folder: Location, spec: Path | None, query: str, json_name: s
     Raises UserError if the query is wrong or the folder has no readable walks.
     """
     run = trusted_run(folder, spec)
-    parts = readable_parts(folder, run)
+    json_file = Path(json_name) if json_name not in ("", STANDARD_OUTPUT) else None
+    check_outputs({"--json": json_file}, [spec] if spec is not None else [])
+    check_walk_outputs({"--json": json_file}, folder)
+    parts = readable_parts(folder, run, part_kinds(run))
     found = query_walks(folder, run, parts, query)
     with JsonLines(json_name) as json_lines:
         for row in result_objects(found) if json_name else ():

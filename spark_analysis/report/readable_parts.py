@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from checker.errors import InputError, UserError
 from traces.storage import Location
-from traces.walks.records import STATE_SCHEMA, STATES, WALK_SCHEMA, WALKS, WalkRun, check_part, part_path
+from traces.walks.records import SCHEMAS, STATES, WALKS, WalkRun, check_part, part_path
 
 
 @dataclass(frozen=True)
@@ -31,24 +31,24 @@ class ReadableParts:
             yield f"Not counted: {sentence}."
 
 
-def readable_parts(folder: Location, run: WalkRun) -> ReadableParts:
-    """Return the readable parts of a run; raise InputError if there are none."""
+def readable_parts(folder: Location, run: WalkRun, kinds: Collection[str] = (WALKS, STATES)) -> ReadableParts:
+    """Return the parts of a run of which the files of some kinds are readable; raise InputError if there are none."""
     readable, missing, damaged = [], [], []
     for number in range(run.parts):
-        path, states = part_path(folder, WALKS, number), part_path(folder, STATES, number)
-        if not path.exists() or not states.exists():
+        files = {kind: part_path(folder, kind, number) for kind in kinds}
+        if not all(file.exists() for file in files.values()):
             missing.append(number)
             continue
         try:
-            rows, expected = check_part(path, WALK_SCHEMA), run.span(number)[2]
-            check_part(states, STATE_SCHEMA)
+            rows = {kind: check_part(file, SCHEMAS[kind]) for kind, file in files.items()}
         except UserError as error:
             damaged.append(error.message)
             continue
-        if rows == expected:
+        walks, expected = rows[WALKS], run.span(number)[2]
+        if walks == expected:
             readable.append(number)
         else:
-            damaged.append(f"{path} has {rows:,} walks, not {expected:,}: remove it and simulate again")
+            damaged.append(f"{files[WALKS]} has {walks:,} walks, not {expected:,}: remove it and simulate again")
     if not readable:
         reason = damaged[0] if damaged else f"all of its {run.parts} parts are missing: run the simulate command again"
         raise InputError(f"{folder} has no walks that can be read: {reason}")

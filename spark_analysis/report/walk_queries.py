@@ -26,8 +26,8 @@ def query_walks(folder: Location, run: WalkRun, parts: ReadableParts, query: str
     """Return the result of a query over the tables of walks.
 
     `walks`, `states` and `steps` are those on disk, in the readable parts; `configurations`, `instances` and
-    `properties` describe them. Raises InputError if DuckDB refuses the query, and
-    MissingExtraError if it is not installed.
+    `properties` describe them. Raises InputError if DuckDB refuses the query, and MissingExtraError if it is not
+    installed.
     """
     try:
         import duckdb

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from tests.traces.walks.walked import spec_of_walks, walks_in
-from traces.walks.records import WALKS, part_path, part_paths, read_parts
+from traces.walks.records import STEPS, WALKS, part_path, part_paths, read_parts
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +78,29 @@ def test_damaged_parts_are_not_read(tmp_path, checker):
 def test_options_of_a_report_are_refused(query, option):
     found = query("SELECT 1", option)
     assert found.status == 2 and "a query makes no report" in found.err
+
+
+def test_unreadable_steps_are_not_read(tmp_path, checker):
+    _, folder = walks_in(tmp_path, walks=1200, steps=True)
+    part_path(folder, STEPS, 0).unlink()
+    words = [
+        "report",
+        str(folder),
+        "--spec",
+        str(spec_of_walks(folder)),
+        "--sql",
+        "SELECT max(walk) - min(walk) FROM steps",
+    ]
+    found = checker(*words)
+    assert found.status == 3 and "1 of its" in found.err
+    part = part_path(folder, STEPS, 1)
+    part.write_bytes(part.read_bytes()[:-8])
+    found = checker(*words)
+    assert found.status == 2 and f"{part} is truncated" in found.err
+
+
+def test_a_result_does_not_replace_the_walks(walked, query):
+    file = walked[1] / "run.json"
+    before = file.read_text()
+    found = query("SELECT 1", "--json", str(file))
+    assert found.status == 2 and "is part of the walks" in found.err and file.read_text() == before
