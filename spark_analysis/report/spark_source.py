@@ -13,6 +13,7 @@ from spark_analysis.job_errors import spark_errors_as_input_errors
 from spark_analysis.local_paths import literal_path
 from spark_analysis.report.partial_counts import COLUMNS, KEYS, PartialCount, partial_counts
 from spark_analysis.report.walk_source import ROW_COLUMNS, Item, OutcomeSpacing, Result, StateGroup, samplings_of
+from spark_analysis.session import cores_of
 from traces.storage import Location, RemotePath, location_of
 from traces.walks.records import SCHEMAS, STATES, WALKS, WalkRun, part_path, read_parts
 from traces.walks.state_tallies import largest_hash
@@ -88,7 +89,8 @@ class SparkWalkSource:
         """Return `work(item)` for each item, in the order of the items."""
         if not items:
             return []
-        tasks = min(len(items), _TASKS_PER_CORE * self._spark.sparkContext.defaultParallelism)
+        cores = cores_of(self._spark)
+        tasks = min(len(items), _TASKS_PER_CORE * cores) if cores else len(items)
         with spark_errors_as_input_errors(doing):
             numbers = self._spark.range(0, len(items), 1, tasks)
             rows = numbers.mapInArrow(_task(work, list(items)), "number LONG, result BINARY").collect()
