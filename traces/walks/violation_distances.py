@@ -23,7 +23,7 @@ Numbers = NDArray[np.int64]
 class ViolationDistances:
     """Distances by the hash of a state.
 
-    They may be wrong where the exploration stopped, or where hashes collide: they say where to restart walks, and not
+    They may be wrong where the exploration stopped, or where hashes collide: they decide where walks restart, and not
     how likely anything is.
     """
 
@@ -54,7 +54,7 @@ class ViolationDistances:
     def _explored(self, starts: Hashes, most_states: int) -> tuple[Hashes, Numbers, Numbers, NDArray[np.bool_]]:
         """Return the hashes of states, the edges between them by position, and which states violate the property.
 
-        A step that violates it leads to a further position, which has no hash of a state.
+        A step that violates the property leads to the position -1.
         """
         numbers: dict[int, int] = {}
         bad: list[bool] = []
@@ -69,7 +69,6 @@ class ViolationDistances:
                     parents = own[first + found.parents.astype(np.int64)]
                     fresh.append(self._add(found.states, numbers, bad))
                     targets = np.array([numbers[value] for value in found.hashes.tolist()], np.int64)
-                    # -1 stands for a violation by the step itself.
                     edges.append((parents, np.where(found.steps & np.uint64(1), -1, targets)))
                     first += found.taken
             frontier = np.concatenate(fresh) if fresh else frontier[:0]
@@ -94,8 +93,7 @@ class ViolationDistances:
 
 def _batches(frontier: Hashes, numbers: dict[int, int], engine: BatchEngine) -> list[tuple[Hashes, Numbers]]:
     """Return pieces of a frontier, each with the numbers of its states."""
-    size = 1 << 16
-    pieces = [frontier[first : first + size] for first in range(0, len(frontier), size)]
+    pieces = [frontier[first : first + _PIECE] for first in range(0, len(frontier), _PIECE)]
     return [
         (piece, np.array([numbers[value] for value in engine.hashes(piece).tolist()], np.int64)) for piece in pieces
     ]
