@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from checker.engines.native.explore import exploration
 from checker.errors import BoundsError, Disabled, SpecError
@@ -14,9 +14,6 @@ from checker.language.spec import Spec
 from checker.run.memory import peak_memory
 from checker.run.plan import Plan
 from checker.run.result import Coverage, End, Result, TraceStep, Violation
-
-if TYPE_CHECKING:
-    pass
 
 Path = list[tuple[int | None, Any]]
 """A path of packed states as pairs (instance, words); the instance of the initial state is None."""

@@ -1,6 +1,7 @@
 """A spec that another process lowers gives the same module, and every failure of that process is made good."""
 
 import os
+import select
 import signal
 import threading
 from contextlib import ExitStack
@@ -127,3 +128,16 @@ def test_no_process_is_started_where_it_is_of_no_use(command, monkeypatch, tmp_p
         with monkeypatch.context() as changed:
             changed.setattr(target, name, lambda value=value: value)
             assert begun_lowering(spec, []) is None
+
+
+def test_the_process_ends_after_a_kill_of_its_parent():
+    source, target = os.pipe()
+    if not (parent := os.fork()):
+        # The process inherits `target`, which is open as long as one of the two runs.
+        LoweringProcess(Kip320(replicas=2, max_leader_epoch=1), ["weak_isr"])
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.close(target)
+    os.waitpid(parent, 0)
+    readable, _, _ = select.select([source], [], [], 20)
+    os.close(source)
+    assert readable
