@@ -48,36 +48,54 @@ def compare_reports(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
     both = [name for name in new if name in old]
     if not both:
         raise InputError("the two runs have no setting in common: sweep the same values of the same constants in both")
+    of_one = _checked(before) ^ _checked(after)
+    causes = [row for name in both for row in _causes(name, (before, old[name]), (after, new[name]))]
+    without = [found for found in (before, after) if _lacks_causes(found)]
     return {
         "before": {"spec": before["spec"], "scenario": before["scenario"], "walks": before["walks"]},
-        "notes": list(_notes(before, after, sorted({*old, *new} - {*both}))),
-        "failures": [row for name in both for row in _failures(name, old[name], new[name])],
-        "causes": [row for name in both for row in _causes(name, (before, old[name]), (after, new[name]))],
+        "notes": [
+            *_notes(before, after, sorted({*old, *new} - {*both}), sorted(of_one)),
+            *(f"Causes are not compared: the report on {found['spec']} has none." for found in without[:1]),
+        ],
+        "failures": [
+            row for name in both for row in _failures(name, old[name], new[name]) if row["property"] not in of_one
+        ],
+        "causes": [] if without else [row for row in causes if row["property"] not in of_one],
     }
 
 
-def _notes(before: Mapping[str, Any], after: Mapping[str, Any], left_out: list[str]) -> Iterator[str]:
+def _checked(data: Mapping[str, Any]) -> set[str]:
+    """Return the properties that the walks of a report were checked for."""
+    return {found["property"] for found in data["failures"] if not found["is_error"]}
+
+
+def _lacks_causes(data: Mapping[str, Any]) -> bool:
+    """Return whether a report has violations without causes: its spec had changed since the walks."""
+    return not data["clusters"] and any(found["walks"] for found in data["failures"])
+
+
+def _notes(
+    before: Mapping[str, Any], after: Mapping[str, Any], left_out: list[str], of_one: list[str]
+) -> Iterator[str]:
     for key in ("depth", "bias", "weights"):
         if before[key] != after[key]:
             yield f"The runs differ in {key} ({before[key]}, {after[key]}), so their shares differ for that reason too."
+    if of_one:
+        yield f"Not compared, because only one run checks them: {', '.join(of_one)}."
     if left_out:
         yield f"Not compared, because only one run has them: {'; '.join(left_out)}."
 
 
 def _failures(setting: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    old = {(found["property"], found["is_error"]): found for found in before["failures"]}
-    for found in after["failures"]:
-        same = old.get((found["property"], found["is_error"]))
-        if same is not None:
-            yield {
-                "setting": setting,
-                "property": found["property"],
-                "is_error": found["is_error"],
-                **_difference(
-                    wilson(same["walks"], before["walks"]),
-                    wilson(found["walks"], after["walks"]),
-                ),
-            }
+    old, new = (
+        {(found["property"], found["is_error"]): found["walks"] for found in configuration["failures"]}
+        for configuration in (before, after)
+    )
+    for name, is_error in {**new, **old}:
+        # Errors without walks are not in a report.
+        walks = old.get((name, is_error), 0), new.get((name, is_error), 0)
+        difference = _difference(wilson(walks[0], before["walks"]), wilson(walks[1], after["walks"]))
+        yield {"setting": setting, "property": name, "is_error": is_error, **difference}
 
 
 def _causes(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import pytest
 
+from spark_analysis.report.make_report import report_on
+from spark_analysis.report.run_comparison import compare_reports
 from tests.spark_analysis.test_report import TWO_CAUSES
 from tests.traces.walks.walked import request, simulated, spec_file
 from traces.walks.statistics import share_difference, wilson
@@ -30,6 +33,13 @@ def reported(tmp_path_factory):
         file = spec_file(folder, source)
         found[name] = simulated(folder / "walks", requested_run(request(file, walks=1500))), file
     return found
+
+
+@pytest.fixture(scope="module")
+def data(reported):
+    """The data of a report on walks with both causes."""
+    walks, file = reported["both"]
+    return json.loads(json.dumps(report_on(walks, spec=file).data))
 
 
 def test_causes_that_vanish_and_appear_are_named(reported, checker):
@@ -57,6 +67,30 @@ def test_a_run_does_not_differ_from_itself(reported, checker, tmp_path):
     data = json.loads((tmp_path / "second/report.json").read_text())["comparison"]
     assert {row["change"] for row in data["failures"] + data["causes"]} == {"not shown"}
     assert all(row["difference"]["low"] <= 0 <= row["difference"]["high"] for row in data["causes"])
+
+
+def test_what_only_one_run_checks_is_not_compared(data):
+    fewer = copy.deepcopy(data)
+    for found in (fewer, *fewer["configurations"]):
+        found["failures"] = [entry for entry in found["failures"] if entry["property"] != "in_order"]
+    fewer["clusters"] = [entry for entry in fewer["clusters"] if entry["property"] != "in_order"]
+    for pair in ((data, fewer), (fewer, data)):
+        compared = compare_reports(*pair)
+        assert compared["notes"] == ["Not compared, because only one run checks them: in_order."]
+        assert {row["change"] for row in compared["failures"] + compared["causes"]} == {"not shown"}
+
+
+def test_violations_without_causes_are_not_compared_by_cause(data):
+    compared = compare_reports(data, {**data, "clusters": []})
+    assert compared["causes"] == [] and compared["notes"][0].startswith("Causes are not compared")
+
+
+def test_an_error_that_vanished_is_compared(data):
+    failing = copy.deepcopy(data)
+    error = {**failing["configurations"][0]["failures"][0], "property": "queue", "is_error": True, "walks": 900}
+    failing["configurations"][0]["failures"].append(error)
+    row = next(row for row in compare_reports(failing, data)["failures"] if row["is_error"])
+    assert (row["property"], row["change"]) == ("queue", "gone")
 
 
 def test_wrong_reports_are_refused(reported, checker, tmp_path):
