@@ -51,6 +51,8 @@ class LoweringProcess:
         try:
             process = os.fork()
             if process == 0:
+                # Only the other process reads: if it is killed, writing fails, and this process ends too.
+                self._source.close()
                 _send(spec, properties, target)
         except OSError:
             self._source.close()
