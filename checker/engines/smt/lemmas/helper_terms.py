@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from collections.abc import Iterator
 
-from checker.engines.smt.lemmas.lemma_source import with_methods
+from checker.engines.smt.lemmas.lemma_source import types_in, with_methods
 from checker.engines.smt.lemmas.vocabulary import MAX_KEYS, SLOTS, StateTerm, texts_of
 from checker.errors import SpecError
 from checker.frontend import compile_spec
 from checker.frontend.symmetry import calls_in
 from checker.language.spec import Spec
-from checker.language.types import (
-    BagType,
-    DomainType,
-    EnumType,
-    IntType,
-    MapType,
-    OptionType,
-    SeqType,
-    SetType,
-    StructType,
-    Type,
-    UnionType,
-)
+from checker.language.types import DomainType, EnumType, IntType, Type
 
 _PROBE = "probe"
 
@@ -65,17 +52,8 @@ def _result(spec: Spec, name: str, slots: tuple[Type, ...]) -> Type | None:
 
 def _named(kind: Type) -> Iterator[tuple[str, Type]]:
     """Iterate over the domains, enums and declared ranges in a type, by name."""
-    parts: list[Type] = []
-    if isinstance(kind, (DomainType, EnumType)):
-        yield kind.declared.__name__, kind
-    elif isinstance(kind, IntType) and kind.name:
-        yield kind.name, kind
-    elif isinstance(kind, StructType):
-        parts = [field for _, field in kind.fields]
-    elif isinstance(kind, UnionType):
-        parts = [*kind.alternatives]
-    elif isinstance(kind, MapType):
-        parts = [kind.key, kind.value]
-    elif isinstance(kind, (OptionType, SetType, SeqType, BagType)):
-        parts = [kind.item]
-    yield from itertools.chain.from_iterable(_named(part) for part in parts)
+    for part in types_in(kind):
+        if isinstance(part, (DomainType, EnumType)):
+            yield part.declared.__name__, part
+        elif isinstance(part, IntType) and part.name:
+            yield part.name, part

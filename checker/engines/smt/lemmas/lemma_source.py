@@ -62,9 +62,9 @@ def imports_for(spec: Spec, text: str) -> list[str]:
     return [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(modules.items())]
 
 
-def _declared(kind: Type) -> Iterator[type]:
-    if isinstance(kind, (DomainType, EnumType, StructType)) and not isinstance(kind, TupleType):
-        yield kind.declared
+def types_in(kind: Type) -> Iterator[Type]:
+    """Iterate over a type and the types of its parts."""
+    yield kind
     parts: list[Type] = []
     if isinstance(kind, StructType):
         parts = [field for _, field in kind.fields]
@@ -75,4 +75,10 @@ def _declared(kind: Type) -> Iterator[type]:
     elif isinstance(kind, (OptionType, SetType, SeqType, BagType)):
         parts = [kind.item]
     for part in parts:
-        yield from _declared(part)
+        yield from types_in(part)
+
+
+def _declared(kind: Type) -> Iterator[type]:
+    for part in types_in(kind):
+        if isinstance(part, (DomainType, EnumType, StructType)) and not isinstance(part, TupleType):
+            yield part.declared
