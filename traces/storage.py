@@ -4,6 +4,8 @@ Both have the methods of `Path` that the code for walks, reports, logs and check
 rename and no locks. Therefore a file is written once, under its final name, and appears as a whole (`new_file`); what
 describes other files is written after them. Programs that need a local file, such as readers of Parquet, get a copy in
 a cache of this machine (`local_copy`).
+
+Every command imports this module for its options, so modules that only stores need are imported in functions.
 """
 
 from __future__ import annotations
@@ -11,21 +13,19 @@ from __future__ import annotations
 import errno
 import fnmatch
 import functools
-import hashlib
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import SplitResult, unquote, urlsplit
 
 from checker.errors import InputError, MissingExtraError
+from checker.records import dataclass
 
 if TYPE_CHECKING:
+    from urllib.parse import SplitResult
+
     from pyarrow.fs import FileInfo, FileSystem
 
 CACHE_BYTES = 8 << 30
@@ -193,6 +193,8 @@ class RemotePath:
 
     def download(self, file: Path) -> None:
         """Copy the content to a local file."""
+        import shutil
+
         filesystem, path = _opened(self)
         with file.open("wb") as content, _short_reasons(self), filesystem.open_input_stream(path) as stream:
             shutil.copyfileobj(stream, content, 1 << 20)
@@ -235,6 +237,8 @@ def location_of(text: str) -> Location:
     """
     if not _URL.fullmatch(text):
         return Path(text)
+    from urllib.parse import unquote, urlsplit
+
     parts = urlsplit(text)
     if parts.scheme == "file":
         if parts.netloc not in ("", "localhost"):
@@ -278,6 +282,8 @@ def new_file(target: Location, *, is_immutable: bool = False) -> Iterator[Path]:
     the cache of this machine. Raises OSError if it cannot be written.
     """
     if isinstance(target, RemotePath):
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="tidemark-upload-") as folder:
             written = Path(folder) / target.name
             yield written
@@ -317,10 +323,14 @@ def local_copy(location: Location, *, is_immutable: bool = False) -> Path:
 
 def _copy_of(location: RemotePath, version: str) -> Path:
     """Return the path of the copy of a file in the cache; `version` is empty for an immutable file."""
+    import hashlib
+
     return _cache_folder() / hashlib.sha256(f"{location} {version}".encode()).hexdigest()
 
 
 def _cache_folder() -> Path:
+    import tempfile
+
     folder = Path(tempfile.gettempdir()) / f"tidemark-fetched-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid() or folder.is_symlink():
