@@ -137,12 +137,11 @@ class Cluster:
         for number in range(1, brokers + 1):
             ports = {name: next(free) for name in listeners}
             nodes.append(Node(number, ports, {name: next(free) for name in listeners} if has_proxies else ports))
-        identifier = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         cluster = Cluster(
             folder,
             version,
             nodes,
-            identifier,
+            cluster_identifier(),
             dict(settings or {}),
             has_proxies=has_proxies,
             ends_with_parent=ends_with_parent,
@@ -408,6 +407,17 @@ def _opener(nodes: Callable[[], Sequence[Node]], to_port: int, port: int) -> int
     pids = {node.process.pid: node.number for node in nodes() if node.process is not None}
     owner = owner_of_connection(port, to_port, pids)
     return OTHER if owner is None else pids[owner]
+
+
+def cluster_identifier() -> str:
+    """Return a new identifier, 16 random bytes in base64. `kafka-storage` takes a leading `-` for an option.
+
+    Source: `org.apache.kafka.common.Uuid.randomUuid`, which avoids it too.
+    """
+    while True:
+        identifier = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not identifier.startswith("-"):
+            return identifier
 
 
 def _addresses(ports: Mapping[str, int]) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from checker.cli.app import main
 from checker.errors import InputError
-from kafka_tools.cluster.cluster import BROKER, CLIENT, CONTROLLER, Cluster, Node
+from kafka_tools.cluster.cluster import BROKER, CLIENT, CONTROLLER, Cluster, Node, cluster_identifier
 from kafka_tools.cluster.distribution import libraries, require_java
 from kafka_tools.cluster.producer_process import ProducerProcess, librdkafka_driver
 from kafka_tools.cluster.proxy_process import send_command, start_proxies
@@ -31,6 +31,14 @@ def fake_java(folder: Path, version: str) -> Path:
     java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
     java.chmod(0o755)
     return folder
+
+
+def test_an_identifier_is_not_taken_for_an_option():
+    """One of 64 random identifiers begins with `-`."""
+    identifiers = {cluster_identifier() for _ in range(2000)}
+    assert len(identifiers) == 2000
+    assert {len(identifier) for identifier in identifiers} == {22}
+    assert not any(identifier.startswith("-") for identifier in identifiers)
 
 
 @pytest.mark.parametrize(
