@@ -61,9 +61,7 @@ def test_wrong_versions_of_a_toy(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_wrong_versions_of_a_spec(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = _with_names(file.read_text())
     made = list(wrong_specs(text))
-    # The time of a run grows with the file: large files have fewer samples.
-    most = 15 if len(text) < 30_000 else 4 if len(text) < 40_000 else 2
-    chosen = random.Random(file.stem).sample(made, min(len(made), most))
+    chosen = random.Random(file.stem).sample(made, min(len(made), 25))
     problems = [problem_with(wrong, tmp_path, capsys) for wrong in chosen]
     assert not [problem for problem in problems if problem]
 

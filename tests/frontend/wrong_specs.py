@@ -8,8 +8,10 @@ import copy
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 
-Change = Callable[[], None]
+Write = Callable[[], str]
+"""Writes the text of a module. A large spec has thousands of wrong versions, of which a test writes a few."""
 
 _PROPERTY = re.compile("@invariant|@step_invariant|@leads_to|Refinement")
 
@@ -179,21 +181,32 @@ class Whole(Spec):
 
 @dataclass(frozen=True)
 class WrongSpec:
-    """The text of a module with one mistake. `probe` is the text with an unknown variable at the same place.
-
-    A place in code that no engine reads, such as code that a constant disables, has no errors: then the probe has none.
-    """
+    """A module with one mistake, and the functions that write its text and the text of its probe."""
 
     mistake: str
-    text: str
-    probe: str | None = None
+    write: Write
+    write_probe: Write | None = None
+
+    @cached_property
+    def text(self) -> str:
+        """The text of the module."""
+        return self.write()
+
+    @cached_property
+    def probe(self) -> str | None:
+        """The text with an unknown variable at the same place, or None.
+
+        A place in code that no engine reads, such as code that a constant disables, has no errors: then the probe has
+        none.
+        """
+        return self.write_probe() if self.write_probe is not None else None
 
 
 def wrong_specs(text: str) -> Iterator[WrongSpec]:
     """Iterate over wrong versions of a module with specs."""
     tree = ast.parse(text)
     for mistake, statement in FIELDS.items():
-        yield WrongSpec(f"module: {mistake}", f"{text}\n{WHOLE}\n{statement}\n")
+        yield WrongSpec(f"module: {mistake}", partial("\n".join, (text, WHOLE, statement, "")))
     for spec in _spec_classes(tree):
         yield from _wrong_declarations(tree, spec)
         for method in [node for node in spec.body if isinstance(node, ast.FunctionDef) and _role(node)]:
@@ -202,46 +215,54 @@ def wrong_specs(text: str) -> Iterator[WrongSpec]:
 
 def _wrong_declarations(tree: ast.Module, spec: ast.ClassDef) -> Iterator[WrongSpec]:
     for mistake, statement in DECLARED.items():
-        changed, (found,) = _copied(tree, spec)
-        found.body += ast.parse(statement).body  # type: ignore[attr-defined]
-        if "Whole" in statement:
-            place = changed.body.index(found)  # type: ignore[arg-type]
-            changed.body[place:place] = ast.parse(WHOLE).body
-        probe = _property_probe(tree, spec) if _PROPERTY.search(statement) else None
-        yield WrongSpec(f"{spec.name}: {mistake}", ast.unparse(ast.fix_missing_locations(changed)), probe)
-    for number, node in enumerate(spec.body):
+        probe = partial(_property_probe, tree, spec) if _PROPERTY.search(statement) else None
+        yield WrongSpec(f"{spec.name}: {mistake}", partial(_with_declaration, tree, spec, statement), probe)
+    for node in spec.body:
         if isinstance(node, (ast.FunctionDef, ast.Assign)) and not _is_removal(node):
-            changed, (found,) = _copied(tree, spec)
-            found.body.append(copy.deepcopy(found.body[number]))  # type: ignore[attr-defined]
-            yield WrongSpec(f"{spec.name}: declared twice: {ast.unparse(node)[:30]}", ast.unparse(changed))
+            twice = partial(_with_declaration, tree, spec, ast.unparse(node))
+            yield WrongSpec(f"{spec.name}: declared twice: {ast.unparse(node)[:30]}", twice)
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and not _is_removal(node):
-            changed, (found,) = _copied(tree, spec)
             method = f"@invariant\ndef {node.targets[0].id}(self):\n    return True"
-            found.body += ast.parse(method).body  # type: ignore[attr-defined]
-            yield WrongSpec(f"{spec.name}: a method with the name {node.targets[0].id}", ast.unparse(changed))
+            yield WrongSpec(
+                f"{spec.name}: a method with the name {node.targets[0].id}",
+                partial(_with_declaration, tree, spec, method),
+            )
+
+
+def _with_declaration(tree: ast.Module, spec: ast.ClassDef, statement: str) -> str:
+    """Return the module with a declaration at the end of a spec, and with `Whole` if that one uses it."""
+    changed, (found,) = _copied(tree, spec)
+    found.body += ast.parse(statement).body  # type: ignore[attr-defined]
+    if "Whole" in statement:
+        place = changed.body.index(found)  # type: ignore[arg-type]
+        changed.body[place:place] = ast.parse(WHOLE).body
+    return ast.unparse(ast.fix_missing_locations(changed))
 
 
 def _property_probe(tree: ast.Module, spec: ast.ClassDef) -> str:
     """Return the module with a wrong invariant: the scenarios of a module may check other properties only."""
-    changed, (found,) = _copied(tree, spec)
-    found.body += ast.parse("@invariant\ndef extra(self):\n    return self.no_such_variable").body  # type: ignore[attr-defined]
-    return ast.unparse(ast.fix_missing_locations(changed))
+    return _with_declaration(tree, spec, "@invariant\ndef extra(self):\n    return self.no_such_variable")
 
 
 def _wrong_method(tree: ast.Module, spec: ast.ClassDef, method: ast.FunctionDef) -> Iterator[WrongSpec]:
     name = f"{spec.name}.{method.name}"
     if _role(method) == "action":
         for mistake, statement in INSERTED.items():
-            changed, (found,) = _copied(tree, method)
-            found.body[:0] = ast.parse(statement).body  # type: ignore[attr-defined]
-            yield WrongSpec(f"{name}: {mistake}", ast.unparse(ast.fix_missing_locations(changed)))
+            yield WrongSpec(f"{name}: {mistake}", partial(_with_statement, tree, method, statement))
     loaded = {node.id for node in ast.walk(method) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     known = {argument.arg for argument in method.args.args} | set(dir(builtins)) | _names(tree)
     known |= {node.id for node in ast.walk(method) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for node in [node for node in ast.walk(method) if isinstance(node, (ast.Attribute, ast.Call, ast.Compare))]:
         for mistake, new in _mistakes(node, loaded, known):
             what = f"{name}: {mistake}: {ast.unparse(node)[:40]}"
-            yield WrongSpec(what, _replaced(tree, node, new), _probe(tree, node))
+            yield WrongSpec(what, partial(_replaced, tree, node, new), partial(_probe, tree, node))
+
+
+def _with_statement(tree: ast.Module, method: ast.FunctionDef, statement: str) -> str:
+    """Return the module with a statement at the start of a method."""
+    changed, (found,) = _copied(tree, method)
+    found.body[:0] = ast.parse(statement).body  # type: ignore[attr-defined]
+    return ast.unparse(ast.fix_missing_locations(changed))
 
 
 def _mistakes(node: ast.expr, loaded: set[str], known: set[str]) -> Iterator[tuple[str, ast.expr]]:
