@@ -332,6 +332,7 @@ def folder_with_packages(folder: Path, *names: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_killed_driver_is_resumed(session: LazySession, tmp_path: Path) -> None:
     """The driver is killed during a run; another driver resumes the checkpoint and gets the same result.
 

@@ -132,7 +132,13 @@ def same_log_and_answer(one, other):
 
 
 @pytest.mark.parametrize(
-    ("no_state", "max_epoch"), [("any", 0), ("never_held", 0), ("full", 1), ("unknown_producer_id", 0)]
+    ("no_state", "max_epoch"),
+    [
+        ("any", 0),
+        ("never_held", 0),
+        pytest.param("full", 1, marks=pytest.mark.slow),
+        ("unknown_producer_id", 0),
+    ],
 )
 def test_the_derived_producer_state_answers_as_the_stored_one(no_state, max_epoch):
     stored = Stored(no_state=no_state, max_epoch=max_epoch, restarts=True, truncations=True)

@@ -92,7 +92,9 @@ def verdict_of(spec):
     return induction.prove(TransitionSystem(spec, [*targets, *lemmas]), targets, lemmas, QueryLimits(60)).verdict
 
 
-@pytest.mark.parametrize("spec", [Bare(), WithoutOne(**TINY)], ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    "spec", [Bare(), pytest.param(WithoutOne(**TINY), marks=pytest.mark.slow)], ids=lambda spec: spec.name
+)
 def test_found_lemmas_are_sufficient_and_minimal(spec):
     assert verdict_of(spec) == "fails"
     found = find_lemmas(spec, goals_of(spec), 1, QueryLimits(20))

@@ -191,6 +191,7 @@ FAULTY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAULTY if THOROUGH else [NoSequenceCheck])
 def test_a_faulty_broker_breaks_the_induction_and_a_reachable_state(kind):
     (scenario,) = [found for found in scenarios if found.spec is kind]
