@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from checker.cli.declaration import option
+from checker.cli.declaration import option, refuse_options
 from checker.cli.options import (
     Deadlock,
     Fair,
@@ -21,6 +21,12 @@ from checker.cli.options import (
     Workers,
 )
 from traces.storage import Location
+
+_OF_WALKS = (
+    *("--simulate", "--depth", "--seed", "--engine", "--no-cache"),
+    *("--set", "--property", "--deadlock", "--keep-going", "--json", "--out"),
+)
+"""The options that random walks take."""
 
 
 def run(
@@ -169,28 +175,9 @@ def run(
         checkpoint=checkpoint_options(checkpoint, resume, every),
     )
     if simulate is not None:
-        others = {
-            "--engine": engine != "native",
-            "--checkpoint": checkpoint is not None,
-            "--resume": resume is not None,
-            "--max-states": max_states is not None,
-            "--max-depth": max_depth is not None,
-            "--max-memory": max_memory is not None,
-            "--store": store != "auto",
-            "--coverage": coverage,
-            "--strict": strict,
-            "--symmetry": symmetry,
-            "--no-symmetry": no_symmetry,
-            "--junit": junit is not None,
-            "--sarif": sarif is not None,
-            "--html": html is not None,
-            "--graph": graph is not None,
-            "--ledger": ledger is not None,
-            "--update-ledger": update_ledger,
-            "--table": table,
-        }
-        if unused := [option for option, is_given in others.items() if is_given]:
-            raise InputError(f"{unused[0]} belongs to an exploration: leave it out, or leave out --simulate")
+        if engine != "native":
+            raise InputError("--simulate takes its walks natively: omit --engine")
+        refuse_options("it belongs to an exploration: omit it, or omit --simulate", but=_OF_WALKS)
         # Imported here: it loads the native engine, which other engines do not need.
         from checker.execution.run_walks import WalkSettings, execute_walks
 

@@ -85,7 +85,23 @@ def test_many_states_are_sampled(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "options", [("--simulate", "9", "--coverage"), ("--depth", "9"), ("--simulate", "9", "--engine", "python")]
+    "options",
+    [
+        ("--depth", "9"),
+        *(
+            ("--simulate", "9", *option)
+            for option in [
+                ("--coverage",),
+                ("--engine", "python"),
+                ("--fair", "enter"),
+                ("--master", "local"),
+                ("--table",),
+                ("--trace",),
+                ("--update-docs", "page.md"),
+                ("--workers", "2"),
+            ]
+        ),
+    ],
 )
 def test_options_that_do_not_fit_are_refused(checker, options):
     outcome = checker("run", "examples/peterson", *options)
