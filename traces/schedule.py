@@ -32,15 +32,19 @@ Calls = tuple[ActionCall, ...]
 
 def calls_of(violation: Violation) -> Calls:
     """Return the schedule of a violation; if a call left its bounds, it is the last one."""
-    calls = tuple(ActionCall(step.action, step.arguments) for step in violation.trace if step.action is not None)
+    calls = _calls_in(violation.trace)
     return calls if violation.failed_action is None else (*calls, violation.failed_action)
+
+
+def _calls_in(trace: Iterable[TraceStep]) -> Calls:
+    return tuple(ActionCall(step.action, step.arguments) for step in trace if step.action is not None)
 
 
 @dataclass
 class Executor:
     """Executes schedules of a spec from one initial state and looks for one violation.
 
-    Results of steps are cached: candidates for a shorter schedule share most of their steps.
+    Results of steps are cached: candidates for a shorter schedule share most of their steps, and so do walks.
     """
 
     spec: Spec
@@ -55,9 +59,31 @@ class Executor:
 
         Execution ends at the first violation of the target, or in a state outside the constraints.
         """
+        end = self._executed(calls)
+        if end is None:
+            return None
+        trace, failed = end
+        if failed is not None:
+            return violations.bounds_in_action(self.spec, failed.action, failed.arguments, trace)
+        if self.target.property == DEADLOCK:
+            return violations.deadlock(trace)
+        make = violations.bounds_in_property if self.target.kind == "bounds_error" else violations.false_property
+        return make(self.spec, self.target.property, trace)
+
+    def violating(self, calls: Iterable[ActionCall]) -> Calls | None:
+        """Return the steps of a schedule that lead to the violation, or None: `violated_by` without explaining it."""
+        end = self._executed(calls)
+        if end is None:
+            return None
+        trace, failed = end
+        executed = _calls_in(trace)
+        return executed if failed is None else (*executed, failed)
+
+    def _executed(self, calls: Iterable[ActionCall]) -> tuple[tuple[TraceStep, ...], ActionCall | None] | None:
+        """Return the trace to the violation, and the call that left its bounds after it if the target is a call."""
         trace = [TraceStep(None, (), self.initial)]
         if self._is_violated(trace):
-            return self._violation(trace)
+            return tuple(trace), None
         for call in calls:
             before = trace[-1].state
             if not self._is_within(before):
@@ -65,14 +91,14 @@ class Executor:
             after = self._step(before, call)
             if isinstance(after, BoundsError):
                 if self.target.kind == "bounds_error" and self.target.property == call.action:
-                    return violations.bounds_in_action(self.spec, call.action, call.arguments, tuple(trace))
+                    return tuple(trace), call
                 continue
             if after is None:
                 continue
             trace.append(TraceStep(call.action, call.arguments, after))
             if self._is_violated(trace):
-                return self._violation(trace)
-        return self._deadlock(trace)
+                return tuple(trace), None
+        return (tuple(trace), None) if self._is_deadlock(trace[-1].state) else None
 
     def _step(self, state: State, call: ActionCall) -> State | BoundsError | None:
         key = (state, call)
@@ -115,12 +141,9 @@ class Executor:
         except BoundsError:
             return wants_error
 
-    def _violation(self, trace: Sequence[TraceStep]) -> Violation:
-        make = violations.bounds_in_property if self.target.kind == "bounds_error" else violations.false_property
-        return make(self.spec, self.target.property, tuple(trace))
-
-    def _deadlock(self, trace: Sequence[TraceStep]) -> Violation | None:
-        if self.target.property != DEADLOCK or not self._is_within(trace[-1].state):
-            return None
-        steps, failures = self.spec.expand(trace[-1].state)
-        return None if steps or failures else violations.deadlock(tuple(trace))
+    def _is_deadlock(self, state: State) -> bool:
+        """Return whether the target is a deadlock and the state is one."""
+        if self.target.property != DEADLOCK or not self._is_within(state):
+            return False
+        steps, failures = self.spec.expand(state)
+        return not steps and not failures

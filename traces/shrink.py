@@ -72,37 +72,40 @@ def shrink(spec: Spec, violation: Violation, max_states: int = MOST_STATES) -> S
     return ShrunkViolation(search.found or reduced, violation.length, reduced.length, search.limit)
 
 
-def reduce(spec: Spec, violation: Violation) -> Violation:
-    """Return a violation by a part of the schedule; no step of this part can be removed."""
-    executor = Executor(spec, Target.of(violation), violation.trace[0].state)
-    best = _without_detours(executor, violation)
-    size = len(calls_of(best)) // 2
+def reduce(spec: Spec, violation: Violation, executor: Executor | None = None) -> Violation:
+    """Return a violation by a part of the schedule; no step of this part can be removed.
+
+    `executor` is one for the same target and initial state, with the steps of other violations in its cache.
+    """
+    executor = executor or Executor(spec, Target.of(violation), violation.trace[0].state)
+    calls = executor.violating(_without_detours(spec, violation)) or calls_of(violation)
+    size = len(calls) // 2
     while size:
-        shorter = _without_a_chunk(executor, calls_of(best), size)
+        shorter = _without_a_chunk(executor, calls, size)
         if shorter is not None:
-            best = shorter
+            calls = shorter
         else:
             size //= 2
-        size = min(size, len(calls_of(best)))
-    return best
+        size = min(size, len(calls))
+    return executor.violated_by(calls) or violation
 
 
-def _without_a_chunk(executor: Executor, calls: Calls, size: int) -> Violation | None:
-    """Return a shorter violation without `size` consecutive steps, or None; the last steps are tried first."""
+def _without_a_chunk(executor: Executor, calls: Calls, size: int) -> Calls | None:
+    """Return a shorter violating schedule without `size` consecutive steps, or None; the last steps are tried first."""
     for end in range(len(calls), 0, -size):
-        shorter = executor.violated_by(calls[: max(0, end - size)] + calls[end:])
-        if shorter is not None and len(calls_of(shorter)) < len(calls):
+        shorter = executor.violating(calls[: max(0, end - size)] + calls[end:])
+        if shorter is not None and len(shorter) < len(calls):
             return shorter
     return None
 
 
-def _without_detours(executor: Executor, violation: Violation) -> Violation:
-    """Return the violation without the steps that lead from a state back to the same state.
+def _without_detours(spec: Spec, violation: Violation) -> Calls:
+    """Return the schedule without the steps that lead from a state back to the same state.
 
     The last step of a violated step invariant is the violation itself, so it stays.
     """
     calls, trace = calls_of(violation), violation.trace
-    body = len(trace) - 1 if executor.spec.roles.get(violation.property) in STEP_ROLES else len(trace)
+    body = len(trace) - 1 if spec.roles.get(violation.property) in STEP_ROLES else len(trace)
     last_seen = {trace[number].state: number for number in range(body)}
     kept: list[ActionCall] = []
     number = 0
@@ -110,7 +113,7 @@ def _without_detours(executor: Executor, violation: Violation) -> Violation:
         number = last_seen.get(trace[number].state, number) if number < body else number
         kept += calls[number : number + 1]
         number += 1
-    return executor.violated_by(kept) or violation
+    return tuple(kept)
 
 
 def search_shorter(

@@ -14,10 +14,13 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
+from checker.language.interpreter import State
 from checker.language.spec import Spec
+from checker.run.result import Violation
 from spark_analysis.report.violation_causes import ViolationCause, breaker, cause_of, failure_of
 from spark_analysis.report.walk_counts import ViolationPattern, WalkFailure, WalkOutcome, failures_of
 from spark_analysis.report.walk_source import OutcomeSpacing, WalkSource
+from traces.schedule import Executor, Target
 from traces.shrink import reduce
 from traces.walks.records import WalkRun, configured_spec
 from traces.walks.row_violations import violation_from_row
@@ -34,7 +37,7 @@ FEWEST = 25
 MOST_PATTERNS = 200
 """Number of patterns of which the first walk is shrunk, in addition to the samples."""
 
-_WALKS_IN_TASK = 25
+_WALKS_IN_TASK = 50
 _OUTCOME = ("configuration", "ending", "verdict", "property", "violated")
 
 
@@ -149,26 +152,41 @@ def _shrink_rows(
     run: WalkRun, spacings: Mapping[Stratum, int], chosen: set[int], rows: Sequence[dict[str, Any]]
 ) -> list[ShrunkWalk]:
     """Return a shrunk walk for each failure of each walk that is sampled or chosen."""
-    specs: dict[int, Spec] = {}
+    reducers: dict[int, _Reducer] = {}
     found: list[ShrunkWalk] = []
     for row in rows:
         number = row["configuration"]
-        if number not in specs:
-            specs[number] = configured_spec(run, number)
-        found += _shrunk_walks(specs[number], row, run.properties, spacings, chosen)
+        if number not in reducers:
+            reducers[number] = _Reducer(configured_spec(run, number))
+        found += _shrunk_walks(reducers[number], row, run.properties, spacings, chosen)
     return found
 
 
+@dataclasses.dataclass(frozen=True)
+class _Reducer:
+    """Shrinks walks of one spec. Walks to the same violation share an executor, which caches their steps."""
+
+    spec: Spec
+    _executors: dict[tuple[Target, State], Executor] = dataclasses.field(default_factory=dict)
+
+    def reduced(self, violation: Violation) -> Violation:
+        """Return a violation by a part of the schedule."""
+        target, initial = Target.of(violation), violation.trace[0].state
+        executor = self._executors.setdefault((target, initial), Executor(self.spec, target, initial))
+        return reduce(self.spec, violation, executor)
+
+
 def _shrunk_walks(
-    spec: Spec, row: dict[str, Any], properties: Sequence[str], spacings: Mapping[Stratum, int], chosen: set[int]
+    reducer: _Reducer, row: dict[str, Any], properties: Sequence[str], spacings: Mapping[Stratum, int], chosen: set[int]
 ) -> Iterator[ShrunkWalk]:
+    spec = reducer.spec
     outcome = WalkOutcome(**{name: row[name] for name in _OUTCOME}, length=0, walks=1)
     for failure in failures_of(outcome, properties):
         stratum = Stratum(failure, row["configuration"])
         is_sampled = row["walk"] % spacings[stratum] == 0
         if not is_sampled and row["walk"] not in chosen:
             continue
-        short = reduce(spec, violation_from_row(spec, row, None if failure.is_error else failure.name))
+        short = reducer.reduced(violation_from_row(spec, row, None if failure.is_error else failure.name))
         cause = cause_of(spec, short)
         yield ShrunkWalk(
             Stratum(failure_of(cause), row["configuration"]),
