@@ -36,11 +36,11 @@ class CheckedCertificate:
 
     @property
     def status(self) -> int:
-        """The exit status: 1 stale or refuted, 3 not answered, 0 confirmed."""
+        """The exit status: 1 refuted, 3 stale or not answered, 0 confirmed."""
         outcomes = {cell.outcome for cell in self.cells}
-        if self.stale or "fails" in outcomes:
+        if "fails" in outcomes:
             return EXIT_VIOLATED
-        return EXIT_STOPPED if "unknown" in outcomes else EXIT_OK
+        return EXIT_STOPPED if self.stale or "unknown" in outcomes else EXIT_OK
 
 
 def execute_check(files: Sequence[Path], spec: Path | None, timeout: float, workers: int) -> int:
