@@ -222,7 +222,7 @@ _CHANGED = {"isr": "isr", "leader": "leader", "leaderEpoch": "leader_epoch", "pa
 
 
 def _difference(text: str) -> dict[str, Any]:
-    """Return the new values that a change of the partition's registration has, and its earlier ISR and leader."""
+    """Return the new values of a partition's registration, its earlier ISR and leader, and if a directory is new."""
     found: dict[str, Any] = {}
     for name, before, after in _CHANGE.findall(text):
         if name in ("isr", "elr"):
@@ -231,6 +231,8 @@ def _difference(text: str) -> dict[str, Any]:
             found[_CHANGED[name]] = int(after)
             if name == "leader":
                 found["leader_before"] = int(before)
+        elif name == "directories":
+            found["has_new_directory"] = True
     return found
 
 

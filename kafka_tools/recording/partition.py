@@ -182,6 +182,8 @@ class RecordedPartition(Mapping):
                 return PossibleStep("controller_handle_alter_partition", leader=found["broker"]).after(seen)
             case "fenced":
                 return PossibleStep("controller_fence", broker=found["broker"]).after(seen)
+            case "new_directory":
+                return PossibleStep("controller_assign_directory").after(seen)
             case "unclean_restart":
                 # The registration of the broker has changed it.
                 return Observation(seen)

@@ -398,12 +398,17 @@ class PartitionEvents:
         if fields["partition_epoch"] <= self._partition_epoch or (wanted and _content(fields) != _content(wanted)):
             self._repeat("changed")
             return
+        following = self._changes.get(fields["partition_epoch"] + 1, {})
+        if fields.get("has_new_directory") and _is_offline_directory(following):
+            # The controller records the directory and what follows from its failure at once: one step of the model.
+            self._repeat("changed")
+            return
         self._partition_epoch = fields["partition_epoch"]
         before = set(self._isr), self._leader
         self._isr = fields.get("isr", self._isr)
         self._leader = fields.get("leader", self._leader)
         self._leader_epoch = fields.get("leader_epoch", self._leader_epoch)
-        cause = _CAUSES.get(fields.get("cause", ""), "unknown")
+        cause = "new_directory" if fields.get("has_new_directory") else _CAUSES.get(fields.get("cause", ""), "unknown")
         broker = self._subject(cause, fields, before)
         if cause == "unfenced" and broker is not None and self._brokers[broker].fenced:
             self._unfence(broker)
@@ -504,16 +509,30 @@ def committed_changes(observed: Iterable[Observed], partition: str) -> dict[int,
     """Return the change of each partition epoch: the last one that a controller has logged.
 
     A controller logs a change before the quorum has it. If the controller fails, another change may take its place.
+    Only the active controller logs the cause of a change; the others replay the change later.
     """
     found = [each for each in observed if each.kind == "changed" and each.partition == partition]
-    return {each.fields["partition_epoch"]: each.fields for each in sorted(found, key=lambda each: each.time)}
+    changes: dict[int, Event] = {}
+    for fields in (each.fields for each in sorted(found, key=lambda each: each.time)):
+        before = changes.get(fields["partition_epoch"], {})
+        is_same = _content(before) == _content(fields)
+        changes[fields["partition_epoch"]] = {**before, **fields} if is_same else fields
+    return changes
 
 
 def _content(fields: Event) -> Event:
     return {name: fields.get(name) for name in ("isr", "leader", "leader_epoch")}
 
 
+def _is_offline_directory(fields: Event) -> bool:
+    """Return whether a change removes a replica from the ISR because its new directory counts as a failed one."""
+    return fields.get("cause") == _OFFLINE_DIRECTORY and not fields.get("has_new_directory")
+
+
+_OFFLINE_DIRECTORY = "offline-dir-assignment"
+
 _CAUSES = {
+    _OFFLINE_DIRECTORY: "new_directory",
     "alter_partition": "alter_partition",
     "handleBrokerFenced": "fenced",
     "handleBrokerUnregistered": "fenced",

@@ -119,6 +119,8 @@ AS_RECORDED = dict(
     fetches_of_former_connections=1,
     remembered_changes=2,
     acts_before_registration=True,
+    assigns_directories=True,
+    numbers_eligible_changes=True,
     keeps_epochs_without_records=False,
 )
 """What recordings of real brokers show; the rules of a release leave it out, so that their counts stay small."""

@@ -153,6 +153,7 @@ class Partition(Switches):
     changes = Seq(IsrChange, "remembered_changes")  # the last changes, up to the newest partition epoch
     fenced = SetOf(Replica)
     unregistered = SetOf(Replica)  # restarted brokers that the controller has not registered yet
+    new_disks = SetOf(Replica)  # brokers with a disk to which the controller has not assigned the partition yet
     broker_epoch = Map(Replica, BrokerEpoch)
     eligible = SetOf(Replica)  # the eligible leader replicas (ELR)
     last_known_leader = Option(Replica)
@@ -1119,6 +1120,24 @@ class Partition(Switches):
         self.elect(replica, {replica})
 
     @action
+    def controller_assign_directory(self, broker: Replica):
+        """A broker reports that it has the partition on a new disk, and the controller records it.
+
+        A broker reports it also before it has registered again, with the broker epoch of its last registration. That
+        one does not have the disk, so the controller takes it for a failed disk: the replica leaves the ISR, although
+        its broker is not fenced.
+
+        Source: AssignmentsManager.maybeSendAssignments, ReplicationControlManager.handleAssignReplicasToDirs;
+        KIP-858, KAFKA-17190.
+        """
+        require(broker in self.new_disks)
+        require(broker in self.alive)
+        self.new_disks.discard(broker)
+        self.change(self.quorum.leader, self.quorum.isr)
+        if broker in self.unregistered:
+            self.take_out(broker)
+
+    @action
     def operator_change_min_isr(self):
         """An operator changes min.insync.replicas. The eligible replicas are those of the old value, and are dropped.
 
@@ -1175,6 +1194,8 @@ class Partition(Switches):
         self.epoch_starts[broker] = []
         self.checkpoint[broker] = 0
         self.stopped_cleanly.discard(broker)
+        if self.assigns_directories:
+            self.new_disks.add(broker)
 
     @action
     def broker_shut_down(self, broker: Replica):
@@ -1287,8 +1308,11 @@ class Partition(Switches):
         Source: ReplicationControlManager.handleBrokerUncleanShutdown; KIP-966.
         """
         if broker not in self.stopped_cleanly:
+            was_eligible = broker in self.eligible
             self.take_out(broker)
             self.eligible.discard(broker)
+            if was_eligible and self.numbers_eligible_changes:
+                self.change(self.quorum.leader, self.quorum.isr)
         self.stopped_cleanly.discard(broker)
 
     @action

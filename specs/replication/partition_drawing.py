@@ -221,6 +221,13 @@ DRAWING = Drawing(
         Event(
             "controller_elect_last_known", "The controller elects the last known leader {replica}", "elect {replica}"
         ),
+        Event(
+            "controller_assign_directory",
+            "The controller records that {broker} has the partition on a new disk"
+            "{', and takes it for a failed one: it is not in the last registration' if broker in unregistered else ''}",
+            "new disk of {broker}",
+            "'controller'",
+        ),
         Event("broker_crash", "The process of {broker} crashes; its log survives", "crash"),
         Event(
             "broker_lose_power",

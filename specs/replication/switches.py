@@ -105,6 +105,9 @@ class Switches(PartitionState, abstract=True):
     elects_fenced_last_leader = Constant(False)
     # ConfigurationControlManager: a change of min.insync.replicas clears the eligible leader replicas (ClearElrRecord).
     clears_eligible = Constant(True)
+    # PartitionChangeBuilder.build: a change of the eligible leader replicas alone raises the partition epoch too.
+    # Kafka: True.
+    numbers_eligible_changes = Constant(False)
 
     # The delivery of metadata.
     # ReplicationControlManager, BrokerHeartbeatManager, MetadataLoader: with KRaft (the only mode since 4.0) brokers
@@ -116,6 +119,9 @@ class Switches(PartitionState, abstract=True):
     # BrokerServer.startup, BrokerLifecycleManager: a restarted broker follows and fetches as soon as it has read the
     # metadata, also while the controller refuses its registration. Kafka with KRaft: True.
     acts_before_registration = Constant(False)
+    # KIP-858, KAFKA-17190, ReplicationControlManager.handleAssignReplicasToDirs: a broker reports a replica on a new
+    # disk, also before it has registered again. Kafka with KRaft since 3.9: True.
+    assigns_directories = Constant(False)
 
     # Events: whether they may happen, or how often.
     starts_in_sync = Constant(True)  # whether the ISR has every replica at first, or the leader alone

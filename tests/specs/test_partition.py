@@ -175,6 +175,42 @@ def test_a_stopped_broker_loses_its_disk():
     assert not is_enabled(Partition(replicas=2), play(Partition(replicas=2), "broker_crash b2"), "broker_lose_disk b2")
 
 
+def test_a_new_disk_of_an_unregistered_broker_is_taken_for_a_failed_one():
+    """The replica leaves the ISR, although its broker is not fenced. After a registration the disk is known."""
+    spec = Partition(
+        replicas=2,
+        disk_losses=1,
+        max_partition_epoch=4,
+        controller="kraft",
+        acts_before_registration=True,
+        assigns_directories=True,
+    )
+    restarted = play(spec, "broker_crash b2", "broker_lose_disk b2", "broker_restart b2")
+    early = play(spec, "controller_assign_directory b2", state=restarted)
+    assert (early.quorum.isr, early.partition_epoch, early.fenced) == ({B1}, 2, set())
+    assert not is_enabled(spec, early, "controller_assign_directory b2")
+    registered = ["broker_crash b2", "broker_lose_disk b2", "controller_fence b2", "broker_restart b2"]
+    late = play(spec, *registered, "broker_register b2", "controller_assign_directory b2")
+    assert (late.quorum.isr, late.partition_epoch, late.fenced) == ({B1}, 2, {B2})
+
+
+@pytest.mark.parametrize("is_numbered", [False, True])
+def test_an_eligible_replica_that_restarts_uncleanly_is_a_change_of_the_partition(is_numbered):
+    spec = Partition(
+        replicas=2,
+        max_partition_epoch=4,
+        min_insync_replicas=2,
+        controller="kraft",
+        eligible_leader_replicas=True,
+        numbers_eligible_changes=is_numbered,
+    )
+    crashed = play(spec, "broker_crash b2", "controller_fence b2")
+    assert crashed.eligible == {B2}
+    restarted = play(spec, "broker_restart b2", state=crashed)
+    assert restarted.eligible == set() and restarted.quorum == crashed.quorum
+    assert restarted.partition_epoch == crashed.partition_epoch + is_numbered
+
+
 def test_a_leader_may_learn_an_earlier_change_of_the_isr():
     """The older of two changes is learned first; a change of another leader epoch is not."""
     spec = Partition(replicas=3, crashes=2, max_partition_epoch=3, remembered_changes=2)

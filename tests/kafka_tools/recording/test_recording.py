@@ -99,6 +99,23 @@ def test_a_failover_with_a_truncated_suffix_conforms(name, kept):
     assert sum(results.rejected.values()) >= 0.8 * sum(results.tried.values())
 
 
+def test_a_new_disk_before_the_registration_conforms(tmp_path):
+    """Broker 1 reports its new disk before it has registered: the ISR is empty, although it is not fenced."""
+    events = events_of("wiped-disk-4.3.1", tmp_path)
+    causes = [found["cause"] for found in events if found["event"] == "changed"]
+    assert causes == ["fenced", "new_directory", "unclean_restart", "unfenced", "alter_partition"]
+    mapping = RecordedPartition()
+
+    def verdict(**switches):
+        spec = Partition(**{**mapping.constants(events), **switches})
+        outcome = Validator(InterpretedMoves(spec, ()), mapping).validate(trace_of(events))
+        return outcome.verdict, outcome.rejection and events[outcome.rejection.line - 1].get("cause")
+
+    assert verdict() == ("conforms", None)
+    assert verdict(assigns_directories=False) == ("rejected", "new_directory")
+    assert verdict(numbers_eligible_changes=False) == ("rejected", "unclean_restart")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "change"),
