@@ -49,8 +49,8 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None) -> int:
         raise InputError("--table explores many small state spaces: omit --engine spark")
     found = _tables(request)
     if page is not None:
-        for family, table in found:
-            with_section(_text_of(page), _begin(family, table), [])
+        for family, _ in found:
+            with_section(_text_of(page), family.name, [])
     folder = CounterexampleFolder(settings.out)
     explore = engine_named(settings.engine)
     statuses = []
@@ -60,13 +60,12 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None) -> int:
             _explore(tabulation, settings, explore, cancelled)
             output = _Output(family, tabulation)
             if settings.is_screen_shown:
-                heading = [f"{family.name}: {table.name}", ""] if len(family.tables) > 1 else []
-                print(printable_lines("\n".join([*heading, *output.lines(folder)])))
+                print(printable_lines("\n".join(output.lines(folder))))
             for row in table.rows:
                 json_lines.write(output.row_to_json(row))
             statuses.append(_status(tabulation))
             if page is not None and statuses[-1] != EXIT_STOPPED:
-                _update(page, _begin(family, table), output)
+                _update(page, family, output)
     folder.close()
     return next((status for status in (EXIT_VIOLATED, EXIT_STOPPED) if status in statuses), EXIT_OK)
 
@@ -216,14 +215,8 @@ class _Output:
         raise InputError(f"table {self._tabulation.table.name} explores {spec.name}, which is in no family")
 
 
-def _begin(family: registry.Family, table: Table) -> str:
-    """Return the line of a page before a table: the command, and the name of a table that is not the family's first."""
-    name = "" if table is family.tables[0] else f" ({table.name})"
-    return f"<!-- python -m checker run {family.name} --table{name} -->"
-
-
-def _update(page: Path, begin: str, output: _Output) -> None:
-    text = with_section(_text_of(page), begin, output.section())
+def _update(page: Path, family: registry.Family, output: _Output) -> None:
+    text = with_section(_text_of(page), family.name, output.section())
     try:
         page.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -237,11 +230,11 @@ def _text_of(page: Path) -> str:
         raise InputError(f"the page {page} cannot be read: {error.strerror}") from None
 
 
-def with_section(text: str, begin: str, section: list[str]) -> str:
-    """Return a page with the section after the line `begin` replaced; raise InputError if it has no such section."""
-    end = "<!-- end of table -->"
-    before, found, rest = text.partition(f"{begin}\n")
+def with_section(text: str, family: str, section: list[str]) -> str:
+    """Return a page with the section of a family's table replaced; raise UserError if it has no such section."""
+    begin, end = f"<!-- python -m checker run {family} --table -->\n", "<!-- end of table -->"
+    before, found, rest = text.partition(begin)
     _, closed, after = rest.partition(end)
     if not found or not closed:
-        raise InputError(f"the page has no section for the table: write a line {begin} and a line {end}")
+        raise InputError(f"the page has no section for the table: write a line {begin.strip()} and a line {end}")
     return "\n".join([before + found, *section, "", end + after])

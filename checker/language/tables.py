@@ -75,8 +75,7 @@ class Table:
     """Settings against guarantees.
 
     `columns` maps the name of each column to its heading, a question. `legend` describes the configurations that every
-    row explores, one paragraph per item. `mark` begins the marks of counterexamples; the tables of a family have
-    different ones.
+    row explores, one paragraph per item.
     """
 
     name: str
@@ -84,7 +83,6 @@ class Table:
     rows: tuple[GuaranteeRow, ...]
     notes: Mapping[str, GuaranteeNote] = field(default_factory=dict)
     legend: tuple[str, ...] = ()
-    mark: str = "c"
 
     def __post_init__(self) -> None:
         if not self.rows:

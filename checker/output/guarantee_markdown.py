@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
-from checker.language.tables import GuaranteeCell, GuaranteeNote, GuaranteeRow, Table
+from checker.language.tables import GuaranteeCell, GuaranteeNote, GuaranteeRow
 from checker.run.guarantee_table import CellAnswer, GuaranteeTable, ShownViolation
 
 PROSE_WIDTH = 120
@@ -17,13 +17,11 @@ Values = tuple[tuple[str, ...], ...]
 
 
 class Labels:
-    """The marks of notes (a, b, ...) and of counterexamples (c1, c2, ...); of a table with the mark t: ta, t1, ..."""
+    """The marks of notes (a, b, ...) and of counterexamples (c1, c2, ...)."""
 
     def __init__(self, tabulation: GuaranteeTable):
-        mark = tabulation.table.mark
-        of_notes = "" if mark == Table.mark else mark
-        self.notes = {name: f"{of_notes}{chr(ord('a') + i)}" for i, name in enumerate(tabulation.table.notes)}
-        self.marks = {shown.signature: f"{mark}{i}" for i, shown in enumerate(tabulation.counterexamples(), 1)}
+        self.notes = {name: chr(ord("a") + i) for i, name in enumerate(tabulation.table.notes)}
+        self.marks = {shown.signature: f"c{i}" for i, shown in enumerate(tabulation.counterexamples(), 1)}
 
     def of(self, shown: ShownViolation) -> str:
         """Return the mark of a counterexample."""

@@ -459,7 +459,6 @@ def _family(name: str, target: str, modules: list[ModuleType]) -> Family:
         for spec in specs
     )
     tables = {id(table): table for module in modules for table in _tables_of(module)}
-    _require_distinct_tables(modules[0], list(tables.values()))
     summary = (modules[0].__doc__ or "").strip().split("\n")[0]
     return Family(name, entries, summary, tuple(tables.values()), target)
 
@@ -496,17 +495,6 @@ def _scenarios_of(module: ModuleType) -> list[Scenario]:
         message = "scenarios must be a list of Scenario(...) and Bug(...): write scenarios = [Scenario(...), ...]"
         raise assignment_error(module, "scenarios", message)
     return [scenario for item in found for scenario in (item.scenarios() if isinstance(item, Bug) else [item])]
-
-
-def _require_distinct_tables(package: ModuleType, tables: list[Table]) -> None:
-    """Raise SpecError if two tables of a family share a name or a mark: both are on one page."""
-    for attribute in ("name", "mark"):
-        values = [getattr(table, attribute) for table in tables]
-        repeated = next((value for value in values if values.count(value) > 1), None)
-        if repeated is not None:
-            raise assignment_error(
-                package, "tables", f"two tables have the {attribute} {repeated!r}: give each table its {attribute}"
-            )
 
 
 def _tables_of(module: ModuleType) -> list[Table]:

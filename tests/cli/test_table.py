@@ -124,53 +124,6 @@ def test_update_docs_replaces_only_the_section(table, tmp_path):
     assert page.read_text() == text
 
 
-SECOND = """
-tables.append(
-    Table(
-        "second",
-        {"is_one": "is one"},
-        (GuaranteeRow({}, {"is_one": GuaranteeCell((GuaranteeCheck(Steps, dict(limit=2), ("below_limit",)),))}),),
-        notes={"why": GuaranteeNote("Why.")},
-        mark="s",
-    )
-)
-"""
-
-
-def test_two_tables_of_a_family_are_on_one_page(checker, tmp_path):
-    both = tmp_path / "both_tables.py"
-    both.write_text(Path(TABLE).read_text() + SECOND)
-    page = tmp_path / "page.md"
-    begin = "<!-- python -m checker run both_tables --table"
-    page.write_text(f"{begin} (second) -->\n<!-- end of table -->\n\n{begin} -->\n<!-- end of table -->\n")
-    outcome = checker(
-        "run", both, "--table", "--engine", "python", "--workers", "1", "--update-docs", page, "--json", "-"
-    )
-    assert outcome.status == 0, outcome.err
-    second, first = page.read_text().split("<!-- end of table -->\n\n")
-    assert "[c1]" in first and "[s1]" not in first and "[a]" in first
-    assert "[c1]" not in second and "[sa] Why." in second
-    assert {json.loads(line)["table"] for line in outcome.out.splitlines()} == {
-        "both_tables/counters",
-        "both_tables/second",
-    }
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('mark="s"', 'mark="c"', "two tables have the mark 'c'"),
-        ('"second"', '"counters"', "two tables have the name 'counters'"),
-    ],
-)
-def test_two_tables_of_a_family_are_distinct(checker, tmp_path, old, new, message):
-    both = tmp_path / "both_tables.py"
-    both.write_text(Path(TABLE).read_text() + SECOND.replace(old, new))
-    outcome = checker("run", both, "--table")
-    assert outcome.status == 2
-    assert message in outcome.err and "both_tables.py" in outcome.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
