@@ -46,7 +46,6 @@ class WalkRequest:
     sampling: int = 0
     steps: bool = False
     deadlock: bool = False
-    beyond: bool = False
 
 
 def requested_run(request: WalkRequest) -> WalkRun:
@@ -80,7 +79,6 @@ def requested_run(request: WalkRequest) -> WalkRun:
             _configuration(number, spec, properties, request, weights) for number, spec in enumerate(specs)
         ),
         tidemark=tidemark_version(),
-        beyond=request.beyond,
     )
 
 
