@@ -9,9 +9,11 @@ import pytest
 from checker.engines.native import engine as native
 from checker.engines.python import explorer
 from checker.language import Disabled, action, require
+from checker.run import ledger
 from checker.run.plan import Plan
 from checker.testing import play, state_with
 from specs.replication.async_isr import AsyncIsr
+from specs.replication.async_isr_history import AsyncIsrHistory
 from specs.replication.kip101 import Kip101
 from specs.replication.kip279 import Kip279
 from specs.replication.kip320 import Kip320
@@ -484,6 +486,24 @@ def test_ignoring_the_requested_isr_violates_the_high_watermark():
     broken = {"replicas": 2, "max_version": 3}
     assert violated(CommittedIsrOnly(**broken), "valid_high_watermark") == {"valid_high_watermark"}
     assert violated(AsyncIsr(**broken), "valid_high_watermark") == set()
+
+
+@pytest.mark.parametrize("scenario", ["two_replicas", "three_replicas", "three_versions"])
+def test_the_history_of_the_isr_has_the_states_and_steps_of_async_isr(scenario):
+    rows = ledger.read(ledger.default_path())
+    assert rows[f"replication/async_isr_history/{scenario}"] == rows[f"replication/async_isr/{scenario}"]
+
+
+class ForgetsRequests(AsyncIsrHistory):
+    """A leader that commits without the replicas that it has asked to add to the ISR."""
+
+    def high_watermark(self):
+        return min(self.end_offset[replica] for replica in self.isr())
+
+
+def test_the_history_of_the_isr_needs_the_requested_isr():
+    broken = {"replicas": 2, "max_version": 3}
+    assert violated(ForgetsRequests(**broken), "valid_high_watermark") == {"valid_high_watermark"}
 
 
 # The scenarios.
