@@ -178,11 +178,12 @@ class ExactlyOnceLoop(Spec):
 
     What is abstracted, and what follows:
 
-    - A request and its response are one step, except an answer to EndTxn or TxnOffsetCommit that is lost: then the
-      instance sends the request again. Late copies are the subject of `specs.transactions.transactional_producer`. The
-      answer to AddPartitionsToTxn may be lost without effect: the request is repeated and changes nothing.
-    - AddPartitionsToTxn and AddOffsetsToTxn are one step, when the transaction begins. Kafka adds the second partition
-      later. A partition that is added earlier gets a marker that ends nothing, which changes no result.
+    - A request and its response are one step, except an answer to AddPartitionsToTxn, EndTxn or TxnOffsetCommit that is
+      lost: then the instance sends the request again. Late copies are the subject of
+      `specs.transactions.transactional_producer`.
+    - AddPartitionsToTxn and AddOffsetsToTxn are one step, when the transaction begins. With version 2 that step is the
+      addition by the leader that gets the first batch. Kafka adds the second partition later. A partition that is added
+      earlier gets a marker that ends nothing, which changes no result.
     - A partition is one log that is never truncated, and its high watermark is its end. `specs.transactions.reader` has
       the high watermark and elections.
     - The coordinators do not fail, and epochs are not exhausted: `specs.transactions.coordinator` has both.
@@ -201,7 +202,10 @@ class ExactlyOnceLoop(Spec):
     late_initializations = Constant(0, at_least=0)
     """InitProducerId requests for the id of a partition that the instance has already lost, without its knowledge."""
 
-    lost_answers = Constant(0, at_least=0)  # answers to EndTxn(commit) and TxnOffsetCommit
+    lost_answers = Constant(0, at_least=0)  # answers to AddPartitionsToTxn, EndTxn(commit) and TxnOffsetCommit
+    lost_add = Constant("repeat", one_of=("repeat", "assume", "forget"))
+    """What the producer does without an answer to AddPartitionsToTxn: it sends it again, as Kafka's does; it takes the
+    partitions for added; or it takes the transaction for not begun."""
     lost_commit = Constant("repeat", one_of=("repeat", "transaction_start"))
     """What the application does without an answer to commitTransaction: it calls it again, or it takes the transaction
     for lost and goes back to its start, with a new producer."""
@@ -253,6 +257,7 @@ class ExactlyOnceLoop(Spec):
     unsent = Map(Instance, Seq(RecordId, "max_poll_records"))
     offsets_sent = Map(Instance, bool)
     uncommitted = Map(Instance, bool)  # commitSync has to follow, without `offsets_in_transaction`
+    awaits_add = Map(Instance, bool)  # AddPartitionsToTxn was sent, and it or its answer is lost
     awaits_commit = Map(Instance, bool)  # EndTxn(commit) was sent, and its answer is lost
     lost_left = Range(0, "lost_answers")
     crashes_left = Range(0, "crashes")
@@ -287,6 +292,8 @@ class ExactlyOnceLoop(Spec):
             Arrow("initialize", "instance", "'coordinator'", "InitProducerId"),
             Arrow("fetch_offset", "'offsets'", "instance", "committed offset"),
             Arrow("begin", "'input'", "instance", "{count} from {position[instance]}"),
+            Arrow("lose_answer_of_add", "instance", "'coordinator'", "AddPartitionsToTxn"),
+            Arrow("repeat_add", "instance", "'coordinator'", "AddPartitionsToTxn again"),
             Arrow("produce", "instance", "'output'", "result of r{unsent[instance][0]}"),
             Arrow("send_offsets", "instance", "'offsets'", "TxnOffsetCommit {position[instance]}"),
             Arrow("commit", "instance", "'coordinator'", "EndTxn(commit)"),
@@ -305,6 +312,12 @@ class ExactlyOnceLoop(Spec):
             Event("fetch_offset", "{instance} fetches the committed offset"),
             Event("initialize", "{instance} sends InitProducerId"),
             Event("begin", "{instance} polls {count} from {position[instance]} and begins a transaction"),
+            Event(
+                "lose_answer_of_add",
+                "{instance} sends AddPartitionsToTxn, and {'the answer' if arrives else 'the request'} is lost",
+                kind="disconnect",
+            ),
+            Event("repeat_add", "{instance} sends AddPartitionsToTxn again"),
             Event("learn_of_fencing", "{instance} begins a transaction, and is fenced"),
             Event("lose_mapping", "{instance} begins a transaction, and its producer id is unknown"),
             Event("produce", "{instance} produces the result of r{unsent[instance][0]}"),
@@ -465,18 +478,58 @@ class ExactlyOnceLoop(Spec):
     @action(fair="weak", for_each="instance")
     def begin(self, instance: Instance, count: Count):
         """Poll returns records, and the first send adds the partitions to a transaction (AddPartitionsToTxn)."""
-        require(self.may_begin(instance))
+        require(self.may_begin(instance) and self.may_add(instance))
         require(self.position[instance] + count <= self.records)
+        self.add_partitions(instance)
+        self.take(instance, count)
+
+    def may_add(self, instance):
+        """Return whether the coordinator adds partitions; it refuses that until a decision is complete.
+
+        Source: TransactionCoordinator.handleAddPartitionsToTransaction, in which a repetition changes nothing.
+        """
         producer_id = self.identity[instance].producer_id
-        require(self.has_current_epoch(instance))
-        require(self.is_complete(producer_id))  # otherwise CONCURRENT_TRANSACTIONS, and a retry
+        return self.has_current_epoch(instance) and (self.is_complete(producer_id) or self.is_ongoing(producer_id))
+
+    def add_partitions(self, instance):
+        """Add both partitions to the transaction of an instance."""
+        producer_id = self.identity[instance].producer_id
         self.transactions[producer_id].state = TransactionState.ONGOING
         self.transactions[producer_id].unmarked = {Target.OUTPUT, Target.OFFSETS}
+
+    def take(self, instance, count):
+        """Take the next records into a transaction."""
         first = self.position[instance]
         self.begun_at[instance] = first
         for record in range(first, first + count):
             self.unsent[instance].append(record)
         self.position[instance] = first + count
+
+    @action
+    def lose_answer_of_add(self, instance: Instance, count: Count, arrives: bool):
+        """AddPartitionsToTxn or its answer is lost: the producer sends it again. A faulty producer does not.
+
+        Source: TransactionManager.AddPartitionsToTxnHandler, which stays at the head of the queue of requests.
+        """
+        require(self.lost_left > 0 and self.may_begin(instance) and self.may_add(instance))
+        require(self.position[instance] + count <= self.records)
+        self.lost_left -= 1
+        if arrives:
+            self.add_partitions(instance)
+        if self.lost_add != "forget":
+            self.take(instance, count)
+            self.awaits_add[instance] = self.lost_add == "repeat"
+
+    @action(fair="weak")
+    def repeat_add(self, instance: Instance):
+        """AddPartitionsToTxn is sent again. A fenced instance stops."""
+        require(self.awaits_add[instance])
+        if not self.has_current_epoch(instance):
+            self.stop(instance)
+        else:
+            require(self.may_add(instance))
+            self.add_partitions(instance)
+            self.awaits_add[instance] = False
 
     def may_begin(self, instance):
         """Return whether an instance has records to process and no transaction."""
@@ -510,7 +563,7 @@ class ExactlyOnceLoop(Spec):
     @action(fair="weak")
     def produce(self, instance: Instance):
         """An instance sends the next result; the leader of the output refuses a producer that a marker has fenced."""
-        require(len(self.unsent[instance]) > 0)
+        require(len(self.unsent[instance]) > 0 and not self.awaits_add[instance])
         identity = self.identity[instance]
         if is_fenced(self.output, identity):
             self.stop(instance)
@@ -526,8 +579,7 @@ class ExactlyOnceLoop(Spec):
         Source: ClassicGroup.validateOffsetCommit, OffsetMetadataManager.validateTransactionalOffsetCommit.
         """
         require(self.offsets_in_transaction)
-        require(self.begun_at[instance] is not None and not self.offsets_sent[instance])
-        require(self.known_generation[instance] is not None)
+        require(self.may_send_offsets(instance))
         identity = self.identity[instance]
         if self.fences_generations and not self.is_member(instance):
             self.known_generation[instance] = None
@@ -537,6 +589,11 @@ class ExactlyOnceLoop(Spec):
             self.offsets.append(OffsetCommit(identity=identity, offset=self.position[instance]))
             self.offsets_sent[instance] = True
 
+    def may_send_offsets(self, instance):
+        """Return whether an instance has a transaction without its offsets."""
+        is_begun = self.begun_at[instance] is not None and not self.awaits_add[instance]
+        return is_begun and not self.offsets_sent[instance] and self.known_generation[instance] is not None
+
     def is_member(self, instance):
         """Return whether the group accepts a commit of an instance: it is the owner, in the current generation."""
         return self.assigned == instance and self.known_generation[instance] == self.generation
@@ -545,16 +602,17 @@ class ExactlyOnceLoop(Spec):
     def lose_answer_of_offsets(self, instance: Instance):
         """TxnOffsetCommit is written, and its answer is lost: the instance sends it again."""
         require(self.lost_left > 0 and self.offsets_in_transaction)
-        require(self.begun_at[instance] is not None and not self.offsets_sent[instance])
+        require(self.may_send_offsets(instance))
         require(self.is_member(instance) or not self.fences_generations)
-        require(self.known_generation[instance] is not None and not is_fenced(self.offsets, self.identity[instance]))
+        require(not is_fenced(self.offsets, self.identity[instance]))
         self.lost_left -= 1
         self.offsets.append(OffsetCommit(identity=self.identity[instance], offset=self.position[instance]))
 
     def may_commit(self, instance):
         """Return whether an instance has done everything that belongs to its transaction."""
         is_whole = self.offsets_sent[instance] or not self.offsets_in_transaction
-        is_open = self.begun_at[instance] is not None and not self.awaits_commit[instance]
+        is_awaiting = self.awaits_add[instance] or self.awaits_commit[instance]
+        is_open = self.begun_at[instance] is not None and not is_awaiting
         return is_open and is_whole and len(self.unsent[instance]) == 0
 
     @action
@@ -612,7 +670,7 @@ class ExactlyOnceLoop(Spec):
         """EndTxn(abort), because the application has met an error after which it continues."""
         require(self.aborts_left > 0)
         require(self.begun_at[instance] is not None and self.known_generation[instance] is not None)
-        require(not self.awaits_commit[instance])
+        require(not self.awaits_add[instance] and not self.awaits_commit[instance])
         self.aborts_left -= 1
         first = self.begun_at[instance]
         if self.end_transaction(instance, TransactionState.PREPARE_ABORT):
@@ -740,6 +798,7 @@ class ExactlyOnceLoop(Spec):
         self.begun_at[instance] = None
         self.unsent[instance].clear()
         self.offsets_sent[instance] = False
+        self.awaits_add[instance] = False
         self.awaits_commit[instance] = False
 
     # What the partitions hold. A transaction takes effect with the decision, before its markers are written.

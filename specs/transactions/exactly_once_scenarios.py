@@ -104,7 +104,28 @@ scenarios = [
         "lost_answers_version_1",
         dict(ONE_REBALANCE, records=1, lost_answers=2, transaction_version=1),
         properties=PROMISES,
-        description="Answers to EndTxn and TxnOffsetCommit are lost, with transaction version 1.",
+        description="Answers to AddPartitionsToTxn, EndTxn and TxnOffsetCommit are lost, with transaction version 1.",
+    ),
+    Bug(
+        "lost_add_assumed",
+        ExactlyOnceLoop,
+        violates={"output_becomes_stable": 11},
+        size=dict(rebalances=0, crashes=0, records=1, lost_answers=1),
+        larger=dict(rebalances=0, crashes=0, lost_answers=2),
+        faulty=dict(lost_add="assume"),
+        fixed=dict(lost_add="repeat"),
+        promises=PROMISES,
+        description="A producer takes partitions for added although AddPartitionsToTxn was lost: no marker ends its "
+        "transaction. Here no leader verifies it.",
+        remedy="The producer sends AddPartitionsToTxn again before anything else of the transaction.",
+    ),
+    Scenario(
+        ExactlyOnceLoop,
+        "lost_add_forgotten",
+        dict(ONE_REBALANCE, records=1, lost_answers=1, lost_add="forget"),
+        properties=PROMISES,
+        description="A producer takes a transaction for not begun that the coordinator has begun: exactly once. The "
+        "partitions get a marker with the next transaction, or after the timeout.",
     ),
     Bug(
         "commit_timeout_starts_over",
