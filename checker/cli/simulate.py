@@ -52,6 +52,14 @@ def simulate(
             "counts a smaller share by itself.",
         ),
     ] = 0,
+    beyond: Annotated[
+        bool,
+        option(
+            "--beyond",
+            help="Walks go on after a violation, so that one property does not hide another. Also write a row for the "
+            "first violation of each property by each walk.",
+        ),
+    ] = False,
     steps: Annotated[bool, option("--steps", help="Also write a row for each step of each walk.")] = False,
     report: Annotated[
         bool, option("--report", help="Then write the report, as the command report does, to DIR/report.")
@@ -87,6 +95,7 @@ def simulate(
         sampling=sampling,
         steps=steps,
         deadlock=deadlock,
+        beyond=beyond,
     )
     where = WalkDestination(out=out, master=master, partitions=partitions, json=json, report=report)
     return execute_simulation(request, where)

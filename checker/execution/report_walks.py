@@ -15,7 +15,7 @@ from checker.output.counterexample_text import non_default_constants
 from checker.output.files import JsonLines, make_folder
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
-from checker.output.simulation_text import choice_text
+from checker.output.simulation_text import beyond_text, choice_text
 from checker.output.styled_lines import BLANK, Line, line, write
 from checker.printable import printable
 from checker.run import registry
@@ -196,7 +196,12 @@ def _counterexample(
 def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list[Line]:
     """Return the lines of the summary: each property with its rate, the causes, and notes."""
     name = data["spec"] + (f"/{data['scenario']}" if data["scenario"] else "")
-    shown = [line((name, "bold"), f"  {data['walks']:,} walks, {data['steps']:,} steps, in {seconds:.1f} s")]
+    shown = [
+        line(
+            (name, "bold"),
+            f"  {data['walks']:,} walks{beyond_text(data['beyond'])}, {data['steps']:,} steps, in {seconds:.1f} s",
+        )
+    ]
     missed = {found["property"]: found["length"] for found in data["missed"]}
     width = max((len(failure["property"]) for failure in data["failures"]), default=0)
     for failure in data["failures"]:

@@ -49,23 +49,27 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None) -> int:
         raise InputError("--table explores many small state spaces: omit --engine spark")
     found = _tables(request)
     if page is not None:
-        for family, _ in found:
-            with_section(_text_of(page), family.name, [])
+        for family, table in found:
+            with_section(_text_of(page), family.name, family.tables.index(table), [])
     folder = CounterexampleFolder(settings.out)
     explore = engine_named(settings.engine)
     statuses = []
+    labels: dict[str, Labels] = {}  # those of the last table of each family
     with JsonLines(settings.json) as json_lines, interruptible() as cancelled:
         for family, table in found:
             tabulation = GuaranteeTable(table)
             _explore(tabulation, settings, explore, cancelled)
-            output = _Output(family, tabulation)
+            labels[family.name] = Labels(tabulation, labels.get(family.name))
+            output = _Output(family, tabulation, labels[family.name])
             if settings.is_screen_shown:
+                if len(found) > 1:
+                    print(f"Table {family.name}/{table.name}\n")
                 print(printable_lines("\n".join(output.lines(folder))))
             for row in table.rows:
                 json_lines.write(output.row_to_json(row))
             statuses.append(_status(tabulation))
             if page is not None and statuses[-1] != EXIT_STOPPED:
-                _update(page, family, output)
+                _update(page, family, table, output)
     folder.close()
     return next((status for status in (EXIT_VIOLATED, EXIT_STOPPED) if status in statuses), EXIT_OK)
 
@@ -136,10 +140,10 @@ def _status(tabulation: GuaranteeTable) -> int:
 class _Output:
     """A table as text, as JSON and as a section of a page."""
 
-    def __init__(self, family: registry.Family, tabulation: GuaranteeTable):
+    def __init__(self, family: registry.Family, tabulation: GuaranteeTable, labels: Labels):
         self._family = family
         self._tabulation = tabulation
-        self._labels = Labels(tabulation)
+        self._labels = labels
         self._files: dict[str, str] = {}
 
     def lines(self, folder: CounterexampleFolder) -> list[str]:
@@ -152,11 +156,13 @@ class _Output:
             )
             if path is not None:
                 self._files[mark] = str(path)
-        return markdown(self._tabulation, lambda shown, mark: self._files.get(mark) or f"`{self._command(shown)}`")
+        return markdown(
+            self._tabulation, self._labels, lambda shown, mark: self._files.get(mark) or f"`{self._command(shown)}`"
+        )
 
     def section(self) -> list[str]:
         """Return the table as a section of a page, with linked marks."""
-        return markdown(self._tabulation, lambda shown, mark: f"`{self._command(shown)}`", anchored=True)
+        return markdown(self._tabulation, self._labels, lambda shown, mark: f"`{self._command(shown)}`", anchored=True)
 
     def row_to_json(self, row: GuaranteeRow) -> dict[str, Any]:
         """Return the JSON object of a row."""
@@ -215,8 +221,8 @@ class _Output:
         raise InputError(f"table {self._tabulation.table.name} explores {spec.name}, which is in no family")
 
 
-def _update(page: Path, family: registry.Family, output: _Output) -> None:
-    text = with_section(_text_of(page), family.name, output.section())
+def _update(page: Path, family: registry.Family, table: Table, output: _Output) -> None:
+    text = with_section(_text_of(page), family.name, family.tables.index(table), output.section())
     try:
         page.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -230,11 +236,17 @@ def _text_of(page: Path) -> str:
         raise InputError(f"the page {page} cannot be read: {error.strerror}") from None
 
 
-def with_section(text: str, family: str, section: list[str]) -> str:
-    """Return a page with the section of a family's table replaced; raise UserError if it has no such section."""
+def with_section(text: str, family: str, position: int, section: list[str]) -> str:
+    """Return a page with the section of a family's table replaced.
+
+    The page has a section for each table of the family, in the order of the tables; `position` counts from 0.
+    Raises InputError if it does not.
+    """
     begin, end = f"<!-- python -m checker run {family} --table -->\n", "<!-- end of table -->"
-    before, found, rest = text.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not found or not closed:
-        raise InputError(f"the page has no section for the table: write a line {begin.strip()} and a line {end}")
-    return "\n".join([before + found, *section, "", end + after])
+    parts = text.split(begin)
+    if len(parts) < position + 2 or end not in parts[position + 1]:
+        which = f" {position + 1}" if position else ""
+        raise InputError(f"the page has no section for the table{which}: write a line {begin.strip()} and a line {end}")
+    _, _, after = parts[position + 1].partition(end)
+    replaced = "\n".join(["", *section, "", end + after])
+    return begin.join([*parts[: position + 1], replaced, *parts[position + 2 :]])

@@ -45,12 +45,17 @@ class UnknownSourceError(Exception):
     """The digest of a value, module or file is unknown."""
 
 
+_Identity = tuple[int, int, int, int, int]
+"""The parts of a file's status of which one differs if the file was written or replaced."""
+
+
 @dataclass(frozen=True)
 class _ModuleDigest:
-    """The digest of the text and values of a module, and the names of the modules that its values come from."""
+    """The digest of a module's text and values, the modules that its values come from, and the files of their code."""
 
     own: bytes
     uses: frozenset[str]
+    files: Mapping[str, _Identity]
 
 
 _kept: dict[str, _ModuleDigest] | None = None
@@ -63,51 +68,54 @@ _of_codes: dict[int, tuple[types.CodeType, bytes]] = {}
 def source_digest(spec: Spec) -> str | None:
     """Return the digest of a spec with its constants, 64 hexadecimal digits; None if it is unknown."""
     try:
-        digests = {} if _kept is None else _kept
-        walk = _ValueWalk("")
-        walk.write(type(spec))
-        walk.write(dict(spec.constants))
-        open_names, closed = set(walk.uses), set()
-        while open_names:
-            name = open_names.pop()
-            closed.add(name)
-            if name not in digests:
-                digests[name] = _module_digest(name)
-            open_names |= digests[name].uses - closed
+        return _digest_and_files(spec)[0]
     except (UnknownSourceError, RecursionError):
         return None
+
+
+def is_current(digest: str, spec: Spec) -> bool:
+    """Return whether a spec still has a digest. Values of modules that are kept count as unchanged, files do not."""
+    try:
+        now, files = _digest_and_files(spec)
+        return now == digest and all(_identity(os.stat(path)) == identity for path, identity in files.items())
+    except (UnknownSourceError, RecursionError, OSError):
+        return False
+
+
+def _digest_and_files(spec: Spec) -> tuple[str, dict[str, _Identity]]:
+    """Return the digest of a spec and the files that it covers; raise UnknownSourceError or RecursionError."""
+    digests = {} if _kept is None else _kept
+    walk = _ValueWalk("")
+    walk.write(type(spec))
+    walk.write(dict(spec.constants))
+    open_names, closed = set(walk.uses), set()
+    while open_names:
+        name = open_names.pop()
+        closed.add(name)
+        if name not in digests:
+            digests[name] = _module_digest(name)
+        open_names |= digests[name].uses - closed
     for name in sorted(closed):
         walk.text(name)
         walk.digest.update(digests[name].own)
-    return walk.digest.hexdigest()
+        walk.files.update(digests[name].files)
+    return walk.digest.hexdigest(), walk.files
 
 
 @contextmanager
 def digests_kept() -> Iterator[None]:
     """While this holds, the digest of a module is computed once: the caller knows that no value of one is replaced."""
-    with _keeping({} if _kept is None else _kept):
-        yield
-
-
-@contextmanager
-def digests_renewed() -> Iterator[None]:
-    """While this holds, no digest is kept: every file is read again."""
-    with _keeping(None):
-        yield
-
-
-@contextmanager
-def _keeping(digests: dict[str, _ModuleDigest] | None) -> Iterator[None]:
     global _kept
-    before, _kept = _kept, digests
+    before = _kept
+    _kept = {} if before is None else before
     try:
         yield
     finally:
         _kept = before
 
 
-def unchanged_text(path: str) -> bytes:
-    """Return the content of a file; raise UnknownSourceError if it changed after this process began."""
+def _unchanged_text(path: str) -> tuple[bytes, _Identity]:
+    """Return a file's content and identity; raise UnknownSourceError if it changed after this process began."""
     try:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
@@ -117,7 +125,11 @@ def unchanged_text(path: str) -> bytes:
     # The time of a change of the inode cannot be set by a program, as that of the content can.
     if max(status.st_mtime_ns, status.st_ctime_ns) >= PROCESS_START:
         raise UnknownSourceError(f"{path} changed after the process began")
-    return content
+    return content, _identity(status)
+
+
+def _identity(status: os.stat_result) -> _Identity:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 _CLOCK_STEP = 50_000_000
@@ -159,14 +171,14 @@ def _module_digest(name: str) -> _ModuleDigest:
     if module is None or file is None or not file.endswith(".py"):
         raise UnknownSourceError(f"the module {name} has no source")
     walk = _ValueWalk(name)
-    walk.digest.update(hashlib.blake2b(unchanged_text(file)).digest())
+    walk.digest.update(hashlib.blake2b(walk.content(file)).digest())
     # Without the names of Python. A copy: a value may import a module when it is read.
     walk.write({key: value for key, value in list(vars(module).items()) if key not in _MODULE_ATTRIBUTES})
-    return _ModuleDigest(walk.digest.digest(), frozenset(walk.uses - {name}))
+    return _ModuleDigest(walk.digest.digest(), frozenset(walk.uses - {name}), walk.files)
 
 
 class _ValueWalk:
-    """Feeds values to a hash function, and collects the names of the modules that they come from.
+    """Feeds values to a hash function, and collects the modules that they come from, and the files that it read.
 
     Classes and functions of other modules are represented by their names if these lead to them. All others, such as
     those that a function has made, are fed with all their parts. Every text is preceded by its length, and an object
@@ -176,6 +188,7 @@ class _ValueWalk:
     def __init__(self, module: str):
         self.digest = hashlib.blake2b(digest_size=32)
         self.uses: set[str] = set()
+        self.files: dict[str, _Identity] = {}
         self._module = module
         self._numbers: dict[int, int] = {}
         # Keeps the ids valid.
@@ -185,6 +198,11 @@ class _ValueWalk:
         """Feed a text."""
         content = text.encode(errors="surrogatepass")
         self.digest.update(len(content).to_bytes(8, "big") + content)
+
+    def content(self, path: str) -> bytes:
+        """Return the content of a file, which the digest covers then."""
+        content, self.files[path] = _unchanged_text(path)
+        return content
 
     def write(self, value: Any) -> None:
         """Feed a value; raise UnknownSourceError if it cannot be read whole."""
@@ -223,6 +241,7 @@ class _ValueWalk:
         walk = _ValueWalk(self._module)
         walk.write(value)
         self.uses |= walk.uses
+        self.files |= walk.files
         return walk.digest.digest()
 
     def _items(self, what: str, items: Any) -> None:
@@ -264,7 +283,7 @@ class _ValueWalk:
             raise UnknownSourceError(f"the globals of {value.__qualname__} are not those of a module")
         self._name("globals", module.__name__, "")
         if not value.__code__.co_filename.startswith("<") and value.__code__.co_filename != module.__file__:
-            self.digest.update(unchanged_text(value.__code__.co_filename))
+            self.digest.update(self.content(value.__code__.co_filename))
         self.digest.update(_code_digest(value.__code__))
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         self._items("function", [value.__defaults__, value.__kwdefaults__, value.__annotations__, cells, vars(value)])

@@ -17,11 +17,28 @@ Values = tuple[tuple[str, ...], ...]
 
 
 class Labels:
-    """The marks of notes (a, b, ...) and of counterexamples (c1, c2, ...)."""
+    """The marks of notes (a, b, ...) and of counterexamples (c1, c2, ...).
 
-    def __init__(self, tabulation: GuaranteeTable):
-        self.notes = {name: chr(ord("a") + i) for i, name in enumerate(tabulation.table.notes)}
-        self.marks = {shown.signature: f"c{i}" for i, shown in enumerate(tabulation.counterexamples(), 1)}
+    `before` are the marks of the preceding table of the same family: the marks of a family are unique.
+    """
+
+    def __init__(self, tabulation: GuaranteeTable, before: Labels | None = None):
+        self._first_note = before.end_of_notes if before is not None else ord("a")
+        self._first_mark = before.end_of_marks if before is not None else 1
+        self.notes = {name: chr(i) for i, name in enumerate(tabulation.table.notes, self._first_note)}
+        self.marks = {
+            shown.signature: f"c{i}" for i, shown in enumerate(tabulation.counterexamples(), self._first_mark)
+        }
+
+    @property
+    def end_of_notes(self) -> int:
+        """The code point of the next note."""
+        return self._first_note + len(self.notes)
+
+    @property
+    def end_of_marks(self) -> int:
+        """The number of the next counterexample."""
+        return self._first_mark + len(self.marks)
 
     def of(self, shown: ShownViolation) -> str:
         """Return the mark of a counterexample."""
@@ -29,14 +46,17 @@ class Labels:
 
 
 def markdown(
-    tabulation: GuaranteeTable, place_of: Callable[[ShownViolation, str], str], *, anchored: bool = False
+    tabulation: GuaranteeTable,
+    labels: Labels,
+    place_of: Callable[[ShownViolation, str], str],
+    *,
+    anchored: bool = False,
 ) -> list[str]:
     """Return a computed table as lines of Markdown.
 
     `place_of` maps a counterexample and its mark to the command or the file that shows it. `anchored`: marks are links
     within the page.
     """
-    labels = Labels(tabulation)
     lines = ["In short:", "", *short_table(tabulation), "", "In full:", "", *full_table(tabulation, labels), ""]
     reasons = dict.fromkeys(row.refused for row in tabulation.table.rows if row.refused)
     for paragraph in (*_legend(tabulation), *(f"Refused: {reason}." for reason in reasons)):

@@ -28,6 +28,7 @@ def simulation_to_json(run: WalkRun, configuration: WalkConfiguration, summary: 
         "constants": configuration.constants,
         "seed": run.seed,
         "depth": run.depth,
+        "beyond": run.beyond,
         "walks": summary.walks,
         "steps": summary.steps,
         "verdicts": dict(sorted(summary.verdicts.items())),
@@ -42,7 +43,10 @@ def simulation_to_json(run: WalkRun, configuration: WalkConfiguration, summary: 
 def simulation_lines(run: WalkRun, summaries: list[WalkTotals]) -> list[Line]:
     """Return a table with a row for each configuration and violated property, and notes."""
     name = run.spec if run.scenario is None else f"{run.spec}/{run.scenario}"
-    shown = [line((name, "bold"), f"  seed {run.seed}, walks of up to {run.depth} steps"), BLANK]
+    shown = [
+        line((name, "bold"), f"  seed {run.seed}, walks of up to {run.depth} steps{beyond_text(run.beyond)}"),
+        BLANK,
+    ]
     rows = [[*run.sweep, "walks", "steps", "violated", ""]]
     for configuration, summary in zip(run.configurations, summaries, strict=True):
         rows += _rows(run, configuration, summary)
@@ -51,6 +55,11 @@ def simulation_lines(run: WalkRun, summaries: list[WalkTotals]) -> list[Line]:
         cells = "  ".join(text.rjust(width) for text, width in zip(row[:-1], widths, strict=False))
         shown.append(line((f"{cells}  {row[-1]}".rstrip(), "bold" if number == 0 else "")))
     return [*shown, BLANK, *_notes(run, summaries)]
+
+
+def beyond_text(beyond: bool) -> str:
+    """Return a suffix for walks that go on after a violation."""
+    return " that go on after a violation" if beyond else ""
 
 
 def choice_text(bias: str, weights: Mapping[str, int]) -> str:

@@ -1,6 +1,7 @@
 """`run --table`: text, files, exit status and wrong input."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,32 @@ def test_update_docs_replaces_only_the_section(table, tmp_path):
     assert "[c1]: #c1" in text
     table("--update-docs", page)
     assert page.read_text() == text
+
+
+def test_the_tables_of_a_family_have_their_own_marks_and_sections(checker, tmp_path):
+    """A page has a section for each table, in their order, and a mark has one meaning on it."""
+    family = tmp_path / "two_tables_toy.py"
+    family.write_text(Path(TABLE).read_text() + "\n\ntables = [*tables, replace(tables[0], name='again')]\n")
+    family.write_text("from dataclasses import replace\n\n" + family.read_text())
+    begin = "<!-- python -m checker run two_tables_toy --table -->\n"
+    page = tmp_path / "page.md"
+    page.write_text(f"First.\n\n{begin}old\n<!-- end of table -->\n\nSecond.\n\n{begin}old\n<!-- end of table -->\n")
+    command = ["run", family, "--table", "--engine", "python", "--workers", "1"]
+    outcome = checker(*command, "--update-docs", page)
+    assert outcome.status == 0
+    assert [line for line in outcome.out.splitlines() if line.startswith("Table ")] == [
+        "Table two_tables_toy/counters",
+        "Table two_tables_toy/again",
+    ]
+    text = page.read_text()
+    first, second = text.split(begin)[1:]
+    assert "old" not in text and first.endswith("Second.\n\n")
+    assert re.findall(r'<a id="([^"]+)"', first) == ["note-a", "c1", "c2", "c3"]
+    assert re.findall(r'<a id="([^"]+)"', second) == ["note-b", "c4", "c5", "c6"]
+    page.write_text(text.replace(begin, "", 1))
+    outcome = checker(*command, "--update-docs", page)
+    assert outcome.status == 2
+    assert "the page has no section for the table 2: write a line" in outcome.err
 
 
 @pytest.mark.parametrize(

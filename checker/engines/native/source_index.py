@@ -19,7 +19,7 @@ from checker.engines.native.compiler_sources import last_change, sources_digest
 from checker.engines.native.llvm import code_cache
 from checker.engines.native.llvm.machine_code import named_object_code, target_text
 from checker.engines.native.lowering.state_layout import state_layout
-from checker.language.source_digest import PROCESS_START, digests_renewed, source_digest
+from checker.language.source_digest import PROCESS_START, is_current, source_digest
 from checker.language.spec import Spec
 from checker.records import dataclass
 from checker.run import command_process
@@ -80,8 +80,9 @@ class SourceIndex:
 
     def _is_unchanged(self) -> bool:
         """Return whether the sources are still those of the key: the front end has read them after the digest."""
-        with digests_renewed():
-            return self._key is not None and last_change() < PROCESS_START and source_digest(self._spec) == self._source
+        if self._key is None or self._source is None or last_change() >= PROCESS_START:
+            return False
+        return is_current(self._source, self._spec)
 
     def _find(self, *, quick: bool) -> IndexedCode | None:
         if self._key is None:

@@ -53,7 +53,7 @@ def add_kernels(functions: SpecFunctions) -> None:
     entry_points.append(_define_rebuild(functions, grow_table))
     if functions.lanes is not None:
         # The part of the lane functions and that of `expand_state` take LLVM about the same time.
-        for function in (grow_table, check_new, insert_shard, *entry_points):
+        for function in (expand_shard, grow_table, check_new, insert_shard, *entry_points):
             function.part = 1
     if functions.view is not None and functions.view.compute is not None:
         _define_view(functions, functions.view.compute, functions.view.words)

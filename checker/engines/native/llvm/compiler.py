@@ -21,11 +21,20 @@ take 3 s without optimisation. The largest function of the specs of this project
 """
 
 
+_OPTIONS = ("-disable-lsr", "-enable-misched=false", "-post-RA-scheduler=0")
+"""Options of LLVM: without loop strength reduction, and without the two schedulers of machine instructions.
+
+On KIP-320, they take a seventh of the time of compiling, for code that is not measurably faster.
+"""
+
+
 @functools.cache
 def initialise() -> None:
-    """Initialise LLVM's code generator for this processor."""
+    """Initialise LLVM's code generator for this processor, for this process."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    for option in _OPTIONS:
+        llvm.set_option("tidemark", option)
 
 
 def target_machine(*, quick: bool) -> Any:

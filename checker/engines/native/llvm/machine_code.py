@@ -17,7 +17,7 @@ from checker.engines.native.llvm.parts import object_files
 if TYPE_CHECKING:
     from checker.engines.native.llvm import ir
 
-_PASSES = 6
+_PASSES = 7
 """The version of `compiled`, which is part of the digest of cached code: change it with the passes."""
 
 _SECONDS_WORTH_KEEPING = 0.01

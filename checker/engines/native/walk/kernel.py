@@ -7,7 +7,8 @@ A walk starts in a random initial state and takes, in each state, one of the ena
         state = old = initial_states[random below initial_count]
         forever:
             sample the hash of the state
-            check the state, and the step from `old` to it    -> ends the walk as "violation" or "bounds"
+            check the state, and the step from `old` to it    -> ends the walk as "violation" or "bounds";
+                                                                 with `beyond`, a violation is recorded instead
             if `depth` steps are taken: end as "depth"
             if the state is outside the constraint: end as "constraint"
             list the successors of the state                  -> ends the walk as "bounds"
@@ -47,7 +48,6 @@ from checker.engines.native.llvm.control_flow import (
 )
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
 from checker.engines.native.lowering.native_spec import NativeSpec
-from checker.engines.native.lowering.predicates import FAILED_BIT
 from checker.records import dataclass
 
 WALK = "walk.batch"
@@ -62,11 +62,12 @@ NO_INSTANCE = NO_PROPERTY = -1
 CONSTRAINT = 63
 """Special values of `failed_instance` and `failed_property`: none left its bounds, or a constraint did."""
 
-INPUTS = ("count", "depth", "initial_count", "limit", "invariants", "reachables", "step_invariants")
+INPUTS = ("count", "depth", "initial_count", "limit", "invariants", "reachables", "step_invariants", "beyond")
 ADDRESSES = (
     *("seeds", "initial_states", "weights", "listed"),
     *("initial", "lengths", "endings", "violated", "reached", "failed_instance", "failed_property"),
     *("actions", "coverage", "branches", "sampled", "sampled_ends", "last_states", "hashes", "enabled"),
+    *("event_ends", "event_steps", "event_masks", "event_states"),
 )
 FIELDS = {name: number for number, name in enumerate((*INPUTS, *ADDRESSES))}
 """The fields of the record that a call takes, by position. A field is one word: a number, or the address of an array.
@@ -75,6 +76,7 @@ Numbers:
 - `count`: the number of walks. `depth`: the greatest number of steps of a walk. `initial_count`: initial states.
 - `limit`: a state is sampled if its hash is at most this.
 - `invariants`, `reachables`, `step_invariants`: the property bits to check.
+- `beyond`: 1 if a walk goes on after a violation, else 0.
 
 Arrays to read, u64 unless a type is given:
 - `seeds` (count,). `initial_states` (initial_count, words).
@@ -92,6 +94,11 @@ Arrays to write, one item per step or sampled state, of all walks one after the 
 - `actions` i16: the action instance of each step. `sampled`: the hashes of sampled states.
 - `hashes`: the hash of the state to which each step led. `enabled` i32: the number of enabled action instances before
   each step. Address 0: not recorded.
+
+Arrays to write with `beyond`, one item per event of all walks. An event is a state in which a walk violates properties
+that it has not violated before:
+- `event_ends` (count,): the end of each walk's events. `event_steps` i32: the number of steps before.
+- `event_masks`: the bits of these properties. `event_states` (words * 2 each): the state, and the one before it.
 """
 
 _SINK = ir.LiteralStructType([WORD_POINTER, I64, I64])
@@ -164,8 +171,8 @@ class _WalkVariables:
 class _WalkKernel:
     """Emits the kernel.
 
-    `_state` and `_old` are stack memory for the current and the previous state. `_steps` and `_samples` count the steps
-    and samples of all walks so far: the positions of the next ones in the arrays.
+    `_state` and `_old` are stack memory for the current and the previous state. `_steps`, `_samples` and `_events`
+    count those of all walks so far: the positions of the next ones in the arrays.
     """
 
     def __init__(self, native: NativeSpec):
@@ -179,6 +186,7 @@ class _WalkKernel:
         self._old = builder.alloca(I64, max(2, self._words))
         self._steps = LocalVariable(builder, word(0), "all_steps")
         self._samples = LocalVariable(builder, word(0), "all_samples")
+        self._events = LocalVariable(builder, word(0), "all_events")
 
     def define(self) -> None:
         """Emit the loop over walks."""
@@ -258,7 +266,14 @@ class _WalkKernel:
         self._write("failed_instance", number, walk.failed_instance.get(), I32)
         self._write("failed_property", number, walk.failed_property.get(), I32)
         self._write("sampled_ends", number, self._samples.get())
-        kept = item(builder, self._array("last_states"), number, 2 * self._words)
+        with builder.if_then(self._is_wanted("beyond"), likely=False):
+            self._write("event_ends", number, self._events.get())
+        self._keep_states("last_states", number)
+
+    def _keep_states(self, name: str, position: ir.Value) -> None:
+        """Emit the write of the current and the previous state to an item of an array."""
+        builder = self._builder
+        kept = item(builder, self._array(name), position, 2 * self._words)
         both = [*read_words(builder, self._state, self._words), *read_words(builder, self._old, self._words)]
         write_words(builder, kept, both)
 
@@ -299,7 +314,10 @@ class _WalkKernel:
             self._write("hashes", builder.sub(self._steps.get(), word(1)), hashed)
 
     def _check(self, walk: _WalkVariables, loop: Loop) -> None:
-        """Emit the check of the state and of the step to it; a violation or a failed evaluation ends the walk."""
+        """Emit the check of the state and of the step to it.
+
+        A failed evaluation ends the walk, and without `beyond` a violation too.
+        """
         builder, fields = self._builder, self._fields
         mask = builder.or_(fields["invariants"], fields["reachables"])
         found = LocalVariable(builder, builder.call(self._native.check_state, [self._state, mask]))
@@ -312,13 +330,22 @@ class _WalkKernel:
         # Findings of reachables do not end a walk. All other bits do, and a failed evaluation has precedence over a
         # violation.
         bad = builder.and_(found.get(), builder.not_(fields["reachables"]))
-        walk.violated.set(builder.and_(bad, word(~(1 << FAILED_BIT))))
-        # FAILED_BIT is the sign bit.
+        # The bit of a failed evaluation is the sign bit.
         failed = builder.icmp_signed("<", bad, word(0))
         with builder.if_then(failed, likely=False):
             self._find_failed_property(walk)
         self._leave_as(walk, loop, failed, "bounds")
-        self._leave_as(walk, loop, builder.icmp_unsigned("!=", bad, word(0)), "violation")
+        new = builder.and_(bad, builder.not_(walk.violated.get()))
+        walk.violated.set(builder.or_(walk.violated.get(), new))
+        is_violated = builder.icmp_unsigned("!=", new, word(0))
+        is_last = builder.and_(is_violated, builder.not_(self._is_wanted("beyond")))
+        self._leave_as(walk, loop, is_last, "violation")
+        # Only a walk with `beyond` comes here with a violation.
+        with builder.if_then(is_violated, likely=False):
+            self._write("event_steps", self._events.get(), walk.step.get(), I32)
+            self._write("event_masks", self._events.get(), new)
+            self._keep_states("event_states", self._events.get())
+            self._events.add(1)
 
     def _find_failed_property(self, walk: _WalkVariables) -> None:
         """Emit the search for the first property that leaves its bounds when it is checked alone.

@@ -36,15 +36,37 @@ Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
+class FirstViolations:
+    """The first violation of each property by each of some walks, as arrays (m,) in the order of walks and steps.
+
+    - `walks`: the position of the walk. `properties`: the bit of the property. `steps`: the number of steps before.
+    - `conjuncts`: the first false operand of the property's outermost `and`, or -1.
+    """
+
+    walks: NDArray[np.int64]
+    properties: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    conjuncts: NDArray[np.int64]
+
+    @property
+    def first_of_walks(self) -> NDArray[np.int64]:
+        """The position of the first violation of each walk that has one."""
+        return np.unique(self.walks, return_index=True)[1]
+
+
+@dataclass(frozen=True)
 class Walks:
     """The results of n walks, as arrays. Bit i of a mask is property i of the walker.
 
     Of each walk (n,):
     - `seeds`; `initial`: the number of the initial state; `lengths` in steps; `endings`: positions in ENDINGS.
-    - `violated`: the properties violated in the last state. `reached`: the reachables seen in any state.
+    - `violated`: the properties violated in the last state, or with `beyond` in any state. `reached`: the reachables
+      seen in any state.
     - `failed_instance`: the action instance that left its bounds, or -1. `failed_property`: the property that left its
       bounds, -1, or CONSTRAINT.
-    - `conjunct`: the first false operand of the violated property's outermost `and`, or -1.
+    - `first_violated`: the property that the walk violates first, the lowest bit of several, or -1. `violated_at`: the
+      number of steps before, or -1.
+    - `conjunct`: the first false operand of that property's outermost `and`, or -1.
     - `coverage` (n, words): bit i % 64 of word i // 64 is set if action instance i was taken.
     - `branches` (n, words): bit 2i is set if a step took the true side of condition i of the walker, bit 2i + 1 if one
       took the false side.
@@ -56,6 +78,7 @@ class Walks:
     - `sampled`: the hashes of the visited states that are sampled.
     - `hashes` (sum of lengths,): the hash of the state to which each step led, or None.
     - `enabled` (sum of lengths,): the number of action instances enabled before each step, or None.
+    - `violations`: with `beyond`, the first violation of each property; else None.
     """
 
     seeds: NDArray[np.uint64]
@@ -66,6 +89,8 @@ class Walks:
     reached: NDArray[np.uint64]
     failed_instance: NDArray[np.int32]
     failed_property: NDArray[np.int32]
+    first_violated: NDArray[np.int64]
+    violated_at: NDArray[np.int64]
     conjunct: NDArray[np.int64]
     actions: NDArray[np.uint16]
     coverage: NDArray[np.uint64]
@@ -75,22 +100,12 @@ class Walks:
     last_states: NDArray[np.uint64]
     hashes: NDArray[np.uint64] | None
     enabled: NDArray[np.uint32] | None
+    violations: FirstViolations | None
 
     @property
     def ends(self) -> NDArray[np.int64]:
         """The end of each walk's steps in `actions` (n,)."""
         return np.cumsum(self.lengths, dtype=np.int64)
-
-    @property
-    def first_violated(self) -> NDArray[np.int64]:
-        """The position of the lowest bit of `violated`, or -1 (n,)."""
-        # x & -x in two's complement keeps the lowest set bit. A power of two is exact in float64, so its logarithm is
-        # the bit.
-        lowest = self.violated & (~self.violated + np.uint64(1))
-        bits = np.full(len(lowest), -1, dtype=np.int64)
-        is_bad = lowest != 0
-        bits[is_bad] = np.log2(lowest[is_bad].astype(np.float64)).astype(np.int64)
-        return bits
 
 
 def walk_seeds(seed: int, first: int, count: int) -> NDArray[np.uint64]:
@@ -177,6 +192,7 @@ class Walker:
         sampling: int | None = None,
         steps: bool = False,
         starts: Words | None = None,
+        beyond: bool = False,
     ) -> Walks:
         """Return one walk of at most `depth` steps for each seed.
 
@@ -184,6 +200,7 @@ class Walker:
         - `sampling`: keep the hashes that have this many leading zero bits; None: no hashes.
         - `steps`: record `hashes` and `enabled`.
         - `starts` (n, words of a state): packed states, of which a walk starts in a random one; None: the initial ones.
+        - `beyond`: walks go on after a violation, and `violations` has the first one of each property.
 
         The global interpreter lock is released during the walks.
         """
@@ -215,10 +232,21 @@ class Walker:
             arrays["weights"] = np.ascontiguousarray(weights, dtype=np.uint64)
         if steps:
             arrays |= {"hashes": np.empty(most, dtype=np.uint64), "enabled": np.empty(most, dtype=np.uint32)}
-        self._run(count, depth, sampling, arrays)
-        return self._result(arrays, steps)
+        if beyond:
+            # Each event violates a property for the first time. Untouched pages cost nothing.
+            events = count * max(1, len(self.names))
+            arrays |= {
+                "event_ends": np.empty(count, dtype=np.int64),
+                "event_steps": np.empty(events, dtype=np.int32),
+                "event_masks": np.empty(events, dtype=np.uint64),
+                "event_states": np.empty((events, 2, self._layout.words), dtype=np.uint64),
+            }
+        self._run(count, depth, sampling, arrays, beyond=beyond)
+        return self._result(arrays, steps, beyond=beyond)
 
-    def _run(self, count: int, depth: int, sampling: int | None, arrays: dict[str, NDArray[Any]]) -> None:
+    def _run(
+        self, count: int, depth: int, sampling: int | None, arrays: dict[str, NDArray[Any]], *, beyond: bool
+    ) -> None:
         """Fill the kernel's record, and call it; it writes to the arrays."""
         record = np.zeros(len(kernel.FIELDS), dtype=np.uint64)
         numbers = {
@@ -229,6 +257,7 @@ class Walker:
             "invariants": self._mask(Role.INVARIANT),
             "reachables": self._mask(Role.REACHABLE),
             "step_invariants": self._mask(*STEP_ROLES),
+            "beyond": int(beyond),
         }
         for name, value in numbers.items():
             record[kernel.FIELDS[name]] = value
@@ -241,7 +270,7 @@ class Walker:
     def _mask(self, *roles: Role) -> int:
         return sum(1 << bit for bit, name in enumerate(self.names) if self.spec.roles[name] in roles)
 
-    def _result(self, arrays: dict[str, NDArray[Any]], steps: bool) -> Walks:
+    def _result(self, arrays: dict[str, NDArray[Any]], steps: bool, *, beyond: bool) -> Walks:
         """Return the walks in arrays that the kernel has filled."""
         lengths = arrays["lengths"]
         taken = int(lengths.sum(dtype=np.int64))
@@ -251,7 +280,11 @@ class Walker:
         if DEADLOCK in self.properties:
             is_stuck = arrays["endings"] == kernel.ENDINGS.index("deadlock")
             arrays["violated"][is_stuck] |= np.uint64(1 << self.properties.index(DEADLOCK))
-        walks = Walks(
+        violations = self._first_violations(arrays) if beyond else None
+        first, steps_before, conjunct = (
+            self._at_the_end(arrays) if violations is None else _first_of_walks(violations, len(lengths))
+        )
+        return Walks(
             **{
                 name: arrays[name]
                 for name in (
@@ -259,24 +292,55 @@ class Walker:
                     *("failed_property", "coverage", "branches", "sampled_ends", "last_states"),
                 )
             },
-            conjunct=np.full(len(lengths), NONE, dtype=np.int64),
+            first_violated=first,
+            violated_at=steps_before,
+            conjunct=conjunct,
             # Copies, so that the memory reserved for walks of full length is released.
             actions=arrays["actions"][:taken].copy(),
             sampled=arrays["sampled"][:sampled].copy(),
             hashes=arrays["hashes"][:taken].copy() if steps else None,
             enabled=arrays["enabled"][:taken].copy() if steps else None,
+            violations=violations,
         )
-        self._find_conjuncts(walks)
-        return walks
 
-    def _find_conjuncts(self, walks: Walks) -> None:
-        """Fill `conjunct` for the walks that end with a violation."""
-        first = np.where(walks.endings == kernel.ENDINGS.index("violation"), walks.first_violated, NONE)
-        for bit in np.unique(first[first >= 0]):
+    def _at_the_end(self, arrays: dict[str, NDArray[Any]]) -> tuple[NDArray[np.int64], ...]:
+        """Return `first_violated`, `violated_at` and `conjunct` of walks that end with their first violation."""
+        first = _lowest_bits(arrays["violated"])
+        steps = np.where(first >= 0, arrays["lengths"], NONE)
+        is_violation = arrays["endings"] == kernel.ENDINGS.index("violation")
+        return first, steps, self._false_conjuncts(np.where(is_violation, first, NONE), arrays["last_states"])
+
+    def _first_violations(self, arrays: dict[str, NDArray[Any]]) -> FirstViolations:
+        """Return the violations in the events of the kernel, and the deadlocks."""
+        count = int(arrays["event_ends"][-1]) if len(arrays["event_ends"]) else 0
+        owners = np.repeat(np.arange(len(arrays["event_ends"])), np.diff(arrays["event_ends"], prepend=0))
+        masks, states = arrays["event_masks"][:count], arrays["event_states"]
+        found = [np.zeros((4, 0), dtype=np.int64)]
+        for bit in range(len(self.names)):
+            events = np.flatnonzero(masks & np.uint64(1 << bit))
+            properties = np.full(len(events), bit)
+            conjuncts = self._false_conjuncts(properties, states[events])
+            found.append(np.stack([owners[events], properties, arrays["event_steps"][events], conjuncts]))
+        if DEADLOCK in self.properties:
+            stuck = np.flatnonzero(arrays["endings"] == kernel.ENDINGS.index("deadlock"))
+            bits = np.full(len(stuck), self.properties.index(DEADLOCK))
+            found.append(np.stack([stuck, bits, arrays["lengths"][stuck], np.full(len(stuck), NONE)]))
+        entries = np.concatenate(found, axis=1)
+        walks, properties, steps, conjuncts = entries[:, np.lexsort((entries[1], entries[2], entries[0]))]
+        return FirstViolations(walks, properties, steps, conjuncts)
+
+    def _false_conjuncts(self, properties: NDArray[np.int64], states: Words) -> NDArray[np.int64]:
+        """Return the first false operand of each violated property (m,), or -1.
+
+        `properties` are bits, or -1 for none. `states` (m, 2, words) are the violating states and those before.
+        """
+        found = np.full(len(properties), NONE, dtype=np.int64)
+        for bit in np.unique(properties[properties >= 0]):
             conjuncts = self._conjuncts_of(int(bit))
             if conjuncts is not None:
-                rows = np.flatnonzero(first == bit)
-                walks.conjunct[rows] = conjuncts.first_false(walks.last_states[rows])
+                rows = np.flatnonzero(properties == bit)
+                found[rows] = conjuncts.first_false(states[rows])
+        return found
 
     def _conjuncts_of(self, bit: int) -> Conjuncts | None:
         """Return the conjuncts of a property, compiled at its first violation; None if it has no conjuncts."""
@@ -295,6 +359,25 @@ class Walker:
             except BoundsError:
                 return name
         raise AssertionError("the engines disagree: a constraint left its bounds in one, and not in the interpreter")
+
+
+def _lowest_bits(masks: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the position of the lowest bit of each mask, or -1."""
+    # x & -x in two's complement keeps the lowest set bit. A power of two is exact in float64, so its logarithm is the
+    # bit.
+    lowest = masks & (~masks + np.uint64(1))
+    bits = np.full(len(lowest), NONE, dtype=np.int64)
+    is_bad = lowest != 0
+    bits[is_bad] = np.log2(lowest[is_bad].astype(np.float64)).astype(np.int64)
+    return bits
+
+
+def _first_of_walks(found: FirstViolations, count: int) -> tuple[NDArray[np.int64], ...]:
+    """Return `first_violated`, `violated_at` and `conjunct` of `count` walks that go on after violations."""
+    columns = np.full((3, count), NONE, dtype=np.int64)
+    first = found.first_of_walks
+    columns[:, found.walks[first]] = found.properties[first], found.steps[first], found.conjuncts[first]
+    return columns[0], columns[1], columns[2]
 
 
 def _initial_states(spec: Spec) -> list[State]:

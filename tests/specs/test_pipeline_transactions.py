@@ -1,0 +1,54 @@
+"""The table of the pipeline with transactions: the rows of the page, which CI compares with the computed ones.
+
+`.ci/run` computes the page. These tests compare its rows with each other and with the declared table.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from specs.pipeline.transactional_guarantees import COLUMNS, RECOMMENDED, SETTINGS, tables
+
+PAGE = Path(__file__).parents[2] / "docs" / "guarantees.md"
+(TABLE,) = tables
+MISTAKES = {
+    "isolation_level": {"abort", "partial"},
+    "unclean": {"lost", "partial", "unread"},
+    "repeats_commit": {"twice", "answer_twice"},
+    "kafka": {"late", "torn"},
+}
+"""The settings that the columns of the name show as a mistake."""
+
+
+def yes_columns(settings):
+    """Return the columns that have a yes in the row of some settings."""
+    section = PAGE.read_text(encoding="utf-8").split("<!-- python -m checker run pipeline --table -->")[2]
+    in_full = section.partition("In full:")[2].partition("Counterexamples:")[0]
+    rows = [line for line in in_full.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) == len(SETTINGS)
+    cells = [cell.strip() for cell in rows[SETTINGS.index(settings)].strip("|").split("|")][-len(COLUMNS) :]
+    return {column for column, cell in zip(COLUMNS, cells, strict=True) if "yes" in cell}
+
+
+def test_the_recommended_settings_have_no_yes():
+    assert yes_columns(RECOMMENDED) == set()
+    assert yes_columns(RECOMMENDED | dict(offsets="no metadata", transactional_id="partition")) == set()
+
+
+@pytest.mark.parametrize("setting", MISTAKES)
+def test_one_other_setting_is_a_mistake(setting):
+    (settings,) = (
+        found for found in SETTINGS if {name for name in found if found[name] != RECOMMENDED[name]} == {setting}
+    )
+    assert yes_columns(settings) == MISTAKES[setting]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "columns"),
+    [
+        ("commitSync", {"crash_twice", "rebalance_twice", "answer_twice"}),
+        ("no metadata", {"rebalance_twice", "answer_twice"}),
+    ],
+)
+def test_offsets_belong_to_the_transaction_and_its_generation(offsets, columns):
+    assert yes_columns(RECOMMENDED | dict(offsets=offsets)) == columns
