@@ -19,7 +19,6 @@ from specs.kafka_versions import EPOCH_PER_TRANSACTION, TWO_PHASE_COMMIT_SETTING
 from specs.transactions.guarantees import PROPERTIES, RULES, SIZES
 from specs.transactions.transactional_producer import Transactions
 from specs.transactions.two_phase_commit import TwoPhaseCommit
-from specs.transactions.versions import two_phase_rules
 
 Verdict = Literal["yes", "no", "undecided"]
 Constants = Mapping[str, Any]
@@ -182,8 +181,7 @@ def has_two_phase_commit(cluster: ClusterConfig) -> bool:
 
 def _rules(spec: type[Spec], cluster: ClusterConfig, version: int) -> Constants:
     """Return the constants of the release with a transaction version and the broker's setting of verification."""
-    of_release = two_phase_rules if spec is TwoPhaseCommit else RULES[spec]
-    rules: dict[str, Any] = {**of_release(cluster.version), "transaction_version": version}
+    rules: dict[str, Any] = {**RULES[spec](cluster.version), "transaction_version": version}
     return {**rules, "verification": verifies(cluster)} if spec is Transactions else rules
 
 

@@ -14,10 +14,17 @@ import pyarrow.compute as pc
 
 from checker.run.process_pool import results_in_order
 from checker.run.workers import default_workers
-from spark_analysis.report.partial_counts import COLUMNS, PartialCount, partial_counts, summed
+from spark_analysis.report.partial_counts import (
+    COLUMNS,
+    VIOLATION_COLUMNS,
+    PartialCount,
+    partial_counts,
+    summed,
+    violation_counts,
+)
 from spark_analysis.report.walk_source import ROW_COLUMNS, Item, OutcomeSpacing, Result, StateGroup, samplings_of
 from traces.storage import Location, local_copy
-from traces.walks.records import STATES, WALKS, WalkRun, part_path, read_parts
+from traces.walks.records import STATES, VIOLATIONS, WALKS, WalkRun, part_path, read_parts
 from traces.walks.state_tallies import merged_tallies
 
 
@@ -28,6 +35,8 @@ class LocalWalkSource:
         self._run = run
         # Before the fork: the connections of this process to a store do not work in other processes.
         self._walks = {number: local_copy(part_path(folder, WALKS, number)) for number in parts}
+        found = {number: part_path(folder, VIOLATIONS, number) for number in parts} if run.beyond else {}
+        self._violations = {number: local_copy(path) for number, path in found.items()}
         self._states = {number: local_copy(part_path(folder, STATES, number)) for number in parts}
         self.samplings = samplings_of(folder, run, parts)
 
@@ -36,8 +45,11 @@ class LocalWalkSource:
         digests = {found.spec_digest for found in self._run.configurations}
 
         def count(part: int) -> list[pa.RecordBatch]:
-            batches = [batch for table in self._read(part, COLUMNS) for batch in table.combine_chunks().to_batches()]
-            return list(partial_counts(digests, batches))
+            walks = _batches(self._walks[part], COLUMNS)
+            found = list(partial_counts(digests, walks, beyond=self._run.beyond))
+            if part in self._violations:
+                found += violation_counts(digests, _batches(self._violations[part], VIOLATION_COLUMNS))
+            return found
 
         return summed(batch for batches in self.map(count, list(self._walks), "count the walks") for batch in batches)
 
@@ -60,7 +72,7 @@ class LocalWalkSource:
 
         def select(part: int) -> list[dict[str, Any]]:
             found = []
-            for table in self._read(part, ROW_COLUMNS):
+            for table in read_parts([self._walks[part]], list(ROW_COLUMNS)):
                 bad = table.filter(pc.not_equal(table["verdict"].cast(pa.string()), "holds"))
                 is_chosen = np.asarray(pc.is_in(bad["walk"], wanted).combine_chunks(), dtype=bool)
                 keys = zip(*(bad[name].to_pylist() for name in OutcomeSpacing._fields[:-1]), strict=True)
@@ -79,8 +91,9 @@ class LocalWalkSource:
             return [work(item) for item in items]
         return list(results_in_order(len(items), processes, lambda at, _: work(items[at]), threading.Event()))
 
-    def _read(self, part: int, columns: Sequence[str]) -> Any:
-        return read_parts([self._walks[part]], list(columns))
+
+def _batches(part: Path, columns: Sequence[str]) -> list[pa.RecordBatch]:
+    return [batch for table in read_parts([part], list(columns)) for batch in table.combine_chunks().to_batches()]
 
 
 def _state_groups(configuration: int, walks: Any, first: Any) -> list[StateGroup]:

@@ -179,7 +179,7 @@ def _explored(
     weights = {action.name: action.weight for action in run.configurations[number].actions}
     exact = None
     if known.states is not None and known.states <= exact_states:
-        exact = exact_probabilities(spec, run.properties, run.depth, weights, exact_states)
+        exact = exact_probabilities(spec, run.properties, run.depth, weights, exact_states, beyond=run.beyond)
     split = {}
     # A property that leaves its bounds has no role of its own to split on; neither has a deadlock.
     for name in sorted(rare[number] & known.violations.keys() & spec.roles.keys()) if splitting else ():

@@ -5,7 +5,7 @@ Rows of partial counts with the same `KEYS` are added up (`summed`), in any orde
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +19,16 @@ COLUMNS = (
 )
 """The input columns."""
 
-OUTCOME, PATTERN, INSTANCE, BRANCH, FOREIGN = range(5)
+VIOLATION_COLUMNS = (
+    *("walk", "configuration", "spec_digest", "property", "bit", "conjunct", "violated_at", "instance"),
+    "fingerprint",
+)
+"""The input columns of the first violations of properties, which walks with --beyond have."""
+
+OUTCOME, PATTERN, INSTANCE, BRANCH, FOREIGN, VIOLATION = range(6)
 """Kinds of rows: the walks with one end; the violating walks with one pattern; those that took an action instance
-(`key`); those that took a side of a condition (`key`: its bit in the column `branches`); those of another spec."""
+(`key`); those that took a side of a condition (`key`: its bit in the column `branches`); those of another spec; with
+--beyond, those that violate one property (`violated`) after a number of steps (`length`)."""
 
 WALK_BITS = 47
 """Bits of a walk's number in `first` of a PATTERN row; the 16 bits above hold the number of steps.
@@ -68,16 +75,21 @@ class PartialCount(NamedTuple):
     first: int
 
 
-def partial_counts(digests: Collection[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the partial counts of batches of walks that have `COLUMNS`; `digests` are those of the run's specs."""
+def partial_counts(
+    digests: Collection[str], batches: Iterable[pa.RecordBatch], *, beyond: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Yield the partial counts of batches of walks that have `COLUMNS`; `digests` are those of the run's specs.
+
+    With `beyond`, the patterns are those of errors: `violation_counts` has the others.
+    """
     known = pa.array(sorted(digests), pa.string())
     for batch in batches:
-        table = _decoded(batch)
+        table = _decoded(batch, COLUMNS)
         is_known = pc.is_in(table["spec_digest"], known)
         own = table.filter(is_known)
         yield from _batches(FOREIGN, {"configuration": [-1], "walks": [len(table) - len(own)]})
         yield from _outcomes(own)
-        yield from _patterns(own.filter(pc.not_equal(own["verdict"], "holds")))
+        yield from _patterns(_errors(own) if beyond else own.filter(pc.not_equal(own["verdict"], "holds")))
         configurations = np.asarray(own["configuration"])
         for number in np.unique(configurations):
             walked = _in_order(own.filter(pa.array(configurations == number)))
@@ -85,6 +97,28 @@ def partial_counts(digests: Collection[str], batches: Iterable[pa.RecordBatch]) 
             yield from _instances(int(number), walked, walks)
             keys, covered, first = _bits(_chunk(walked["branches"]), walks)
             yield from _batches(BRANCH, {"configuration": int(number), "key": keys, "walks": covered, "first": first})
+
+
+def violation_counts(digests: Collection[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the partial counts of batches of first violations that have `VIOLATION_COLUMNS`."""
+    known = pa.array(sorted(digests), pa.string())
+    for batch in batches:
+        table = _decoded(batch, VIOLATION_COLUMNS)
+        own = table.filter(pc.is_in(table["spec_digest"], known))
+        own = own.append_column("violated", pc.shift_left(pa.scalar(1, pa.int64()), own["bit"].cast(pa.int64())))
+        own = own.append_column("verdict", pa.array(["violated"] * len(own), pa.string()))
+        own = own.append_column("length", own["violated_at"])
+        yield from _grouped_patterns(own, own["violated_at"])
+        found = own.group_by(["configuration", "violated", "length"], use_threads=False).aggregate([([], "count_all")])
+        columns = {name: found[name] for name in ("configuration", "violated", "length")}
+        yield from _batches(VIOLATION, columns | {"walks": found["count_all"]})
+
+
+def _errors(table: pa.Table) -> pa.Table:
+    """Return the walks with an error, without the properties that they violate before."""
+    found = table.filter(pc.equal(table["verdict"], "error"))
+    place = found.schema.get_field_index("violated")
+    return found.set_column(place, "violated", pa.array(np.zeros(len(found), np.int64)))
 
 
 def summed(batches: Iterable[pa.RecordBatch]) -> list[PartialCount]:
@@ -96,10 +130,10 @@ def summed(batches: Iterable[pa.RecordBatch]) -> list[PartialCount]:
     return [PartialCount(*row) for row in zip(*columns, strict=True)]
 
 
-def _decoded(batch: pa.RecordBatch) -> pa.Table:
+def _decoded(batch: pa.RecordBatch, names: Sequence[str]) -> pa.Table:
     """Return a batch as a table with strings in place of dictionaries, and fingerprints as signed numbers."""
     columns = []
-    for name in COLUMNS:
+    for name in names:
         column = batch.column(name)
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
@@ -107,7 +141,7 @@ def _decoded(batch: pa.RecordBatch) -> pa.Table:
             # Spark reads unsigned numbers as decimals.
             column = column.cast(pa.uint64()).view(pa.int64())
         columns.append(column)
-    return pa.table(columns, names=list(COLUMNS))
+    return pa.table(columns, names=list(names))
 
 
 def _outcomes(table: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -116,10 +150,16 @@ def _outcomes(table: pa.Table) -> Iterator[pa.RecordBatch]:
 
 
 def _patterns(table: pa.Table) -> Iterator[pa.RecordBatch]:
-    ends = pc.coalesce(table["violated_at"], table["length"]).cast(pa.int64())
-    first = pc.add(pc.shift_left(ends, WALK_BITS), table["walk"])
     instance = pc.coalesce(table["failed_instance"], _last_instances(_chunk(table["actions"])))
-    table = table.append_column("instance", instance).append_column("first", first)
+    yield from _grouped_patterns(
+        table.append_column("instance", instance), pc.coalesce(table["violated_at"], table["length"])
+    )
+
+
+def _grouped_patterns(table: pa.Table, steps: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:
+    """Yield the counts of violations with the same pattern; `steps` are the numbers of steps before them."""
+    first = pc.add(pc.shift_left(steps.cast(pa.int64()), WALK_BITS), table["walk"])
+    table = table.append_column("first", first)
     found = table.group_by(list(_PATTERN_KEYS), use_threads=False).aggregate([([], "count_all"), ("first", "min")])
     columns = {name: found[name] for name in _PATTERN_KEYS}
     yield from _batches(PATTERN, columns | {"walks": found["count_all"], "first": found["first_min"]})

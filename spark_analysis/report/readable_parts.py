@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from checker.errors import InputError, UserError
 from traces.storage import Location
-from traces.walks.records import SCHEMAS, STATES, WALKS, WalkRun, check_part, part_path
+from traces.walks.records import SCHEMAS, STEPS, WALKS, WalkRun, check_part, part_kinds, part_path
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,12 @@ class ReadableParts:
             yield f"Not counted: {sentence}."
 
 
-def readable_parts(folder: Location, run: WalkRun, kinds: Collection[str] = (WALKS, STATES)) -> ReadableParts:
-    """Return the parts of a run of which the files of some kinds are readable; raise InputError if there are none."""
+def readable_parts(folder: Location, run: WalkRun, kinds: Collection[str] | None = None) -> ReadableParts:
+    """Return the parts of a run of which the files of some kinds are readable; raise InputError if there are none.
+
+    The default are the kinds that a report reads: all but the steps.
+    """
+    kinds = kinds if kinds is not None else [kind for kind in part_kinds(run) if kind != STEPS]
     readable, missing, damaged = [], [], []
     for number in range(run.parts):
         files = {kind: part_path(folder, kind, number) for kind in kinds}

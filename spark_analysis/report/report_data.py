@@ -83,6 +83,7 @@ def report_data(
         "depth": run.depth,
         "bias": run.bias,
         "weights": run.weights,
+        "beyond": run.beyond,
         "sampling": run.sampling,
         "sweep": run.sweep,
         "expected": run.expected,
@@ -240,12 +241,11 @@ def _rounded(split: SplitEstimate) -> dict[str, float]:
 def _failure(
     run: WalkRun, failure: WalkFailure, outcomes: Sequence[WalkOutcome], counts: WalkCounts, number: int
 ) -> dict[str, Any]:
-    violated: Counter[int] = Counter()
+    violated = _violated_by_steps(run, failure, outcomes, counts, number)
     censored: Counter[int] = Counter()
     for outcome in outcomes:
-        if failure in failures_of(outcome, run.properties):
-            violated[outcome.length] += outcome.walks
-        elif outcome.verdict != "holds":
+        is_ended = outcome.verdict == "error" or (outcome.verdict != "holds" and not run.beyond)
+        if is_ended and failure not in failures_of(outcome, run.properties):
             censored[outcome.length] += outcome.walks
     total = counts.walks[number]
     curve = violated_by_step(total, violated, censored)
@@ -264,6 +264,22 @@ def _failure(
         "curve": [[point.step, point.at_risk, point.violated, round(point.share, _DIGITS)] for point in curve],
         "broken_by": dict(sorted(last.items(), key=lambda item: (-item[1], item[0]))),
     }
+
+
+def _violated_by_steps(
+    run: WalkRun, failure: WalkFailure, outcomes: Sequence[WalkOutcome], counts: WalkCounts, number: int
+) -> Counter[int]:
+    """Return the number of walks with a failure by the number of steps before it."""
+    found: Counter[int] = Counter()
+    if run.beyond and not failure.is_error:
+        for time in counts.times:
+            if time.configuration == number and time.violated >> run.properties.index(failure.name) & 1:
+                found[time.steps] += time.walks
+        return found
+    for outcome in outcomes:
+        if failure in failures_of(outcome, run.properties):
+            found[outcome.length] += outcome.walks
+    return found
 
 
 def _action_of(configuration: WalkConfiguration, instance: int | None) -> str:

@@ -77,9 +77,11 @@ def _lacks_causes(data: Mapping[str, Any]) -> bool:
 def _notes(
     before: Mapping[str, Any], after: Mapping[str, Any], left_out: list[str], of_one: list[str]
 ) -> Iterator[str]:
-    for key in ("depth", "bias", "weights"):
-        if before[key] != after[key]:
-            yield f"The runs differ in {key} ({before[key]}, {after[key]}), so their shares differ for that reason too."
+    for key in ("depth", "bias", "weights", "beyond"):
+        # A report of an earlier version has no `beyond`.
+        old, new = before.get(key, False), after.get(key, False)
+        if old != new:
+            yield f"The runs differ in {key} ({old}, {new}), so their shares differ for that reason too."
     if of_one:
         yield f"Not compared, because only one run checks them: {', '.join(of_one)}."
     if left_out:

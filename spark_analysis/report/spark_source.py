@@ -11,11 +11,18 @@ import pyarrow as pa
 
 from spark_analysis.job_errors import spark_errors_as_input_errors
 from spark_analysis.local_paths import literal_path
-from spark_analysis.report.partial_counts import COLUMNS, KEYS, PartialCount, partial_counts
+from spark_analysis.report.partial_counts import (
+    COLUMNS,
+    KEYS,
+    VIOLATION_COLUMNS,
+    PartialCount,
+    partial_counts,
+    violation_counts,
+)
 from spark_analysis.report.walk_source import ROW_COLUMNS, Item, OutcomeSpacing, Result, StateGroup, samplings_of
 from spark_analysis.session import cores_of
 from traces.storage import Location, RemotePath, location_of
-from traces.walks.records import SCHEMAS, STATES, WALKS, WalkRun, part_path, read_parts
+from traces.walks.records import SCHEMAS, STATES, VIOLATIONS, WALKS, WalkRun, part_path, read_parts
 from traces.walks.state_tallies import largest_hash
 
 if TYPE_CHECKING:
@@ -44,7 +51,11 @@ class SparkWalkSource:
         digests = sorted({found.spec_digest for found in self._run.configurations})
         with spark_errors_as_input_errors("count the walks"):
             rows = self._table(WALKS).select(*COLUMNS)
-            counted = rows.mapInArrow(partial(partial_counts, digests), _PARTIAL_COUNTS)
+            count = partial(partial_counts, digests, beyond=self._run.beyond)
+            counted = rows.mapInArrow(count, _PARTIAL_COUNTS)
+            if self._run.beyond:
+                violations = self._table(VIOLATIONS).select(*VIOLATION_COLUMNS)
+                counted = counted.unionAll(violations.mapInArrow(partial(violation_counts, digests), _PARTIAL_COUNTS))
             sums = functions.sum("walks"), functions.sum("takes"), functions.min("first")
             return [PartialCount(*row) for row in counted.groupBy(*KEYS).agg(*sums).collect()]
 

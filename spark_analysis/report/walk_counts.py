@@ -11,7 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from spark_analysis.report.partial_counts import BRANCH, FOREIGN, INSTANCE, OUTCOME, PATTERN, WALK_BITS, PartialCount
+from spark_analysis.report.partial_counts import (
+    BRANCH,
+    FOREIGN,
+    INSTANCE,
+    OUTCOME,
+    PATTERN,
+    VIOLATION,
+    WALK_BITS,
+    PartialCount,
+)
 from spark_analysis.report.walk_source import StateGroup, WalkSource
 from traces.walks.statistics import Saturation
 
@@ -32,6 +41,18 @@ class WalkOutcome(NamedTuple):
     property: str | None
     violated: int
     length: int
+    walks: int
+
+
+class ViolationTime(NamedTuple):
+    """The number of walks of a configuration that violate a property first after `steps` steps.
+
+    `violated` has the bit of the property.
+    """
+
+    configuration: int
+    violated: int
+    steps: int
     walks: int
 
 
@@ -73,7 +94,8 @@ class StateGrowth:
 class WalkCounts:
     """All counts, by configuration; `branches` are also by bit of the column.
 
-    `foreign` is the number of walks of another version of the spec, which no other count includes.
+    `foreign` is the number of walks of another version of the spec, which no other count includes. `times` are those of
+    walks that go on after a violation.
     """
 
     outcomes: list[WalkOutcome]
@@ -84,13 +106,16 @@ class WalkCounts:
     states: dict[int, StateGrowth]
     foreign: int = 0
     walks: dict[int, int] = field(default_factory=dict)
+    times: list[ViolationTime] = field(default_factory=list)
 
 
 def failures_of(found: WalkOutcome | ViolationPattern, properties: Sequence[str]) -> list[WalkFailure]:
-    """Return the failures of walks with this outcome; `properties` are those of the run. One state may have several."""
-    if found.verdict == "error":
-        return [WalkFailure(str(found.property), True)]
-    return [WalkFailure(name, False) for bit, name in enumerate(properties) if found.violated >> bit & 1]
+    """Return the failures of walks with this outcome; `properties` are those of the run.
+
+    One state may violate several properties. A walk with --beyond may violate some before it ends with an error.
+    """
+    errors = [WalkFailure(str(found.property), True)] if found.verdict == "error" else []
+    return [*(WalkFailure(name, False) for bit, name in enumerate(properties) if found.violated >> bit & 1), *errors]
 
 
 def count_walks(source: WalkSource) -> WalkCounts:
@@ -107,6 +132,7 @@ def count_walks(source: WalkSource) -> WalkCounts:
         _states(source.state_groups(), source.samplings),
         sum(row.walks for row in kinds[FOREIGN]),
         _walks(kinds[OUTCOME]),
+        sorted(_time(row) for row in kinds[VIOLATION]),
     )
 
 
@@ -162,6 +188,11 @@ def _states(groups: Sequence[StateGroup], samplings: Mapping[int, int]) -> dict[
         first_visited = {group.power: group.states for group in own}
         found[number] = StateGrowth(Saturation(1 << sampling, sampled, visits, once, twice), first_visited)
     return found
+
+
+def _time(row: PartialCount) -> ViolationTime:
+    assert row.violated is not None and row.length is not None
+    return ViolationTime(row.configuration, row.violated, row.length, row.walks)
 
 
 def _pattern(row: PartialCount) -> ViolationPattern:

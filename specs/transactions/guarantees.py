@@ -1,7 +1,7 @@
 """The guarantees of transactions by release and failure: the table of docs/transactions.md.
 
-The cells are compared with KIP-890 ("Motivation" and "Proposed Changes"), with KAFKA-17754, and with the documentation
-of `isolation.level`: a consumer with read_committed reads only committed records.
+The cells are compared with KIP-890 ("Motivation" and "Proposed Changes"), with KAFKA-17754, with KIP-939,
+and with the documentation of `isolation.level`: a consumer with read_committed reads only committed records.
 """
 
 from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeRow, Table
@@ -10,6 +10,7 @@ from specs.transactions.coordinator import Coordinator
 from specs.transactions.exactly_once import ExactlyOnceLoop
 from specs.transactions.reader import TransactionalReader
 from specs.transactions.transactional_producer import Transactions
+from specs.transactions.two_phase_commit import TwoPhaseCommit
 from specs.transactions.verification_buffers import VerificationBuffers
 from specs.transactions.verified_order import VerifiedOrder
 from specs.transactions.versions import (
@@ -20,12 +21,19 @@ from specs.transactions.versions import (
     reader_rules,
     transaction_rules,
     transaction_version,
+    two_phase_rules,
 )
 
 RELEASES = ("0.11.0.0", "2.8.0", "3.5.0", "3.6.0", "3.9.0", "4.0.0", "4.3.0")
 
 MIXED_RELEASES = (("3.9.0", "4.3.0"), ("4.3.0", "3.9.0"))
 """Brokers of one release and clients of another."""
+
+UPGRADED = "4.3.0"
+"""The release of brokers and clients that the feature transaction.version is raised in."""
+
+PROPOSED = "4.3.0"
+"""The release to which the row on KIP-939 adds Enable2Pc and KeepPreparedTxn."""
 
 COLUMNS = {
     "late_hang": "open for ever: a late Produce after an abort (T1)",
@@ -44,6 +52,7 @@ COLUMNS = {
     "order": "out of order for ever: a first batch is not verified (T10)",
     "buffers": "failed without a cause: two verified batches (T10)",
     "delayed_fetch": "aborted, then read: a fetch waits (T11)",
+    "two_phase": "prepared, then aborted: two-phase commit (KIP-939)",
 }
 
 SIZES = {
@@ -79,6 +88,7 @@ SIZES = {
     "order": (VerifiedOrder, {}),
     "buffers": (VerificationBuffers, {}),
     "delayed_fetch": (TransactionalReader, dict(max_fetch=2)),
+    "two_phase": (TwoPhaseCommit, dict(transactions=1)),
 }
 """The spec of each column, and the size at which it is explored."""
 
@@ -102,6 +112,7 @@ PROPERTIES = {
     "order": ("begins_with_the_first",),
     "buffers": ("no_request_is_refused",),
     "delayed_fetch": ("no_aborted_read",),
+    "two_phase": ("store_and_kafka_agree",),
 }
 
 RULES = {
@@ -111,6 +122,7 @@ RULES = {
     TransactionalReader: reader_rules,
     VerifiedOrder: order_rules,
     VerificationBuffers: buffer_rules,
+    TwoPhaseCommit: two_phase_rules,
 }
 
 LEGEND = (
@@ -118,7 +130,12 @@ LEGEND = (
     "states in the complete exploration. Version: the transaction version of the clients' requests, in a new cluster. "
     "Verification is on where it exists.",
     "Explored: up to two transactions of one producer in one or two partitions, and one occurrence of the failure at "
-    "every moment. A late request: a copy stays in the network while the client repeats the request or gives up.",
+    "every moment. A late request: a copy stays in the network while the client repeats the request or gives up. "
+    "Two-phase commit: an application prepares a transaction, commits in an external store, and restarts.",
+    'Version "1 to 2": the feature transaction.version is raised at any moment while the clients run. A column with a '
+    "spec that has no upgrade has the answers of both versions and of clients of version 1 in a cluster of version 2: "
+    "yes if one of them is yes.",
+    "With KIP-939: 4.3 with Enable2Pc and KeepPreparedTxn as the KIP proposes them. No release has them.",
 )
 
 
@@ -131,22 +148,72 @@ def documented(column, brokers, clients):
     return None
 
 
-def cell(column, brokers, clients):
-    """Return one cell of a row."""
+def check(column, *rules):
+    """Return the check of a column with the rules of a row; the later rules replace the earlier ones."""
     spec, size = SIZES[column]
     log = dict(log_size=LOG_SIZE) if spec is Transactions else {}
-    check = GuaranteeCheck(spec, {**size, **log, **RULES[spec](brokers, clients)}, PROPERTIES[column])
-    return GuaranteeCell((check,), documented(column, brokers, clients))
+    constants = {name: value for constants in (size, log, *rules) for name, value in constants.items()}
+    return GuaranteeCheck(spec, constants, PROPERTIES[column])
+
+
+def cell(column, brokers, clients):
+    """Return one cell of the row of some releases."""
+    rules = RULES[SIZES[column][0]](brokers, clients)
+    return GuaranteeCell((check(column, rules),), documented(column, brokers, clients))
+
+
+def upgraded_cell(column):
+    """Return one cell of the row of a cluster in which the feature transaction.version is raised."""
+    spec, size = SIZES[column]
+    rules = RULES[spec](UPGRADED)
+    if spec is Transactions:
+        # A client raises its epoch once more when it changes to version 2.
+        upgrade = dict(transaction_version=1, upgrades=True, max_epoch=size["max_epoch"] + 2)
+        return GuaranteeCell((check(column, rules, upgrade),))
+    if "transaction_version" not in rules:
+        return GuaranteeCell((check(column, rules),))
+    versions = [dict(transaction_version=1), dict(transaction_version=2)]
+    if "old_clients" in rules:
+        versions.append(dict(transaction_version=1, old_clients=True))
+    return GuaranteeCell(tuple(check(column, rules, version) for version in versions))
+
+
+def proposed_cell(column):
+    """Return one cell of the row of a release with KIP-939."""
+    if column == "two_phase":
+        rules = dict(keeps_prepared=True, times_out=False)
+        return GuaranteeCell((check(column, two_phase_rules(PROPOSED), rules),), documented=False)
+    return cell(column, PROPOSED, PROPOSED)
 
 
 def row(brokers, clients):
     """Return the row of brokers and clients of some releases."""
-    kafka, client = (".".join(release.split(".")[:2]) for release in (brokers, clients))
+    kafka, client = short_name(brokers), short_name(clients)
     name = kafka if kafka == client else f"{kafka} (clients {client})"
     shown = {"Kafka": name, "version": str(transaction_version(brokers, clients))}
     return GuaranteeRow(shown, {column: cell(column, brokers, clients) for column in COLUMNS})
 
 
+def short_name(release):
+    """Return the major and the minor version of a release."""
+    return ".".join(release.split(".")[:2])
+
+
 ROWS = (*((release, release) for release in RELEASES), *MIXED_RELEASES)
 
-tables = [Table("guarantees", COLUMNS, tuple(row(*releases) for releases in ROWS), legend=LEGEND)]
+UPGRADED_ROW = GuaranteeRow(
+    {"Kafka": short_name(UPGRADED), "version": "1 to 2"}, {column: upgraded_cell(column) for column in COLUMNS}
+)
+PROPOSED_ROW = GuaranteeRow(
+    {"Kafka": f"{short_name(PROPOSED)} with KIP-939", "version": "2"},
+    {column: proposed_cell(column) for column in COLUMNS},
+)
+
+tables = [
+    Table(
+        "guarantees",
+        COLUMNS,
+        (*(row(*releases) for releases in ROWS), UPGRADED_ROW, PROPOSED_ROW),
+        legend=LEGEND,
+    )
+]

@@ -147,6 +147,8 @@ SLOW = {
     "python -m checker simulate producer/plain_producer/p1_reorder_by_retry --traces 100000 --out walks": 9.0,
     "python -m checker simulate producer/plain_producer --set refusals=1 --sweep max_in_flight=1,2,3 --sweep "
     "retries=0,1 --traces 20000 --out grid": 5.0,
+    "python -m checker simulate producer/plain_producer --set refusals=1 --sweep max_in_flight=1,2 --traces 2000 "
+    "--beyond --out beyond": 1.8,
     "python -m checker simulate replication/truncate_to_high_watermark/two_replicas_three_epochs --traces 200000 "
     "--depth 40 --seed 7 --out walks": 9.0,
     "python -m checker report walks": 9.0,

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -18,12 +19,12 @@ from spark_analysis.report.spark_source import SparkWalkSource, reading
 from spark_analysis.report.walk_counts import WalkOutcome, count_walks
 from spark_analysis.report.walk_source import OutcomeSpacing
 from tests.object_store import object_store
-from tests.traces.walks.walked import request, simulated, spec_file, walks_in
+from tests.traces.walks.walked import SOURCE, request, simulated, spec_file, walks_in
 from traces.storage import location_of
 from traces.walks import state_tallies
 from traces.walks.digests import write_digest
 from traces.walks.local_simulation import write_walks
-from traces.walks.records import STATES, STEPS, WALKS, part_path, part_paths, read_parts, read_walks
+from traces.walks.records import STATES, STEPS, VIOLATIONS, WALKS, part_path, part_paths, read_parts, read_walks
 from traces.walks.walk_request import requested_run
 
 
@@ -213,3 +214,20 @@ def test_walks_in_a_store_are_counted_like_those_in_a_folder(tmp_path):
     assert set(summed(partial_counts(digests, walks))) == set(expected.partial_counts())
     assert states.schema.field("state").type == pa.decimal128(20, 0)
     assert len(states) == len(table_of(run, folder, STATES))
+
+
+def test_violations_of_walks_that_go_on_are_counted(source_of, tmp_path):
+    source = SOURCE.replace(
+        "    @reachable",
+        "    @invariant\n    def not_full(self):\n        return len(self.queue) < self.size\n\n    @reachable",
+    )
+    run = requested_run(request(spec_file(tmp_path, source), walks=700, beyond=True))
+    folder = simulated(tmp_path / "walks", run)
+    found = count_walks(source_of(run, folder))
+    rows = table_of(run, folder, VIOLATIONS).to_pylist()
+    walks = table_of(run, folder)
+    assert len(rows) > len(walks.filter(pc.equal(walks["verdict"].cast("string"), "violated"))) > 0
+    times = Counter((row["configuration"], 1 << row["bit"], row["violated_at"]) for row in rows)
+    assert {time[:-1]: time.walks for time in found.times} == times
+    patterns = Counter((1 << row["bit"], row["fingerprint"], row["instance"]) for row in rows)
+    assert {(row.violated, row.fingerprint, row.instance): row.walks for row in found.patterns} == patterns

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,17 @@ Failure = tuple[str, bool]
 class _Chain:
     """The states in which a walk goes on, the steps between them, and the steps into a failure.
 
-    A step is (number of its state, probability there, target): the number of a state, or of a set of failures.
+    A step is (number of its state, probability there, target): the number of a state, or of a set of failures. A step
+    with a failure after which the walk goes on (`beyond`) is in both `moves` and `ends`; `move_failures` has its set of
+    failures for each move, -1 for none.
     """
+
+    beyond: bool
 
     states: dict[State, int] = field(default_factory=dict)
     start: dict[int, float] = field(default_factory=dict)
     moves: list[tuple[int, float, int]] = field(default_factory=list)
+    move_failures: list[int] = field(default_factory=list)
     ends: list[tuple[int, float, int]] = field(default_factory=list)
     failures: dict[frozenset[Failure], int] = field(default_factory=dict)
     waiting: list[State] = field(default_factory=list)
@@ -47,33 +53,47 @@ class _Chain:
 
 
 def exact_probabilities(
-    spec: Spec, properties: Sequence[str], depth: int, weights: Mapping[str, int], most_states: int
+    spec: Spec,
+    properties: Sequence[str],
+    depth: int,
+    weights: Mapping[str, int],
+    most_states: int,
+    *,
+    beyond: bool = False,
 ) -> dict[Failure, float] | None:
-    """Return for each failure the probability that a walk of at most `depth` steps ends with it.
+    """Return for each failure the probability that a walk of at most `depth` steps has it.
 
-    `weights` are those of actions (default 1). Failures that no walk can have are left out. Returns None if walks reach
-    more than `most_states` states.
+    A walk ends with its first failure, or with `beyond` only with an error. `weights` are those of actions (default 1).
+    Failures that no walk can have are left out. Returns None if walks reach more than `most_states` states.
     """
-    chain = _chain(spec, properties, weights, most_states)
+    chain = _chain(spec, properties, weights, most_states, beyond=beyond)
     if chain is None:
         return None
-    probabilities = np.zeros(len(chain.failures))
+    failures = sorted({failure for found in chain.failures for failure in found})
+    return {failure: _probability(chain, failure, depth) for failure in failures}
+
+
+def _probability(chain: _Chain, failure: Failure, depth: int) -> float:
+    """Return the probability that a walk has a failure within `depth` steps."""
+    has_it = np.array([failure in found for found in chain.failures], dtype=bool)
+    moves, ends = _arrays(chain.moves), _arrays(chain.ends)
+    wanted = tuple(column[has_it[ends[2]]] for column in ends)
+    # A walk that goes on after the failure is not counted again.
+    kept = np.array([number < 0 or not has_it[number] for number in chain.move_failures], dtype=bool)
+    moves = tuple(column[kept] for column in moves)
     alive = np.zeros(len(chain.states))
     for number, share in chain.start.items():
         alive[number] = share
-    moves, ends = _arrays(chain.moves), _arrays(chain.ends)
+    probability = 0.0
     # A walk of `depth` steps ends without a look at the steps that are enabled in its last state.
     for _ in range(depth):
-        probabilities += _flow(ends, alive, len(probabilities))
-        alive = _flow(moves, alive, len(alive))
-    found: dict[Failure, float] = {}
-    for failures, number in chain.failures.items():
-        for failure in failures:
-            found[failure] = found.get(failure, 0.0) + float(probabilities[number])
-    return dict(sorted(found.items()))
+        probability += float((alive[wanted[0]] * wanted[1]).sum())
+        alive = _flow(moves, alive)
+    return probability
 
 
-Steps = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
+Steps = tuple[NDArray[Any], ...]
+"""The numbers of the states before some steps, the probabilities of the steps there, and their targets."""
 
 
 def _arrays(steps: list[tuple[int, float, int]]) -> Steps:
@@ -81,14 +101,16 @@ def _arrays(steps: list[tuple[int, float, int]]) -> Steps:
     return np.array(sources, dtype=np.int64), np.array(shares, dtype=float), np.array(targets, dtype=np.int64)
 
 
-def _flow(steps: Steps, alive: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Return the probability (size,) that flows along some steps to each target."""
-    sources, shares, targets = steps
-    return np.bincount(targets, weights=alive[sources] * shares, minlength=size).astype(np.float64)
+def _flow(moves: Steps, alive: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probability of each state after a step, from those before."""
+    sources, shares, targets = moves
+    return np.bincount(targets, weights=alive[sources] * shares, minlength=len(alive)).astype(np.float64)
 
 
-def _chain(spec: Spec, properties: Sequence[str], weights: Mapping[str, int], most_states: int) -> _Chain | None:
-    chain = _Chain()
+def _chain(
+    spec: Spec, properties: Sequence[str], weights: Mapping[str, int], most_states: int, *, beyond: bool
+) -> _Chain | None:
+    chain = _Chain(beyond)
     initial = spec.initial_states()
     for state in initial:
         # Walks refuse a spec with an initial state that violates a property.
@@ -115,10 +137,13 @@ def _add_steps(spec: Spec, properties: Sequence[str], weights: Mapping[str, int]
     for step in steps:
         share = weights.get(step.action, 1) / total
         found = _failures(spec, properties, state, step.state)
+        ending = chain.number_of_failures(found) if found else -1
         if found:
-            chain.ends.append((number, share, chain.number_of_failures(found)))
-        elif _is_within(spec, step.state):
+            chain.ends.append((number, share, ending))
+        goes_on = not found or (chain.beyond and not any(is_error for _, is_error in found))
+        if goes_on and _is_within(spec, step.state):
             chain.moves.append((number, share, chain.number_of(step.state)))
+            chain.move_failures.append(ending)
 
 
 def _failures(spec: Spec, properties: Sequence[str], old: State, new: State) -> frozenset[Failure]:

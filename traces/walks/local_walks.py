@@ -110,7 +110,7 @@ def _add(made: LocalWalks, walker: Walker, walks: Walks, *, stops: bool) -> bool
     for walk in failed.tolist():
         for name, row in _rows(walker, walks, walk):
             if name not in made.found:
-                violation = violation_from_row(walker.spec, row, name)
+                violation = violation_from_row(walker.spec, row)
                 made.found[name] = FoundByWalk(made.walks + walk, len(violation.trace), reduce(walker.spec, violation))
     made.walks += count
     made.steps += int(walks.lengths[:count].sum(dtype=np.int64))
@@ -126,6 +126,7 @@ def _rows(walker: Walker, walks: Walks, walk: int) -> list[tuple[str, dict[str, 
         "actions": walks.actions[end - int(walks.lengths[walk]) : end].astype("<u2").tobytes(),
         "initial": int(walks.initial[walk]),
         "verdict": "violated",
+        "ending": kernel.ENDINGS[walks.endings[walk]],
         "failed_instance": None,
     }
     mask = int(walks.violated[walk])

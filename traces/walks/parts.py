@@ -6,9 +6,9 @@ from checker.engines.native.walk.walker import Walker, walk_seeds
 from checker.errors import InputError
 from checker.run import registry
 from traces.storage import Location
-from traces.walks.records import STATES, STEPS, WALKS, WalkConfiguration, WalkRun, part_kinds, part_path
+from traces.walks.records import STATES, STEPS, VIOLATIONS, WALKS, WalkConfiguration, WalkRun, part_kinds, part_path
 from traces.walks.state_tallies import state_table
-from traces.walks.walk_tables import step_table, walk_table
+from traces.walks.walk_tables import step_table, violation_table, walk_table
 from traces.walks.writing import write_part
 
 _walkers: dict[tuple[str, str, str], Walker] = {}
@@ -33,10 +33,13 @@ def write_walks_of_part(run: WalkRun, folder: Location, number: int) -> None:
         weights=walker.weights_of({action.name: action.weight for action in configuration.actions}),
         sampling=run.sampling,
         steps=run.steps,
+        beyond=run.beyond,
     )
     # The file of walks is written last: only with it does the part count as written.
     if run.steps:
         write_part(files[STEPS], step_table(configuration, first, walks))
+    if run.beyond:
+        write_part(files[VIOLATIONS], violation_table(run, configuration, first, walker, walks))
     write_part(files[STATES], state_table(configuration, first, walks, run.sampling))
     write_part(files[WALKS], walk_table(run, configuration, first, walker, walks))
 

@@ -4,6 +4,7 @@
     DIR/walks/part-000000.parquet   one row for each walk, by number; only a last part may be shorter
     DIR/states/part-000000.parquet  one row for each distinct state that the walks of the part visited
     DIR/steps/part-000000.parquet   one row for each step, if the run has the option --steps
+    DIR/violations/part-000000.parquet  a row for each first violation of a property, if the run has the option --beyond
     DIR/digests/walks-part-000000.blake2b    the digest of a part, which every reader checks
 
 A part appears completely or not at all. Its content depends on the run and its number alone. Columns of `walks`:
@@ -22,8 +23,8 @@ A part appears completely or not at all. Its content depends on the run and its 
 | `verdict` | string | `holds`, `violated`, or `error` (a value left its type's bounds) |
 | `property` | string? | the first property violated; for an error the action, property or constraint that failed |
 | `conjunct` | int32? | index of the false operand of the property's outermost `and`, from 0; null if it has none |
-| `violated_at` | int32? | number of steps before the violation (0: in the initial state) |
-| `violated` | int64 | bit i: property i of `run.json` (the last may be `deadlock`) is violated at the end |
+| `violated_at` | int32? | number of steps before the first violation (0: in the initial state) |
+| `violated` | int64 | bit i: property i of `run.json` (the last may be `deadlock`) is violated (--beyond: anywhere) |
 | `reached` | int64 | bit i: property i is a `@reachable` that some state of the walk satisfies |
 | `failed_instance` | int32? | the action instance that left its bounds; `actions` does not contain it |
 | `actions` | binary | the action instances taken, little-endian uint16 |
@@ -36,6 +37,11 @@ part that visited it), `first_walk` (int64: the first of them); see `traces.walk
 
 Columns of `steps`: `walk` (int64), `step` (int32, from 1), `instance` (int32), `action` (string), `enabled` (int32: the
 number of enabled instances before the step), `state` (uint64: the hash of the next state).
+
+Columns of `violations`: `walk` (int64), `configuration` (int32), `spec_digest` (string), `property` (string), `bit`
+(int32: its bit in `violated`), `conjunct` (int32?), `violated_at` (int32), `instance` (int32?: the action instance of
+the step that violates it; null if there is no step), `fingerprint` (uint64). They describe the first state in which the
+walk violates the property, as the columns of the same names in `walks`.
 """
 
 from __future__ import annotations
@@ -68,7 +74,7 @@ RUN_SCHEMA = Path(__file__).parent / "run.schema.json"
 """The published JSON Schema of `run.json`."""
 
 MOST_PARTS = 10_000_000
-WALKS, STATES, STEPS = "walks", "states", "steps"
+WALKS, STATES, STEPS, VIOLATIONS = "walks", "states", "steps", "violations"
 
 PATTERN_ACTIONS = 3
 """Number of last actions that belong to the pattern of a violation."""
@@ -125,7 +131,22 @@ STEP_SCHEMA = pa.schema(
     metadata=_METADATA,
 )
 
-SCHEMAS = {WALKS: WALK_SCHEMA, STATES: STATE_SCHEMA, STEPS: STEP_SCHEMA}
+VIOLATION_SCHEMA = pa.schema(
+    [
+        pa.field("walk", pa.int64(), nullable=False),
+        pa.field("configuration", pa.int32(), nullable=False),
+        pa.field("spec_digest", _NAME, nullable=False),
+        pa.field("property", _NAME, nullable=False),
+        pa.field("bit", pa.int32(), nullable=False),
+        pa.field("conjunct", pa.int32()),
+        pa.field("violated_at", pa.int32(), nullable=False),
+        pa.field("instance", pa.int32()),
+        pa.field("fingerprint", pa.uint64(), nullable=False),
+    ],
+    metadata=_METADATA,
+)
+
+SCHEMAS = {WALKS: WALK_SCHEMA, STATES: STATE_SCHEMA, STEPS: STEP_SCHEMA, VIOLATIONS: VIOLATION_SCHEMA}
 
 
 @dataclass(frozen=True)
@@ -174,7 +195,8 @@ class WalkRun:
     """The content of `run.json`. `walks` is the number of walks of each configuration, `part` that of a full part.
 
     `target` is the spec's name on the command line, `settings` are the constants set there, `sweep` the varied ones.
-    `expected` is `holds`, `error`, the properties that the scenario expects to be violated, or None.
+    `expected` is `holds`, `error`, the properties that the scenario expects to be violated, or None. With `beyond`,
+    walks go on after a violation.
     """
 
     target: str
@@ -194,6 +216,7 @@ class WalkRun:
     steps: bool
     configurations: tuple[WalkConfiguration, ...] = field(default=())
     tidemark: str = ""
+    beyond: bool = False
 
     @property
     def parts_per_configuration(self) -> int:
@@ -239,13 +262,13 @@ def pattern_fingerprint(name: str, conjunct: int | None, last_actions: Iterable[
 
 
 def part_path(folder: Location, kind: str, number: int) -> Location:
-    """Return the path of a part of `walks`, `states` or `steps`."""
+    """Return the path of a part of `walks`, `states`, `steps` or `violations`."""
     return folder / kind / f"part-{number:06d}.parquet"
 
 
 def part_kinds(run: WalkRun) -> tuple[str, ...]:
     """Return the kinds of parts that a run has."""
-    return (WALKS, STATES, STEPS) if run.steps else (WALKS, STATES)
+    return (WALKS, STATES, *([STEPS] if run.steps else []), *([VIOLATIONS] if run.beyond else []))
 
 
 def missing_parts(folder: Location, run: WalkRun) -> list[int]:

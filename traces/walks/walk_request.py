@@ -46,6 +46,7 @@ class WalkRequest:
     sampling: int = 0
     steps: bool = False
     deadlock: bool = False
+    beyond: bool = False
 
 
 def requested_run(request: WalkRequest) -> WalkRun:
@@ -79,6 +80,7 @@ def requested_run(request: WalkRequest) -> WalkRun:
             _configuration(number, spec, properties, request, weights) for number, spec in enumerate(specs)
         ),
         tidemark=tidemark_version(),
+        beyond=request.beyond,
     )
 
 

@@ -15,6 +15,7 @@ from checker.engines.native.walk.walker import Walker, Walks
 from traces.walks.records import (
     PATTERN_ACTIONS,
     STEP_SCHEMA,
+    VIOLATION_SCHEMA,
     WALK_SCHEMA,
     WalkConfiguration,
     WalkRun,
@@ -46,7 +47,7 @@ def walk_table(run: WalkRun, configuration: WalkConfiguration, first: int, walke
         "verdict": _named(causes.verdicts, VERDICTS),
         "property": _named(causes.properties, causes.names),
         "conjunct": _nullable(walks.conjunct, pa.int32()),
-        "violated_at": pa.array(walks.lengths, mask=causes.verdicts == 0),
+        "violated_at": _nullable(causes.steps, pa.int32()),
         "violated": walks.violated.astype(np.int64),
         "reached": walks.reached.astype(np.int64),
         "failed_instance": _nullable(walks.failed_instance, pa.int32()),
@@ -57,6 +58,33 @@ def walk_table(run: WalkRun, configuration: WalkConfiguration, first: int, walke
     }
     table = pa.table({name: _array(found[name], WALK_SCHEMA.field(name).type) for name in found}, schema=WALK_SCHEMA)
     return table.replace_schema_metadata({**WALK_SCHEMA.metadata, SUMMARY: causes.totals().to_text()})
+
+
+def violation_table(
+    run: WalkRun, configuration: WalkConfiguration, first: int, walker: Walker, walks: Walks
+) -> pa.Table:
+    """Return the first violation of each property by walks numbered from `first`, as rows of VIOLATION_SCHEMA."""
+    violations = walks.violations
+    assert violations is not None
+    starts = walks.ends - walks.lengths
+    last = np.where(violations.steps > 0, starts[violations.walks] + violations.steps - 1, 0)
+    # Null for a deadlock in an initial state, which no step precedes.
+    instances = np.where(violations.steps > 0, walks.actions[last] if len(walks.actions) else _NOTHING, _NOTHING)
+    count = len(violations.walks)
+    found = {
+        "walk": violations.walks + first,
+        "configuration": np.full(count, configuration.number, dtype=np.int32),
+        "spec_digest": _same(configuration.spec_digest, count),
+        "property": _named(violations.properties, run.properties),
+        "bit": violations.properties,
+        "conjunct": _nullable(violations.conjuncts, pa.int32()),
+        "violated_at": violations.steps,
+        "instance": _nullable(instances, pa.int32()),
+        "fingerprint": _Causes(run, configuration, walker, walks).fingerprints_of_violations(),
+    }
+    return pa.table(
+        {name: _array(found[name], VIOLATION_SCHEMA.field(name).type) for name in found}, schema=VIOLATION_SCHEMA
+    )
 
 
 def step_table(configuration: WalkConfiguration, first: int, walks: Walks) -> pa.Table:
@@ -77,7 +105,10 @@ def step_table(configuration: WalkConfiguration, first: int, walks: Walks) -> pa
 
 
 class _Causes:
-    """The violated property of each walk, as an index into `names` (-1: none), and its verdict, as one of VERDICTS."""
+    """The violated property of each walk, as an index into `names` (-1: none), and its verdict, as one of VERDICTS.
+
+    `steps` is the number of steps before the violation or the error, or -1.
+    """
 
     def __init__(self, run: WalkRun, configuration: WalkConfiguration, walker: Walker, walks: Walks):
         self._run, self._walks, self._configuration = run, walks, configuration
@@ -85,12 +116,14 @@ class _Causes:
         self.names = [*run.properties, *(action.name for action in configuration.actions)]
         self.properties = walks.first_violated.copy()
         self.verdicts = np.where(self.properties >= 0, 1, 0)
+        self.steps = walks.violated_at.copy()
         self._name_errors(walker, len(run.properties))
 
     def _name_errors(self, walker: Walker, properties: int) -> None:
         walks = self._walks
         is_error = walks.endings == ENDINGS.index("bounds")
         self.verdicts[is_error] = VERDICTS.index("error")
+        self.steps[is_error] = walks.lengths[is_error]
         # Names of actions follow those of the properties in `names`, hence the offset.
         in_action = is_error & (walks.failed_instance >= 0)
         self.properties[in_action] = properties + self._by_instance[walks.failed_instance[in_action]]
@@ -132,25 +165,39 @@ class _Causes:
     def fingerprints(self) -> pa.Array:
         """Return the fingerprint of each walk's violation; null if there is none."""
         rows = np.flatnonzero(self.properties >= 0)
-        # Many walks have the same pattern, so each distinct pattern is hashed once.
-        patterns, each = np.unique(self._patterns(rows), axis=0, return_inverse=True)
-        hashed = np.array([self._fingerprint(pattern) for pattern in patterns.tolist()], dtype=np.uint64)
+        failed = self._walks.failed_instance[rows]
+        conjuncts = np.where(self.verdicts[rows] == VERDICTS.index("error"), _NOTHING, self._walks.conjunct[rows])
         values = np.zeros(len(self.properties), dtype=np.uint64)
-        values[rows] = hashed[each.reshape(-1)]
+        values[rows] = self._hashed(self._patterns(rows, self.properties[rows], conjuncts, self.steps[rows], failed))
         return pa.array(values, mask=self.properties < 0)
 
-    def _patterns(self, rows: Numbers) -> Numbers:
-        """Return for each of some walks its property, its conjunct and its last actions (rows, 2 + PATTERN_ACTIONS).
+    def fingerprints_of_violations(self) -> NDArray[np.uint64]:
+        """Return the fingerprint of the first violation of each property by each walk."""
+        found = self._walks.violations
+        assert found is not None
+        failed = np.full(len(found.walks), _NOTHING)
+        return self._hashed(self._patterns(found.walks, found.properties, found.conjuncts, found.steps, failed))
 
-        -1 stands for no conjunct, and for actions before the first.
+    def _hashed(self, patterns: Numbers) -> NDArray[np.uint64]:
+        """Return the fingerprint of each pattern."""
+        # Many walks have the same pattern, so each distinct pattern is hashed once.
+        distinct, each = np.unique(patterns, axis=0, return_inverse=True)
+        hashed = np.array([self._fingerprint(pattern) for pattern in distinct.tolist()], dtype=np.uint64)
+        return hashed[each.reshape(-1)]
+
+    def _patterns(self, rows: Numbers, properties: Numbers, conjuncts: Numbers, steps: Numbers, failed: Any) -> Numbers:
+        """Return for each of some violations its property, its conjunct and its last actions (m, 2 + PATTERN_ACTIONS).
+
+        `rows` (m,) are the positions of the walks, `steps` the numbers of steps before, and `failed` the instances that
+        leave their bounds, or -1. -1 stands for no conjunct, and for actions before the first.
         """
         walks = self._walks
-        failed = walks.failed_instance[rows]
         has_failed = failed >= 0
+        starts = walks.ends - walks.lengths
         # The failing action counts as one more step at the end, although `actions` does not contain it.
-        ends, lengths = walks.ends[rows] + has_failed, walks.lengths[rows] + has_failed
+        ends, lengths = starts[rows] + steps + has_failed, steps + has_failed
         patterns = np.full((len(rows), 2 + PATTERN_ACTIONS), _NOTHING, dtype=np.int64)
-        patterns[:, 0], patterns[:, 1] = self.properties[rows], walks.conjunct[rows]
+        patterns[:, 0], patterns[:, 1] = properties, conjuncts
         for back in range(1, PATTERN_ACTIONS + 1):
             is_failed = has_failed & (back == 1)
             # Without this test, a short walk would take its last actions from the walk before it.

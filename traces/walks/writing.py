@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from checker.errors import InputError, OutputError
 from traces.storage import Location, RemotePath, new_file
 from traces.walks.digests import DIGESTS, write_digest
-from traces.walks.records import RUN_FILE, STATES, STEPS, WALKS, WalkRun, missing_parts, part_kinds, read_run
+from traces.walks.records import RUN_FILE, SCHEMAS, WalkRun, missing_parts, part_kinds, read_run
 
-_OWN = (RUN_FILE, WALKS, STATES, STEPS, DIGESTS)
+_OWN = (RUN_FILE, *SCHEMAS, DIGESTS)
 """What a folder of walks consists of."""
 
 

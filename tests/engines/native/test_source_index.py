@@ -148,6 +148,22 @@ def test_sources_that_change_while_the_spec_is_compiled_are_not_indexed(explored
     assert len(compiled) == 2
 
 
+def test_a_file_that_is_written_while_the_spec_is_compiled_is_seen_although_digests_are_kept(
+    explored, compiled, monkeypatch, tmp_path
+):
+    typed = frontend.compile_spec
+
+    def written(spec, *more):
+        (tmp_path / "counter.py").write_text(SPEC + "# written again\n")
+        return typed(spec, *more)
+
+    monkeypatch.setattr(frontend, "compile_spec", written)
+    with source_digest.digests_kept():
+        explored()
+    explored()
+    assert len(compiled) == 2
+
+
 def test_an_entry_that_does_not_fit_the_spec_is_not_used(explored, compiled, cache):
     explored()
     entries = {path: path.read_bytes()[32:] for path in cache.iterdir()}

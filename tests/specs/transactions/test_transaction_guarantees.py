@@ -10,7 +10,7 @@ from checker.execution.run_specs import RunSettings
 from checker.execution.run_tables import tabulate
 from checker.run.request import Request
 from specs.kafka_versions import catalogue_entry
-from specs.transactions.guarantees import COLUMNS, MIXED_RELEASES, RELEASES, ROWS
+from specs.transactions.guarantees import COLUMNS, MIXED_RELEASES, PROPOSED, RELEASES, ROWS, UPGRADED
 from specs.transactions.versions import loop_rules, transaction_rules
 
 PAGE = Path(__file__).parents[3] / "docs" / "transactions.md"
@@ -39,7 +39,7 @@ def computed(tmp_path_factory):
     )
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
     answers = [{column: cell["answer"] for column, cell in row["cells"].items()} for row in rows]
-    return status, dict(zip(ROWS, answers, strict=True)), page.read_text()
+    return status, dict(zip((*ROWS, "upgraded", "proposed"), answers, strict=True)), page.read_text()
 
 
 @pytest.mark.slow
@@ -61,6 +61,24 @@ def test_transaction_version_2_needs_clients_and_brokers(computed):
         answers = computed[1][releases]
         assert answers["late_read"] == answers["late_torn"] == "yes"
         assert answers["late_hang"] == answers["coordinator"] == "no"
+
+
+@pytest.mark.slow
+def test_an_upgrade_has_the_bugs_of_both_versions_and_one_more(computed):
+    """A batch that is sent again with version 2 outlives the end of its transaction with version 1."""
+    versions = [computed[1][releases] for releases in ((UPGRADED, UPGRADED), (UPGRADED, "3.9.0"))]
+    either = {column for answers in versions for column, answer in answers.items() if answer == "yes"}
+    upgraded = {column for column, answer in computed[1]["upgraded"].items() if answer == "yes"}
+    assert upgraded - either == {"late_hang"}
+    # A client of 4.3 stops if its transactional.id is unknown.
+    assert either - upgraded == {"zombie"}
+
+
+@pytest.mark.slow
+def test_only_the_proposal_keeps_a_prepared_transaction(computed):
+    proposed = computed[1]["proposed"]
+    assert [releases for releases in computed[1] if computed[1][releases]["two_phase"] == "no"] == ["proposed"]
+    assert proposed == computed[1][PROPOSED, PROPOSED] | {"two_phase": "no"}
 
 
 @pytest.mark.slow
