@@ -94,17 +94,17 @@ def _combined(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed
                 case "cause":
                     causes[recognised.line.thread] = observed
                     continue
-                case "committed" | "cached" | "receiving" | "granted":
+                case "committed" | "cached" | "receiving" | "granted" | "shrinking":
                     held.setdefault(key, []).append(observed)
                     result.append(observed)
                     continue
                 case "changed":
                     granted = [other for other in held.pop(key, []) if other.kind == "granted"]
-                    cause = causes.get(recognised.line.thread)
-                    for other in granted or ([cause] if cause is not None else []):
+                    cause = _cause_of(observed, causes.get(recognised.line.thread))
+                    for other in granted or cause:
                         if observed.time - other.time <= _SAME_CHANGE_MS:
                             _absorb_cause(observed, other)
-                case "recorded" | "appended" | "received":
+                case "recorded" | "appended" | "received" | "asked_to_shrink":
                     for other in held.pop(key, []):
                         if _precedes(other, observed, latest.get(key), isr.get(observed.partition, [])):
                             _absorb(observed, other)
@@ -129,8 +129,20 @@ def _combined(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed
     return iter(sorted((each for each in result if each.kind not in _PARTS), key=lambda each: each.time))
 
 
-_PARTS = ("committed", "cached", "receiving", "granted", "cause")
+_PARTS = ("committed", "cached", "receiving", "granted", "shrinking", "cause")
 """The kinds whose fields are added to another line of the same step."""
+
+
+def _cause_of(observed: Observed, cause: Observed | None) -> list[Observed]:
+    """Return the cause of a change, if it names the partition.
+
+    A cause explains one change of each partition, and the record of a new directory before it.
+    """
+    if cause is None or observed.partition not in cause.fields["partitions"]:
+        return []
+    if not observed.fields.get("has_new_directory"):
+        cause.fields["partitions"].remove(observed.partition)
+    return [cause]
 
 
 def _asks_meanwhile(before: Observed, observed: Observed) -> bool:
@@ -143,18 +155,24 @@ def _precedes(other: Observed, observed: Observed, before: Observed | None, isr:
     """Return whether a held line belongs to the step of the line after it, and not to that of the line `before` it.
 
     A new high watermark belongs to a fetch, unless it follows an append at once, or the leader is alone in the ISR and
-    the fetch comes much later: a process may be paused between two lines of a step.
+    the fetch comes much later: a process may be paused between two lines of a step. An append commits its own records
+    only for a leader that is alone in the ISR.
     """
     match other.kind, observed.kind:
         case "committed", "recorded":
-            if observed.fields["end"] < other.fields["high_watermark"]:
-                return False
+            high_watermark = other.fields["high_watermark"]
             later = observed.time - other.time
             if before is not None and before.kind == "appended":
+                if len(isr) > 1 and high_watermark == before.fields["end"]:
+                    return True
+                if observed.fields["end"] < high_watermark:
+                    return False
                 earlier = other.time - before.time
                 if earlier <= min(later, _AT_ONCE_MS):
                     return earlier == later
             return later <= _SAME_STEP_MS or len(isr) > 1
+        case "shrinking", "asked_to_shrink":
+            return True
         case "cached", "appended":
             return bool(other.fields["start"] < observed.fields["end"])
         case (("receiving" | "cached"), "received"):
@@ -169,6 +187,9 @@ def _absorb(observed: Observed, other: Observed) -> None:
             observed.fields["high_watermark"] = other.fields["high_watermark"]
             # The leader has counted the fetch before this line. The process may be paused after it.
             observed.time = min(observed.time, other.time)
+        case "shrinking":
+            # The leader waits for the ISR from this line on; it sends the request after that.
+            observed.time = other.time
         case "cached":
             observed.fields["epoch_start"] = {"epoch": other.fields["epoch"], "start": other.fields["start"]}
         case "receiving":
@@ -237,12 +258,14 @@ def _difference(text: str) -> dict[str, Any]:
 
 
 _LISTS = frozenset(("isr", "replicas", "followers"))
-_TEXTS = frozenset(("cause", "partitions", "error", "after", "difference", "settings"))
+_TEXTS = frozenset(("cause", "error", "after", "difference", "settings"))
 
 
 def _value(name: str, text: str) -> Any:
     if name in _LISTS:
         return _numbers(text)
+    if name == "partitions":
+        return text.split(", ")
     return text if name in _TEXTS else int(text)
 
 

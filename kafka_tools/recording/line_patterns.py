@@ -126,7 +126,7 @@ PATTERNS = (
         r"(?:PartitionRegistration|LeaderAndIsrPartitionState)\(.*?, isr=\[(?P<isr>[\d, ]*)\].*?"
         r"partitionEpoch=(?P<partition_epoch>\d+)",
     ),
-    # Partition.createLog, updateFollowerFetchState, maybeIncrementLeaderHW, submitAlterPartition,
+    # Partition.createLog, updateFollowerFetchState, maybeIncrementLeaderHW, maybeShrinkIsr, submitAlterPartition,
     # handleAlterPartitionUpdate, handleAlterPartitionError.
     _line(
         "loaded",
@@ -146,6 +146,7 @@ PATTERNS = (
         "High watermark updated from",
         r"High watermark updated from \(offset=(?P<before>\d+),? .* to \(offset=(?P<high_watermark>\d+),? ",
     ),
+    _line("shrinking", "Partition", "Shrinking ISR from", r"Shrinking ISR from [\d,]+ to [\d,]+\. "),
     _line(
         "asked_to_shrink",
         "Partition",

@@ -104,7 +104,7 @@ class RecordedPartition(Mapping):
         return step.before({f"answers[{found['broker']}]": {"diverging": {"epoch": -1}}}).after(_replica_state(found))
 
     @event("leading")
-    def leading(self, found: Found) -> PossibleStep:
+    def leading(self, found: Found) -> PossibleStep | list[PossibleStep]:
         """A broker has learned that it leads."""
         broker = found["broker"]
         seen: Expectations = _replica_state(found) | {
@@ -115,7 +115,12 @@ class RecordedPartition(Mapping):
         # The model begins when every broker has learned of the first leader epoch.
         if found.get("initial"):
             return Observation(seen)
-        return PossibleStep("become_leader", epoch=found["epoch"]).after({**seen, f"leader[{broker}]": broker})
+        epoch, version = found["epoch"], found["partition_epoch"]
+        steps = (
+            PossibleStep("become_leader", epoch=epoch),
+            PossibleStep("become_leader_with_earlier_isr", epoch=epoch, version=version),
+        )
+        return [step.after({**seen, f"leader[{broker}]": broker}) for step in steps]
 
     @event("following")
     def following(self, found: Found) -> PossibleStep:
@@ -160,11 +165,19 @@ class RecordedPartition(Mapping):
             f"isr[{broker}]": found["isr"],
             f"known_partition_epoch[{broker}]": found["partition_epoch"],
         }
-        steps = (
-            PossibleStep("leader_learn_isr", leader=broker),
-            PossibleStep("leader_learn_earlier_isr", leader=broker, version=found["partition_epoch"]),
-        )
+        steps = [PossibleStep("leader_get_answer", leader=broker)]
+        if not found.get("answered"):
+            steps = [
+                PossibleStep("leader_learn_isr", leader=broker),
+                PossibleStep("leader_learn_earlier_isr", leader=broker, version=found["partition_epoch"]),
+            ]
         return [step.after(_high_watermark(found) | seen) for step in steps]
+
+    @event("learnt_isr_again")
+    def learnt_isr_again(self, found: Found) -> PossibleStep:
+        """A leader has read the metadata of an ISR that it knows from the answer to its request."""
+        step = PossibleStep("leader_learn_isr_again", leader=found["broker"])
+        return step.after({**_high_watermark(found), f"pending[{found['broker']}]": None})
 
     # The controller.
 
@@ -179,7 +192,8 @@ class RecordedPartition(Mapping):
         }
         match found["cause"]:
             case "alter_partition":
-                return PossibleStep("controller_handle_alter_partition", leader=found["broker"]).after(seen)
+                actions = ("controller_handle_alter_partition", "controller_handle_request_of_dead_leader")
+                return [PossibleStep(action, leader=found["broker"]).after(seen) for action in actions]
             case "fenced":
                 return PossibleStep("controller_fence", broker=found["broker"]).after(seen)
             case "new_directory":

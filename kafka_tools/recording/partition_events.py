@@ -9,7 +9,7 @@ model: b1 is the first replica of the partition's assignment.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,7 @@ class _Broker:
     leads: bool = False
     partition_epoch: int = -1
     isr: frozenset[int] = frozenset()  # of a leader, as it knows it
+    awaits_metadata: bool = False  # of a leader: it knows its partition epoch from an answer only
     joining: int | None = None  # of a leader: the follower that it asks to add
     counted: dict[int, int] = field(default_factory=dict)  # of a leader: the log end of each follower
     fetch: tuple[Any, ...] | None = None  # the fetch that its leader has not answered
@@ -51,6 +52,12 @@ class _Broker:
     def has_asked_from(self, offset: int) -> bool:
         """Return whether the broker has sent a fetch from an offset; its session may have that fetch already."""
         return self.last_fetch is not None and bool(self.last_fetch["offset"] == offset)
+
+    def may_commit(self, fields: dict[str, Any]) -> bool:
+        """Return whether a log is known to end at the new high watermark of a leader's step, if it has one."""
+        reached = fields.get("high_watermark", self.high_watermark)
+        ends = {fields["end"], *self.counted.values()} | ({self.end} if "follower" in fields else set())
+        return reached <= self.high_watermark or reached in ends
 
 
 class PartitionEvents:
@@ -94,14 +101,15 @@ class PartitionEvents:
             case "received":
                 leader = self._brokers.get(broker.leader or 0)
                 return leader is None or (
-                    broker.is_handled
+                    (broker.is_handled or self._seems_counted(broker, fields["offset"]))
                     and leader.end >= fields.get("end", 0)
                     and (not leader.leads or leader.high_watermark >= fields["sent"])
                 )
             case "appended":
-                return not broker.alive or (broker.leads and fields["end"] - fields["records"] <= broker.end)
+                has_followed = broker.leads and fields["end"] - fields["records"] <= broker.end
+                return not broker.alive or (has_followed and broker.may_commit(fields))
             case "recorded":
-                return self._may_count(observed.broker, fields)
+                return broker.may_commit(fields) and self._may_count(observed.broker, fields)
             case "leading" | "following":
                 return bool(fields["epoch"] <= self._leader_epoch)
             case "refreshed" | "learnt_isr":
@@ -172,10 +180,29 @@ class PartitionEvents:
         broker = self._brokers[number]
         if "high_watermark" in fields and fields["high_watermark"] != broker.high_watermark:
             broker.high_watermark = fields["high_watermark"]
+            if fields.get("end") != broker.high_watermark:
+                self._commit_by_count(number, broker.high_watermark)
         found: dict[str, Any] = {"high_watermark": broker.high_watermark}
         if "epoch_start" in fields:
             found["epoch_start"] = fields["epoch_start"]
         return found
+
+    def _commit_by_count(self, number: int, high_watermark: int) -> None:
+        """Give a new high watermark to the count that has raised it, if the line is that of another thread.
+
+        A thread raises the high watermark by what others have counted, before they write their lines. So the line of
+        that count is not older than this one.
+        """
+        name, later = self._name(number), []
+        for event in reversed(self.events):
+            if event.get("time", 0) < self._time or event["event"] not in ("handled_fetch", "appended"):
+                continue
+            if event["broker"] == name and event["high_watermark"] < high_watermark:
+                later.append(event)
+                if event["event"] == "handled_fetch" and event["end"] == high_watermark:
+                    for each in later:
+                        each["high_watermark"] = high_watermark
+                    return
 
     def _on_appended(self, number: int, fields: dict[str, Any]) -> None:
         broker = self._brokers[number]
@@ -267,9 +294,7 @@ class PartitionEvents:
         """Add the fetch that is answered now, if its session had it, and its count seemed to repeat the one before."""
         broker, last = self._brokers[number], self._brokers[number].last_fetch
         leader = self._brokers.get(broker.leader or 0)
-        seemed_repeated = broker.repeat_time >= broker.received_time - _SAME_MOMENT_MS
-        is_asked = last is not None and last["offset"] == offset
-        if last is not None and is_asked and broker.fetch is None and leader and leader.alive and seemed_repeated:
+        if last is not None and leader is not None and self._seems_counted(broker, offset):
             fetch = (broker.leader, last["leader_epoch"], offset, last["last_epoch"])
             self._fetch(number, {**last, "inferred": True}, fetch)
             self._note(
@@ -280,6 +305,13 @@ class PartitionEvents:
                 high_watermark=leader.high_watermark,
                 inferred=True,
             )
+
+    def _seems_counted(self, broker: _Broker, offset: int) -> bool:
+        """Return whether the leader seems to have counted a fetch that left no line, and that is answered now."""
+        leader = self._brokers.get(broker.leader or 0)
+        is_recent = broker.repeat_time >= broker.received_time - _SAME_MOMENT_MS
+        is_open = broker.fetch is None and broker.has_asked_from(offset)
+        return leader is not None and leader.alive and is_open and is_recent
 
     def _on_truncated(self, number: int, fields: dict[str, Any]) -> None:
         broker = self._brokers[number]
@@ -326,6 +358,7 @@ class PartitionEvents:
         initial, broker = self._enter(number, fields), self._brokers[number]
         broker.leads, broker.leader, broker.partition_epoch = True, number, fields["partition_epoch"]
         broker.isr, broker.joining, broker.counted = frozenset(fields["isr"]), None, {}
+        broker.awaits_metadata = False
         shown = self._leader_fields(number, fields) | initial
         self._note(
             "leading",
@@ -365,10 +398,28 @@ class PartitionEvents:
         self._note("asked_to_expand", broker=self._name(number), follower=self._name(fields["follower"]))
 
     def _on_learnt_isr(self, number: int, fields: dict[str, Any]) -> None:
+        """Note that a leader has learned a change of the ISR from the answer to its request."""
+        if self._learn_isr(number, fields, {"answered": True}):
+            self._brokers[number].awaits_metadata = True
+
+    def _on_refreshed(self, number: int, fields: dict[str, Any]) -> None:
+        """Note that a leader has read a change of the ISR in the metadata, for the first or the second time."""
+        broker = self._brokers[number]
+        if broker.leads and broker.awaits_metadata and fields["partition_epoch"] == broker.partition_epoch:
+            broker.joining = None
+            self._asked.pop(number, None)
+            shown = self._leader_fields(number, fields)
+            self._note("learnt_isr_again", broker=self._name(number), **shown)
+            self._commit(broker, broker.high_watermark)
+            broker.awaits_metadata = False
+        elif self._learn_isr(number, fields, {}):
+            broker.awaits_metadata = False
+
+    def _learn_isr(self, number: int, fields: dict[str, Any], source: Event) -> bool:
         broker = self._brokers[number]
         if not broker.leads or fields["partition_epoch"] <= broker.partition_epoch:
             self._repeat("learnt_isr")
-            return
+            return False
         broker.partition_epoch = fields["partition_epoch"]
         broker.isr, broker.joining = frozenset(fields["isr"]), None
         self._asked.pop(number, None)
@@ -379,10 +430,10 @@ class PartitionEvents:
             isr=self._named(fields["isr"]),
             partition_epoch=fields["partition_epoch"],
             **shown,
+            **source,
         )
         self._commit(broker, broker.high_watermark)
-
-    _on_refreshed = _on_learnt_isr
+        return True
 
     def _on_rejected_isr(self, number: int, fields: dict[str, Any]) -> None:
         if "error" not in fields:
@@ -394,8 +445,8 @@ class PartitionEvents:
         self._note("rejected_isr", broker=self._name(number), error=fields["error"])
 
     def _on_changed(self, number: int, fields: dict[str, Any]) -> None:
-        wanted = self._changes.get(fields["partition_epoch"])
-        if fields["partition_epoch"] <= self._partition_epoch or (wanted and _content(fields) != _content(wanted)):
+        valid = self._changes.get(fields["partition_epoch"], fields)
+        if fields["partition_epoch"] <= self._partition_epoch or fields is not valid:
             self._repeat("changed")
             return
         following = self._changes.get(fields["partition_epoch"] + 1, {})
@@ -412,7 +463,10 @@ class PartitionEvents:
         broker = self._subject(cause, fields, before)
         if cause == "unfenced" and broker is not None and self._brokers[broker].fenced:
             self._unfence(broker)
-        if cause == "unclean_restart" and broker is not None:
+        registering = self._brokers.get(broker or -1) if cause == "unclean_restart" else None
+        if registering is not None and not registering.registered and not registering.fenced:
+            cause = "fenced"
+        elif registering is not None:
             self._on_registered(0, {"node": broker})
         if cause == "fenced" and broker is not None:
             self._brokers[broker].fenced = True
@@ -425,6 +479,8 @@ class PartitionEvents:
             leader_epoch=self._leader_epoch,
             partition_epoch=self._partition_epoch,
         )
+        if registering is not None:
+            self._on_registered(0, {"node": broker})
 
     def _subject(self, cause: str, fields: dict[str, Any], before: tuple[set[int], int | None]) -> int | None:
         """Return the broker that a change is about: the one that asked, was fenced, or is elected."""
@@ -456,9 +512,17 @@ class PartitionEvents:
     # Failures.
 
     def _on_registered(self, number: int, fields: dict[str, Any]) -> None:
+        """Note a registration. That of an unfenced broker, after its session, fences it and registers it in one step.
+
+        If the broker is in the ISR, the change of the partition follows this line, and notes the registration.
+        """
         broker = self._brokers.get(fields["node"])
         if broker is None or broker.registered:
             return
+        following = self._changes.get(self._partition_epoch + 1, {})
+        if not broker.fenced and fields["node"] in self._isr and following.get("cause") in _ON_REGISTRATION:
+            return
+        self._on_fencing(number, fields)
         broker.registered = broker.fenced = True
         # The fetches from now on carry another broker epoch, although their lines do not show it.
         broker.fetch, broker.is_handled = None, False
@@ -506,18 +570,32 @@ class PartitionEvents:
 
 
 def committed_changes(observed: Iterable[Observed], partition: str) -> dict[int, Event]:
-    """Return the change of each partition epoch: the last one that a controller has logged.
+    """Return the change of each partition epoch that the quorum has.
 
-    A controller logs a change before the quorum has it. If the controller fails, another change may take its place.
-    Only the active controller logs the cause of a change; the others replay the change later.
+    A controller logs a change before the quorum has it. If the controller fails, another change may take its place: the
+    last one is valid. Only the controller that makes a change logs its cause. A former controller, after a pause, may
+    log the same change for another cause. It logs the change again when it has learned the one of the quorum.
     """
-    found = [each for each in observed if each.kind == "changed" and each.partition == partition]
-    changes: dict[int, Event] = {}
-    for fields in (each.fields for each in sorted(found, key=lambda each: each.time)):
-        before = changes.get(fields["partition_epoch"], {})
-        is_same = _content(before) == _content(fields)
-        changes[fields["partition_epoch"]] = {**before, **fields} if is_same else fields
-    return changes
+    starts: Counter[int] = Counter()
+    found: dict[int, list[tuple[tuple[int, int], Event]]] = {}
+    for each in sorted(observed, key=lambda each: each.time):
+        if each.partition == partition and each.kind == "created":
+            starts[each.broker] += 1
+        elif each.partition == partition and each.kind == "changed":
+            process = (each.broker, starts[each.broker])
+            found.setdefault(each.fields["partition_epoch"], []).append((process, each.fields))
+    return {epoch: _valid(changes) for epoch, changes in found.items()}
+
+
+def _valid(changes: Sequence[tuple[tuple[int, int], Event]]) -> Event:
+    """Return the change that the quorum has, of those of one partition epoch, each with the process that logged it.
+
+    A process that starts logs every change of the partition, after its creation.
+    """
+    same = [(process, change) for process, change in changes if _content(change) == _content(changes[-1][1])]
+    copies = Counter(process for process, _ in same)
+    made = [(process, change) for process, change in same if "cause" in change]
+    return min(made, key=lambda pair: copies[pair[0]], default=same[0])[1]
 
 
 def _content(fields: Event) -> Event:
@@ -531,6 +609,7 @@ def _is_offline_directory(fields: Event) -> bool:
 
 _OFFLINE_DIRECTORY = "offline-dir-assignment"
 
+_ON_REGISTRATION = ("handleBrokerShutdown", "handleBrokerUncleanShutdown")
 _CAUSES = {
     _OFFLINE_DIRECTORY: "new_directory",
     "alter_partition": "alter_partition",

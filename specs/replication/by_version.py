@@ -118,6 +118,8 @@ AS_RECORDED = dict(
     lags_before_first_fetch=True,
     fetches_of_former_connections=1,
     remembered_changes=2,
+    learns_isr_twice=True,
+    requests_of_dead_leaders=True,
     acts_before_registration=True,
     assigns_directories=True,
     numbers_eligible_changes=True,
@@ -133,12 +135,23 @@ recorded = Scenario(
     description="Kafka 4.1 with the order of steps that recordings of real brokers show.",
 )
 
+LAGGING = dict(MOVED, log_size=1, max_records=1, max_leader_epoch=1, lagging=True) | replication_rules("4.1.0")
+
 recorded_lagging = Scenario(
     Partition,
     "kafka_4_1_as_recorded_lagging",
-    dict(MOVED, log_size=1, max_records=1, max_leader_epoch=1, lagging=True) | replication_rules("4.1.0") | AS_RECORDED,
+    LAGGING | AS_RECORDED | dict(learns_isr_twice=False),
     properties=[*PROMISES, "record_is_acknowledged", "another_replica_leads", "follower_asks_to_come_back"],
-    description="The same with three replicas that may lag: a request may remove both followers.",
+    description="The same with three replicas that may lag, which learn a change of the ISR once.",
 )
 
-scenarios = [*releases, *larger, recorded, recorded_lagging]
+learns_isr_twice = Scenario(
+    Partition,
+    "kafka_4_1_learns_isr_twice",
+    LAGGING | AS_RECORDED | dict(max_partition_epoch=3),
+    expect=dict(no_acked_loss=10, strong_isr=8),
+    properties=["no_acked_loss", "strong_isr"],
+    description="A leader learns a change of the ISR from the answer and from the metadata: it drops its next request.",
+)
+
+scenarios = [*releases, *larger, recorded, recorded_lagging, learns_isr_twice]

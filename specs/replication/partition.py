@@ -135,6 +135,7 @@ class Partition(Switches):
     remote_broker_epoch = Map(Replica, Map(Replica, BrokerEpoch))  # the broker epoch of each follower's last fetch
     known_partition_epoch = Map(Replica, PartitionEpoch)
     pending = Map(Replica, Option(AlterPartition))  # its request to the controller
+    metadata_due = SetOf(Replica)  # leaders that know their partition epoch from an answer, not from the metadata yet
     awaited = Map(Replica, SetOf(Replica))  # followers outside the ISR for which its high watermark waits
     led_since = Map(Replica, LeaderEpoch)  # the first of the epochs in which it has led without interruption
 
@@ -280,15 +281,38 @@ class Partition(Switches):
         require(replica is not None)
         require(replica in self.alive)
         require(self.may_act_on(replica, epoch))
+        if epoch == len(self.requests) - 1:
+            self.lead(replica, epoch, self.quorum.isr, self.partition_epoch)
+        else:
+            self.lead(replica, epoch, self.requests[epoch].isr, 0)
+
+    @action
+    def become_leader_with_earlier_isr(self, epoch: LeaderEpoch, version: PartitionEpoch):
+        """The leader of an epoch learns that it leads from metadata of that epoch that are not the newest.
+
+        Source: MetadataLoader, Partition.makeLeader.
+        """
+        require(self.remembered_changes > 0)
+        require(epoch < len(self.requests))
+        replica = self.requests[epoch].leader
+        require(replica is not None)
+        require(replica in self.alive)
+        require(self.may_act_on(replica, epoch))
+        require(version < self.partition_epoch)
+        for change in self.changes:
+            if change.partition_epoch == version and change.leader_epoch == epoch:
+                self.lead(replica, epoch, change.isr, version)
+        require(self.leader_epoch[replica] == epoch)
+
+    def lead(self, replica, epoch, isr, version):
+        """Let a replica lead in an epoch, with the ISR of a partition epoch."""
         if not self.keeps_followers_in(replica, epoch):
             self.forget_followers(replica)
         if self.answers_across_epochs and not self.presumes_leadership(replica):
             self.led_since[replica] = epoch
         self.enter_epoch(replica, epoch)
-        self.isr[replica] = self.requests[epoch].isr
-        if epoch == len(self.requests) - 1:
-            self.isr[replica] = self.quorum.isr
-            self.known_partition_epoch[replica] = self.partition_epoch
+        self.isr[replica] = isr
+        self.known_partition_epoch[replica] = version
         self.epoch_start[replica] = len(self.log[replica])
         if self.caches_elections():
             self.assign_epoch(replica, epoch, len(self.log[replica]))
@@ -365,6 +389,7 @@ class Partition(Switches):
         """Drop the state of a leader epoch."""
         self.isr[replica] = set()
         self.pending[replica] = None
+        self.metadata_due.discard(replica)
         self.awaited[replica] = set()
         self.epoch_start[replica] = 0
         self.known_partition_epoch[replica] = 0
@@ -440,15 +465,23 @@ class Partition(Switches):
         """A follower outside the ISR has caught up, or has lagged for replica.lag.time.max.ms after that.
 
         From then on the leader's high watermark waits for it, or no longer does. The model has no clock: either may
-        happen at any time. Source: Partition.maybeIncrementLeaderHW (shouldWaitForReplicaToJoinIsr).
+        happen at any time, also before the leader learns that the follower is not in the ISR any more.
+        Source: Partition.maybeIncrementLeaderHW (shouldWaitForReplicaToJoinIsr).
         """
         require(self.waits_for_joining)
         require(self.leads(leader))
-        require(follower not in self.maximal_isr(leader))
+        require(follower not in self.isr[leader] or self.has_left(leader, follower))
         if follower in self.awaited[leader]:
             self.awaited[leader].discard(follower)
         else:
             self.awaited[leader].add(follower)
+
+    def has_left(self, leader, follower):
+        """Return whether a follower has left the ISR in a change that its leader has not learned yet."""
+        return any(
+            change.partition_epoch > self.known_partition_epoch[leader] and follower not in change.isr
+            for change in self.changes
+        )
 
     def answer_append(self, leader, record):
         """Answer an append with acks=all. Its producer waits only at the leader that appended it.
@@ -833,8 +866,8 @@ class Partition(Switches):
     #
     # A leader has one request in flight, which is granted, rejected or delayed. A requested ISR counts for the high
     # watermark at once (`maximal_isr`). The leader learns the new ISR from the metadata, at any later time. A request
-    # carries the leader's epoch. A leader that enters another epoch, or dies, drops its request, since the controller
-    # would reject it.
+    # carries the leader's epoch. A leader that enters another epoch drops its request, since the controller would
+    # reject it. The request of a leader that dies is lost (default), or arrives later (`requests_of_dead_leaders`).
 
     def may_ask(self, leader):
         """Return whether a leader has no request in flight, and the bound allows a change."""
@@ -945,6 +978,22 @@ class Partition(Switches):
         else:
             self.change(leader, request.isr)
 
+    @action
+    def controller_handle_request_of_dead_leader(self, leader: Replica):
+        """The controller grants a request of a leader that has died since, and that it has not fenced yet.
+
+        Source: ReplicationControlManager.validateAlterPartitionData, which compares epochs; SocketServer, which reads
+        what arrived before a pause.
+        """
+        require(self.requests_of_dead_leaders)
+        request = self.pending[leader]
+        require(request is not None)
+        require(leader not in self.alive and self.quorum.leader == leader)
+        require(request.partition_epoch == self.partition_epoch)
+        require(request.joining is None or self.is_eligible(request.joining, request.broker_epoch))
+        self.pending[leader] = None
+        self.change(leader, request.isr)
+
     def is_eligible(self, replica, broker_epoch):
         """Return whether the controller admits a replica to the ISR.
 
@@ -966,6 +1015,7 @@ class Partition(Switches):
         self.known_partition_epoch[leader] = self.partition_epoch
         self.isr[leader] = self.quorum.isr
         self.pending[leader] = None
+        self.metadata_due.discard(leader)
         self.advance_high_watermark(leader)
 
     @action
@@ -982,6 +1032,42 @@ class Partition(Switches):
                 self.known_partition_epoch[leader] = version
                 self.isr[leader] = change.isr
         require(self.known_partition_epoch[leader] == version)
+        self.pending[leader] = None
+        self.metadata_due.discard(leader)
+        self.advance_high_watermark(leader)
+
+    @action
+    def leader_get_answer(self, leader: Replica):
+        """A leader learns from the answer to its request that it was granted, before the metadata show that.
+
+        Source: Partition.handleAlterPartitionUpdate.
+        """
+        require(self.learns_isr_twice)
+        require(self.leads(leader))
+        request = self.pending[leader]
+        require(request is not None)
+        for change in self.changes:
+            if (
+                change.partition_epoch == request.partition_epoch + 1
+                and change.leader_epoch == self.leader_epoch[leader]
+            ):
+                require(change.isr == request.isr)
+                self.known_partition_epoch[leader] = change.partition_epoch
+                self.isr[leader] = change.isr
+        require(self.known_partition_epoch[leader] == request.partition_epoch + 1)
+        self.pending[leader] = None
+        self.metadata_due.add(leader)
+        self.advance_high_watermark(leader)
+
+    @action
+    def leader_learn_isr_again(self, leader: Replica):
+        """The metadata show a leader the ISR that it knows from an answer. It drops its next request.
+
+        The controller may have granted that request, or may still grant it.
+        Source: Partition.makeLeader (updateAssignmentAndIsr, also for an equal partition epoch).
+        """
+        require(self.leads(leader) and leader in self.metadata_due)
+        self.metadata_due.discard(leader)
         self.pending[leader] = None
         self.advance_high_watermark(leader)
 
@@ -1219,7 +1305,10 @@ class Partition(Switches):
         """Stop a broker: its memory, the requests in flight to it, and their answers are lost."""
         self.alive.discard(broker)
         self.unregistered.discard(broker)
+        request = self.pending[broker]
         self.step_down(broker)
+        if self.requests_of_dead_leaders:
+            self.pending[broker] = request
         self.forget_followers(broker)
         self.led_since[broker] = 0
         self.leader[broker] = None
@@ -1257,6 +1346,7 @@ class Partition(Switches):
             or (self.quick_restarts and self.registers_unfenced_broker())
         )
         self.alive.add(broker)
+        self.pending[broker] = None
         if self.late_checkpoints:
             self.high_watermark[broker] = min(self.checkpoint[broker], len(self.log[broker]))
         if self.forgets_first_epoch:

@@ -82,9 +82,25 @@ DRAWING = Drawing(
             "ISR {str(pending[leader].isr)}?",
             "pending[leader]",
         ),
+        Arrow(
+            "controller_handle_request_of_dead_leader",
+            "leader",
+            "'controller'",
+            "ISR {str(pending[leader].isr)}?",
+            "pending[leader]",
+        ),
         Arrow("leader_learn_isr", "'controller'", "leader", "ISR {quorum.isr}", "quorum"),
         Arrow("leader_learn_earlier_isr", "'controller'", "leader", "ISR of v{version}", "changes"),
+        Arrow("leader_get_answer", "'controller'", "leader", "ISR {str(pending[leader].isr)}", "changes"),
+        Arrow("leader_learn_isr_again", "'controller'", "leader", "ISR {str(isr[leader])}", "changes"),
         Arrow("become_leader", "'controller'", "requests[epoch].leader", "leader epoch {epoch}", "requests[epoch]"),
+        Arrow(
+            "become_leader_with_earlier_isr",
+            "'controller'",
+            "requests[epoch].leader",
+            "leader epoch {epoch}, ISR of v{version}",
+            "changes",
+        ),
         Arrow("become_follower", "'controller'", "follower", "leader epoch {epoch}", "requests[epoch]"),
     ),
     events=(
@@ -95,6 +111,11 @@ DRAWING = Drawing(
         ),
         Event(
             "become_leader", "{requests[epoch].leader} learns that it leads in epoch {epoch}", "leads, epoch {epoch}"
+        ),
+        Event(
+            "become_leader_with_earlier_isr",
+            "{requests[epoch].leader} learns that it leads in epoch {epoch}, with the ISR of partition epoch {version}",
+            "leads, epoch {epoch}",
         ),
         Event(
             "become_follower",
@@ -202,6 +223,21 @@ DRAWING = Drawing(
             "leader_learn_earlier_isr",
             "{leader} learns the ISR of partition epoch {version}, although newer ones exist",
             "learn the ISR of v{version}",
+        ),
+        Event(
+            "leader_get_answer",
+            "{leader} learns from the answer to its request that the ISR is {str(pending[leader].isr)}",
+            "learn the ISR",
+        ),
+        Event(
+            "leader_learn_isr_again",
+            "{leader} reads the ISR that it knows in the metadata"
+            "{', and drops its request for ' + str(pending[leader].isr) if pending[leader] is not None else ''}",
+            "read the ISR again",
+        ),
+        Event(
+            "controller_handle_request_of_dead_leader",
+            "The controller grants the request of {leader}, which is down, for the ISR {str(pending[leader].isr)}",
         ),
         Event(
             "controller_fence",

@@ -75,6 +75,12 @@ class Switches(PartitionState, abstract=True):
     # MetadataLoader, Partition.handleAlterPartitionUpdate: a leader may learn a change of the ISR while newer ones
     # exist. How many changes are remembered for that. With 0 or 1 a leader learns the newest one only.
     remembered_changes = Constant(0, at_least=0)
+    # Partition.makeLeader, handleAlterPartitionUpdate: a leader learns a granted change from the answer to its request,
+    # and again from the metadata, which make it drop the next request. Kafka: True. Otherwise it learns it once.
+    learns_isr_twice = Constant(False)
+    # ReplicationControlManager.validateAlterPartitionData: the controller grants a request of a leader that has died
+    # since and is not fenced yet. Kafka: True. Otherwise the request is lost.
+    requests_of_dead_leaders = Constant(False)
     # Partition.isReplicaIsrEligible, KIP-841: a leader asks to add a follower that has caught up when its own
     # metadata do not show that one as fenced: with this fetch or a later one. Kafka: True. Otherwise it asks at once.
     asks_to_join_later = Constant(False)
