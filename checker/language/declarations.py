@@ -7,8 +7,8 @@ Bounds and capacities may be expressions over constants: `high = "max_leader_epo
 from __future__ import annotations
 
 import ast
-import copy
 import enum
+import functools
 import types
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -227,8 +227,7 @@ class Binding:
         if isinstance(bound, int) and not isinstance(bound, bool):
             return _within_word(bound, what)
         try:
-            tree = ast.parse(str(bound), mode="eval")
-            names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            tree, names, code = _parsed_bound(str(bound))
             # `min` and `max` are replaced by versions that also take open numbers.
             allowed = self.constants | {"min": open_extreme("min"), "max": open_extreme("max")}
             unknown = sorted(names - allowed.keys())
@@ -238,7 +237,7 @@ class Binding:
             self.used |= names & self.constants.keys()
             # No builtins: the expression can use the constants, `min` and `max` only. It is part of the spec's own
             # source.
-            value = eval(compile(_judged_powers(tree), what, "eval"), {"__builtins__": {}}, allowed | {_POWER: _power})
+            value = eval(code, {"__builtins__": {}}, allowed | {_POWER: _power})
             if any(is_open(self.constants.get(name)) for name in names):  # type: ignore[arg-type]
                 _require_open(tree, value, f"{what} is {bound!r}")
         except OverflowError:
@@ -423,9 +422,13 @@ class _JudgePowers(ast.NodeTransformer):
         return node
 
 
-def _judged_powers(tree: ast.Expression) -> ast.Expression:
-    judged: ast.Expression = _JudgePowers().visit(copy.deepcopy(tree))
-    return ast.fix_missing_locations(judged)
+@functools.lru_cache(4096)
+def _parsed_bound(text: str) -> tuple[ast.Expression, frozenset[str], types.CodeType]:
+    """Return the syntax tree of a bound, its names, and its code: every run of a spec evaluates the same bounds."""
+    tree = ast.parse(text, mode="eval")
+    names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    judged = ast.fix_missing_locations(_JudgePowers().visit(ast.parse(text, mode="eval")))
+    return tree, names, compile(judged, "<bound>", "eval")
 
 
 def _declares(declaration: type, attribute: str) -> bool:

@@ -39,11 +39,17 @@ def initialise() -> None:
 
 def target_machine(*, quick: bool) -> Any:
     """Return a new target machine. An execution engine owns the machine that it gets."""
+    target, processor, features = _host()
+    level = 0 if quick else 2
+    return target.create_target_machine(cpu=processor, features=features, opt=level, jit=True)
+
+
+@functools.cache
+def _host() -> tuple[Any, str, str]:
+    """Return LLVM's target for this process, the name of the processor, and its features."""
     initialise()
     target = llvm.Target.from_triple(llvm.get_process_triple())
-    features = llvm.get_host_cpu_features().flatten()
-    level = 0 if quick else 2
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
+    return target, llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 def compiled(text: str, *, quick: bool) -> bytes:
