@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,14 +64,15 @@ def result_lines(found: QueryResult) -> list[str]:
 
 def result_objects(found: QueryResult) -> list[dict[str, Any]]:
     """Return the rows of a result as JSON objects; values that JSON lacks are texts."""
-    plain = (str, int, float, bool, type(None))
     return [
-        {
-            name: value if isinstance(value, plain) else _text(value)
-            for name, value in zip(found.columns, row, strict=True)
-        }
+        {name: value if _is_json(value) else _text(value) for name, value in zip(found.columns, row, strict=True)}
         for row in found.rows
     ]
+
+
+def _is_json(value: Any) -> bool:
+    # JSON has no infinite numbers and no NaN, although Python writes them.
+    return math.isfinite(value) if isinstance(value, float) else isinstance(value, str | int | type(None))
 
 
 def _described(run: WalkRun) -> dict[str, pa.Table]:

@@ -38,6 +38,11 @@ def test_results_equal_the_rows(walked, query, tmp_path):
     assert not (folder / "report").exists()
 
 
+def test_numbers_that_json_lacks_are_texts(query):
+    found = query("SELECT 'nan'::DOUBLE AS a, '-inf'::DOUBLE AS b, 0.5::DOUBLE AS c, NULL AS d", "--json", "-")
+    assert json.loads(found.out, parse_constant=pytest.fail) == {"a": "nan", "b": "-inf", "c": 0.5, "d": None}
+
+
 def test_tables_describe_numbers_of_the_rows(query):
     sql = """SELECT careful, action, count(*) AS steps FROM steps
              JOIN configurations ON walk // 600 = configurations.configuration
