@@ -78,13 +78,13 @@ def test_mean_of_estimates_is_the_exact_probability(spec, name, weights):
 
 @pytest.mark.slow
 def test_intervals_contain_the_exact_probability():
-    """Of 100 seeds, 95 should. Fewer than 89 would have a probability of 0.01."""
+    """Those of 95 of 100 seeds do, although the estimates are skewed: each is one of few walks."""
     truth = exact(Coins(), "no_long_run")
     assert truth < 1e-4
     estimator = SplittingEstimator(Coins(), "no_long_run", DEPTH)
     found = [estimator.estimate(480, seed) for seed in range(100)]
-    assert sum(estimate.low <= truth <= estimate.high for estimate in found) >= 89
-    assert max(estimate.high / estimate.low for estimate in found) < 20
+    assert sum(estimate.low <= truth <= estimate.high for estimate in found) >= 95
+    assert max(estimate.high / estimate.low for estimate in found if estimate.low) < 25
 
 
 def test_a_violation_of_probability_below_1e_6_is_estimated():
@@ -101,3 +101,13 @@ def test_without_a_violation_within_the_limits_nothing_is_claimed():
     # Too few steps: the estimate is 0, and its interval has an upper end.
     never = SplittingEstimator(Coins(length=20), "no_long_run", 5).estimate(240, 1)
     assert never.rate == never.low == 0 < never.high < 1
+
+
+def test_a_single_estimate_above_zero_shows_no_spread(monkeypatch):
+    estimator = SplittingEstimator(Coins(), "no_long_run", DEPTH)
+    rates = iter([0.24, *[0.0] * 23])
+    monkeypatch.setattr(estimator, "_replication", lambda size, chance: (next(rates), 5))
+    found = estimator.estimate(240, 1)
+    assert found.rate == pytest.approx(0.01) and found.low == 0
+    # Of 240 walks, 120 came one step nearer, and only these can violate the property.
+    assert 0.5 < found.high < 0.6
