@@ -202,6 +202,9 @@ def experiment(
         int | None, option(min=1, metavar="N", help="soak: how long random faults are injected (default: 3).")
     ] = None,
     seed: Annotated[int | None, option(metavar="N", help="soak: the seed of the faults (default: 1).")] = None,
+    again: Annotated[
+        Path | None, option(metavar="DIR", help="soak: run nothing; record the soak in this folder again.")
+    ] = None,
     master: Annotated[
         str | None, option(metavar="URL", help="soak: the Spark master that validates (default: local[*]).")
     ] = None,
@@ -228,14 +231,18 @@ def experiment(
     if name == "soak":
         from kafka_tools.cluster.distribution import release
         from kafka_tools.recording.soak import SoakPlan
-        from kafka_tools.recording.soak_command import run_soak
+        from kafka_tools.recording.soak_command import record_soak_again, run_soak
 
         if out is None or record:
             raise InputError("soak writes recordings and its report to a folder: name it with --out, without --record")
+        if again is not None:
+            if (kafka, minutes, seed) != (None, None, None):
+                raise InputError("--again reads the logs of a soak: it takes neither --kafka nor --minutes nor --seed")
+            return record_soak_again(again, out, master)
         release(kafka or "4.3.1")
         return run_soak(SoakPlan(kafka or "4.3.1", minutes or 3, 1 if seed is None else seed), out, master)
-    if (minutes, seed, master) != (None, None, None):
-        raise InputError("--minutes, --seed and --master belong to the experiment soak")
+    if (minutes, seed, again, master) != (None, None, None, None):
+        raise InputError("--minutes, --seed, --again and --master belong to the experiment soak")
     if record:
         from kafka_tools.recording.recorded_experiment import record_experiment
 

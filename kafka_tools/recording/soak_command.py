@@ -1,17 +1,20 @@
-"""The work of `experiment soak`: run a soak, validate its windows on Spark, and report."""
+"""The work of `experiment soak`: run a soak, or record it again; validate its windows on Spark, and report."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from checker.errors import InputError
 from checker.output import styled_lines
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from kafka_tools.cluster.experiment import fresh_folder
-from kafka_tools.recording.soak import SoakPlan, SoakRun
+from kafka_tools.recording.soak import SoakPlan, SoakRound, SoakRun
 from kafka_tools.recording.soak_report import (
     SoakReport,
     cover,
+    read_soak,
     report_lines,
     validate_windows,
     write_report,
@@ -23,7 +26,23 @@ def run_soak(plan: SoakPlan, out: Path, master: str | None = None) -> int:
     """Run a soak in a folder and return the exit status."""
     fresh_folder(out)
     rounds = SoakRun(plan, out, _progress).run()
-    report = write_windows(plan, rounds, out)
+    return _examine(plan, rounds, out, out, master)
+
+
+def record_soak_again(soak: Path, out: Path, master: str | None = None) -> int:
+    """Record an earlier soak again from its log lines, into another folder; return the exit status.
+
+    Raises InputError if the folder has no whole soak, or if it is the folder to write to.
+    """
+    if out.resolve() == soak.resolve() or out.resolve() in soak.resolve().parents:
+        raise InputError(f"--out {out} would remove the logs of {soak}: name another folder")
+    plan, rounds = read_soak(soak)
+    fresh_folder(out)
+    return _examine(plan, rounds, soak, out, master)
+
+
+def _examine(plan: SoakPlan, rounds: Sequence[SoakRound], soak: Path, out: Path, master: str | None) -> int:
+    report = write_windows(plan, rounds, soak / "cluster", out)
     _progress(f"validating {len(rounds)} rounds on Spark")
     validate_windows(report, out, master)
     cover(report, out)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from checker.errors import UserError
+from checker.errors import InputError, UserError
 from checker.output.output_files import write_whole
 from checker.output.page.render import render
 from checker.output.styled_lines import BLANK, Line, line
@@ -23,6 +23,7 @@ from traces.validate.totals import Row
 
 SPEC, MAPPING = "replication/partition", "kafka_tools.recording.partition"
 WINDOWS = "windows.jsonl"
+REPORT = "soak.json"
 
 _SHOWN = 12
 
@@ -96,9 +97,21 @@ class SoakReport:
         return [row for row in self.rows if row["verdict"] != "conforms"]
 
 
-def write_windows(plan: SoakPlan, rounds: Sequence[SoakRound], folder: Path) -> SoakReport:
-    """Write the recordings of all partitions of a soak to one file, and return the report without verdicts."""
-    logs = read_cluster_logs(folder / "cluster")
+def read_soak(folder: Path) -> tuple[SoakPlan, list[SoakRound]]:
+    """Return plan and rounds of a soak from its report; raise InputError if the folder has none."""
+    path = folder / REPORT
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return SoakPlan(**found["plan"]), [SoakRound(**each) for each in found["rounds"]]
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}; name the folder of a soak that has ended") from None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise InputError(f"{path} is not the report of a soak") from None
+
+
+def write_windows(plan: SoakPlan, rounds: Sequence[SoakRound], cluster: Path, folder: Path) -> SoakReport:
+    """Write the recordings of all partitions of a cluster to a folder, and return the report without verdicts."""
+    logs = read_cluster_logs(cluster)
     report = SoakReport(plan, list(rounds), Counter(), logs.lines, logs.unparsed)
     texts: list[str] = []
     for partition in logs.partitions:
@@ -212,7 +225,7 @@ def write_report(report: SoakReport, folder: Path) -> None:
         "outcomes": report.outcomes,
         "outcomes_never_seen": [dataclasses.asdict(each) for each in report.missing],
     }
-    write_whole(folder / "soak.json", json.dumps(content, indent=1) + "\n")
+    write_whole(folder / REPORT, json.dumps(content, indent=1) + "\n")
     page = render(
         "soak.html.j2", package="kafka_tools.recording", title="Soak of real brokers", report=report, spec=SPEC
     )

@@ -12,15 +12,22 @@ from checker.cli.app import main
 from checker.output import styled_lines
 from kafka_tools.recording.soak import SoakPlan, SoakRound
 from kafka_tools.recording.soak_command import status_of
-from kafka_tools.recording.soak_report import SoakWindow, cover, report_lines, write_report, write_windows
+from kafka_tools.recording.soak_report import (
+    SoakWindow,
+    cover,
+    read_soak,
+    report_lines,
+    write_report,
+    write_windows,
+)
 from tests.kafka_tools.recording.kept_cluster import extract
 
 ROUND = SoakRound("experiment", "1", 1, ["kill 1", "pause 3", "stop 3"], sent=10, acknowledged=10, is_healed=True)
 
 
 def windows(tmp_path, rounds=(ROUND,)):
-    extract("failover-4.3.1", tmp_path / "cluster")
-    return write_windows(SoakPlan("4.3.1", 1, 1), rounds, tmp_path)
+    cluster = extract("failover-4.3.1", tmp_path / "cluster")
+    return write_windows(SoakPlan("4.3.1", 1, 1), rounds, cluster, tmp_path)
 
 
 def text_of(report, folder):
@@ -68,6 +75,36 @@ def test_a_rejected_window_is_in_the_report(tmp_path):
     assert json.loads((tmp_path / "soak.json").read_text())["verdicts"] == {"rejected": 1, "not examined": 1}
 
 
+def test_a_soak_is_read_again(tmp_path):
+    report = windows(tmp_path)
+    write_report(report, tmp_path)
+    plan, rounds = read_soak(tmp_path)
+    assert (plan, rounds) == (report.plan, report.rounds)
+    again = tmp_path / "again"
+    again.mkdir()
+    assert write_windows(plan, rounds, tmp_path / "cluster", again).events == report.events
+    assert (again / "windows.jsonl").read_text() == (tmp_path / "windows.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "out", "message"),
+    [
+        (None, "new", "cannot be read"),
+        ("[1]", "new", "is not the report of a soak"),
+        ('{"plan": {"kafka": "4.3.1"}, "rounds": []}', "new", "is not the report of a soak"),
+        ("{}", "old", "would remove the logs"),
+        ("{}", ".", "would remove the logs"),
+    ],
+)
+def test_a_folder_that_cannot_be_recorded_again(text, out, message, tmp_path, capsys):
+    soak = tmp_path / "old"
+    soak.mkdir()
+    if text is not None:
+        (soak / "soak.json").write_text(text)
+    assert main(["experiment", "soak", "--again", str(soak), "--out", str(tmp_path / out)]) == 2
+    assert message in capsys.readouterr().err and soak.exists()
+
+
 @pytest.mark.slow
 def test_coverage_by_a_failover(tmp_path):
     report = windows(tmp_path)
@@ -83,7 +120,15 @@ def test_coverage_by_a_failover(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [["soak"], ["soak", "--record", "--out", "x"], ["i7-restart", "--minutes", "3"], ["list", "--seed", "1"]]
+    "words",
+    [
+        ["soak"],
+        ["soak", "--record", "--out", "x"],
+        ["soak", "--again", "x", "--out", "y", "--seed", "1"],
+        ["i7-restart", "--minutes", "3"],
+        ["list", "--seed", "1"],
+        ["all", "--again", "x"],
+    ],
 )
 def test_wrong_options(words, capsys):
     assert main(["experiment", *words]) == 2
