@@ -23,6 +23,10 @@ def prove(
     ] = None,
     properties: Properties = None,
     timeout: Annotated[float, option(min=0.001, metavar="SECONDS", help="Time limit for one query.")] = 60.0,
+    seed: Annotated[
+        int,
+        option(min=0, max=2**31 - 1, metavar="N", help="Random seed of Z3: another one may answer an unknown query."),
+    ] = 0,
     settings: SetConstants = None,
     unbounded: Annotated[
         list[str] | None,
@@ -92,5 +96,6 @@ def prove(
         certificate=certificate,
         explain=explain,
         all_cells=all_cells,
+        seed=seed,
     )
     return execute_proofs(request, how)

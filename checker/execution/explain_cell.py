@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from checker.engines.smt.cell_work import work_of
 from checker.engines.smt.induction_cells import induction_cells
+from checker.engines.smt.proof_cells import seed_of
 from checker.engines.smt.reachability import ReachableStates
-from checker.engines.smt.solving import QueryLimits
+from checker.engines.smt.solving import QueryLimits, seeded
 from checker.errors import InputError
 from checker.execution.proof_outcome import ProofOutcome, ProofTask
 from checker.execution.prove_induction import VERDICTS
@@ -29,9 +30,10 @@ def prove_task(task: ProofTask) -> ProofOutcome:
     place = known[settings.explain]
     cells.refuse_vacuous_proof()
     task.on_progress(", ".join(place))
-    cell = cells.cell(place)
-    needed = cell.needed if cell.outcome == "proved" else tuple(cells.hypothesis_names)
-    work = work_of(cells, place, needed, cells.new_solver, limits)
+    with seeded(seed_of(place, settings.seed)):
+        cell = cells.cell(place)
+        needed = cell.needed if cell.outcome == "proved" else tuple(cells.hypothesis_names)
+        work = work_of(cells, place, needed, cells.new_solver, limits)
     lines = cell_lines(run.spec, cell, cells.hypothesis_names, work)
     if cell.counterexample is not None:
         before = cell.counterexample.before

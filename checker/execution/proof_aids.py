@@ -28,6 +28,7 @@ def proof_aids(task: ProofTask, spec: Spec, program: nodes.Program) -> ProofAids
         cache=CellCache(spec, program) if is_used else None,
         processes=settings.workers,
         minimal=settings.certificate is not None,
+        seed=settings.seed,
     )
 
 

@@ -31,7 +31,7 @@ class ProofSettings:
     `depth`: the largest k, or the most states of a trace. `timeout`: seconds for a query. `unbounded`: the constants
     that are left open. `out`: the folder for counterexamples, including pages of counterexamples to induction.
     `certificate`: the file for the certificate of a proof by induction. `explain`: the only cell to prove.
-    `all_cells`: prove the cells even if the explorer refutes a property.
+    `all_cells`: prove the cells even if the explorer refutes a property. `seed`: the random seed of Z3.
     """
 
     method: Method
@@ -45,6 +45,7 @@ class ProofSettings:
     certificate: Path | None = None
     explain: str = ""
     all_cells: bool = False
+    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def execute_proofs(request: Request, settings: ProofSettings) -> int:
             progress = ProofProgress(run.name)
             try:
                 task = _task(run, settings, request.properties, progress)
-                outcome = cast(ProofMethod, importlib.import_module(method)).prove_task(task)
+                outcome = _prove(task, method)
                 progress.clear()
                 lines = proof_lines(task, outcome)
             except UserError as error:
@@ -110,6 +110,14 @@ def execute_proofs(request: Request, settings: ProofSettings) -> int:
     if wrong:
         return EXIT_WRONG_INPUT
     return next((status for status in (EXIT_VIOLATED, EXIT_STOPPED) if status in statuses), EXIT_OK)
+
+
+def _prove(task: ProofTask, method: str) -> ProofOutcome:
+    """Prove a task by the method of a module, with Z3's random seed."""
+    from checker.engines.smt.solving import seeded
+
+    with seeded(task.settings.seed):
+        return cast(ProofMethod, importlib.import_module(method)).prove_task(task)
 
 
 def require_solvers(*, second: bool = False) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Literal, Protocol
@@ -21,6 +22,7 @@ from typing import Any, Literal, Protocol
 from checker.engines.smt.bounded import BOUNDS
 from checker.engines.smt.cell_cache import CellCache
 from checker.engines.smt.lowering.logic import Term, Truth
+from checker.engines.smt.solving import seeded
 from checker.language.interpreter import State as PlainState
 from checker.records import dataclass
 from checker.run.process_pool import results_in_order
@@ -128,12 +130,14 @@ class ProofAids:
     - `known`: the hypotheses that an earlier proof of a cell needed. The cell is asked with these first.
     - `cache`: the cells that are proved already. `processes`: the number of processes.
     - `minimal`: look for few needed hypotheses, even if that takes longer than the proof.
+    - `seed`: the number from which each cell has its random seed (`seed_of`).
     """
 
     known: Mapping[CellPlace, frozenset[str]] = field(default_factory=dict)
     cache: CellCache | None = None
     processes: int = 1
     minimal: bool = False
+    seed: int = 0
 
 
 class CellProver(Protocol):
@@ -157,6 +161,11 @@ class RefutableCells(CellProver, Protocol):
         """Return instances of some conditions that are unsatisfiable, without quantifiers; None if none are found."""
 
 
+def seed_of(place: CellPlace, seed: int) -> int:
+    """Return the random seed of a cell: 0 is Z3's default, and from other numbers each cell has its own."""
+    return zlib.crc32(f"{seed} {'/'.join(place)}".encode()) % 2**31 if seed else 0
+
+
 def proved_cells(prover: CellProver, aids: ProofAids, on_query: OnQuery) -> list[ProofCell]:
     """Return the cells of a proof: from the cache, then proved in this process, then in several.
 
@@ -172,20 +181,26 @@ def proved_cells(prover: CellProver, aids: ProofAids, on_query: OnQuery) -> list
     while waiting and (aids.processes == 1 or time.perf_counter() - started < SERIAL_SECONDS):
         place = waiting.pop(0)
         on_query(*place)
-        cells[place] = _proved(prover, place, aids.cache)
+        cells[place] = _proved(prover, place, aids)
     for cell in _proved_in_processes(prover, aids, waiting):
         on_query(*cell.place)
         # A state of a spec in a file cannot be sent between processes: the step is found again here.
-        cells[cell.place] = prover.cell(cell.place) if cell.outcome == "fails" else cell
+        cells[cell.place] = _asked(prover, cell.place, aids) if cell.outcome == "fails" else cell
     return [cells[place] for place in prover.places]
 
 
-def _proved(prover: CellProver, place: CellPlace, cache: CellCache | None) -> ProofCell:
+def _asked(prover: CellProver, place: CellPlace, aids: ProofAids) -> ProofCell:
+    """Prove one cell with its own random seed."""
+    with seeded(seed_of(place, aids.seed)):
+        return prover.cell(place)
+
+
+def _proved(prover: CellProver, place: CellPlace, aids: ProofAids) -> ProofCell:
     """Prove one cell, measure the work, and store the cell."""
     started = time.process_time()
-    cell = prover.cell(place)
-    if cache is not None and cell.outcome == "proved":
-        cache.store(cell.place, cell.needed, cell.seconds)
+    cell = _asked(prover, place, aids)
+    if aids.cache is not None and cell.outcome == "proved":
+        aids.cache.store(cell.place, cell.needed, cell.seconds)
     return replace(cell, processor_seconds=time.process_time() - started)
 
 
@@ -193,7 +208,7 @@ def _proved_in_processes(prover: CellProver, aids: ProofAids, places: Sequence[C
     cancelled = threading.Event()
 
     def prove(number: int, cancelled: threading.Event) -> ProofCell:
-        return replace(_proved(prover, places[number], aids.cache), counterexample=None)
+        return replace(_proved(prover, places[number], aids), counterexample=None)
 
     def died(number: int) -> ProofCell:
         return ProofCell(*places[number], "unknown", 0.0, "the process that asked it died twice")

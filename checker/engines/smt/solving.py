@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import z3
@@ -16,6 +17,26 @@ from checker.records import dataclass
 def solver_version() -> str:
     """Return the name and the version of the solver."""
     return f"Z3 {z3.get_version_string()}"
+
+
+_SEEDS = ("smt.random_seed", "sat.random_seed", "fp.spacer.random_seed")
+"""Z3's parameters for the random seeds of its solvers. The default of each is 0."""
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Give every solver a random seed for the queries in this context, solvers that are older than it included."""
+    before = int(z3.get_param(_SEEDS[0]))
+    _set_seed(seed)
+    try:
+        yield
+    finally:
+        _set_seed(before)
+
+
+def _set_seed(seed: int) -> None:
+    for name in _SEEDS:
+        z3.set_param(name, seed)
 
 
 Answer = Literal["yes", "no", "unknown"]

@@ -1,9 +1,11 @@
 """The cells of a proof: what they need, the cache, processes, certificates, the second solver and explanations."""
 
+import itertools
 import tomllib
 from pathlib import Path
 
 import pytest
+import z3
 
 from checker.cli.app import main
 from checker.engines.native.llvm import code_cache
@@ -12,9 +14,9 @@ from checker.engines.smt.cell_cache import CellCache
 from checker.engines.smt.induction import FiniteCells
 from checker.engines.smt.induction_cells import induction_cells
 from checker.engines.smt.lemmas.lemma_source import with_methods
-from checker.engines.smt.proof_cells import ProofAids
+from checker.engines.smt.proof_cells import ProofAids, ProofCell, proved_cells
 from checker.engines.smt.second_solver import SecondSolverCells
-from checker.engines.smt.solving import QueryLimits, satisfiable
+from checker.engines.smt.solving import QueryLimits, ask, new_solver, satisfiable, seeded
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.engines.smt.unbounded import unbounded_induction
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
@@ -165,6 +167,47 @@ def test_processes_find_the_same(monkeypatch, spec, lemmas):
     together = prove(spec, lemmas, processes=2)
     assert outcomes(together) == outcomes(alone)
     assert [cell.counterexample for cell in together.cells] == [cell.counterexample for cell in alone.cells]
+
+
+class SeedsOfCells:
+    """Cells that take Z3's random seed as their seconds."""
+
+    places = [("safe", "enter"), ("safe", "leave")]
+
+    def cell(self, place):
+        return ProofCell(*place, "proved", float(z3.get_param("smt.random_seed")))
+
+
+def test_each_cell_has_its_own_seed_in_any_number_of_processes(monkeypatch):
+    def seeds(**aids):
+        return [cell.seconds for cell in proved_cells(SeedsOfCells(), ProofAids(**aids), lambda *_: None)]
+
+    assert seeds() == [0, 0]
+    alone = seeds(seed=1)
+    assert len({*alone, *seeds(seed=2)}) == 4
+    monkeypatch.setattr(proof_cells, "SERIAL_SECONDS", 0.0)
+    assert seeds(seed=1, processes=2) == alone
+    assert z3.get_param("smt.random_seed") == "0"
+
+
+def test_a_seed_changes_the_search_and_not_the_answer():
+    def conflicts(seed):
+        pigeons = [[z3.Bool(f"{pigeon} in {hole}") for hole in range(6)] for pigeon in range(7)]
+        solver = new_solver(is_finite=True)
+        solver.add(*map(z3.Or, pigeons))
+        for one, other in itertools.combinations(pigeons, 2):
+            solver.add(*(z3.Or(z3.Not(left), z3.Not(right)) for left, right in zip(one, other, strict=True)))
+        with seeded(seed):
+            assert ask(solver, QueryLimits(30)).answer == "no"
+        return solver.statistics().get_key_value("sat conflicts")
+
+    assert conflicts(1) == conflicts(1)
+    assert len({conflicts(seed) for seed in range(4)}) > 1
+
+
+def test_a_proof_with_a_seed_has_the_same_outcomes():
+    assert outcomes(prove(Peterson(), seed=7)) == outcomes(prove(Peterson()))
+    assert outcomes(prove(Bare(), [], seed=7)) == outcomes(prove(Bare(), []))
 
 
 def test_the_second_solver_agrees_on_every_cell_of_a_proof_that_fails():
