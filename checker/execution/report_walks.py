@@ -26,6 +26,7 @@ from spark_analysis.report.chart_geometry import share_text
 from spark_analysis.report.make_report import MOST_EXACT_STATES, MOST_STATES, WalkReport, dot_of, needs_spark, report_on
 from spark_analysis.report.readable_parts import readable_parts
 from spark_analysis.report.report_page import rate_of, walk_report_page, walks_text
+from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown
 from spark_analysis.report.run_comparison import compare_reports, read_report
 from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.report.walk_queries import query_walks, result_lines, result_objects
@@ -38,6 +39,9 @@ from traces.walks.writing import check_walk_outputs
 PAGES = "counterexamples"
 MOST_EXACT_STATES_ASKED = 100_000
 """Number of states up to which `--exact` computes exact probabilities: about a minute of the interpreter."""
+
+MOST_RISKS = 3
+"""The number of risk factors of a property in the summary; the page has all."""
 
 SENTENCE_WIDTH = 80
 MOST_PAGES = 24
@@ -237,11 +241,25 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
         ]
     if len(data["clusters"]) > 8:
         shown += [BLANK, line(f"  and {len(data['clusters']) - 8} more causes")]
+    shown += _risk_lines(data["risks"])
     shown += _comparison_lines(data["comparison"]) if data["comparison"] else []
     choice = choice_text(data["bias"], data["weights"])
     notes = [*([choice] if choice else []), *data["notes"]]
     shown += [BLANK, *(line((f"  {note}", "yellow")) for note in notes), line("  ", str(page))]
     return shown
+
+
+def _risk_lines(risks: list[dict[str, Any]]) -> list[Line]:
+    """Return for each property the settings and actions with which walks violate it most often."""
+    shown = []
+    for name in dict.fromkeys(row["property"] for row in risks):
+        own = [row for row in risks if row["property"] == name and is_shown(row) and row["ratio"] > 1]
+        own.sort(key=lambda row: (row["kind"] == "action", -row["ratio"]))
+        shown += [
+            line("    ", (name, "bold"), f" with {factor_text(row)}: {comparison_text(row)}")
+            for row in own[:MOST_RISKS]
+        ]
+    return [BLANK, line("  Risk factors (an association, not a proof of a cause):"), *shown] if shown else []
 
 
 def _comparison_lines(comparison: dict[str, Any]) -> list[Line]:

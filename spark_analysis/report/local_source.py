@@ -22,7 +22,15 @@ from spark_analysis.report.partial_counts import (
     summed,
     violation_counts,
 )
-from spark_analysis.report.walk_source import ROW_COLUMNS, Item, OutcomeSpacing, Result, StateGroup, samplings_of
+from spark_analysis.report.walk_source import (
+    ROW_COLUMNS,
+    Item,
+    OutcomeSpacing,
+    Result,
+    StateGroup,
+    actions_of,
+    samplings_of,
+)
 from traces.storage import Location, local_copy
 from traces.walks.records import STATES, VIOLATIONS, WALKS, WalkRun, part_path, read_parts
 from traces.walks.state_tallies import merged_tallies
@@ -42,11 +50,12 @@ class LocalWalkSource:
 
     def partial_counts(self) -> list[PartialCount]:
         """Return the counts of all walks."""
+        actions = actions_of(self._run)
         digests = {found.spec_digest for found in self._run.configurations}
 
         def count(part: int) -> list[pa.RecordBatch]:
             walks = _batches(self._walks[part], COLUMNS)
-            found = list(partial_counts(digests, walks, beyond=self._run.beyond))
+            found = list(partial_counts(digests, walks, beyond=self._run.beyond, actions=actions))
             if part in self._violations:
                 found += violation_counts(digests, _batches(self._violations[part], VIOLATION_COLUMNS))
             return found

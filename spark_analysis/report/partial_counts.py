@@ -5,7 +5,7 @@ Rows of partial counts with the same `KEYS` are added up (`summed`), in any orde
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +25,12 @@ VIOLATION_COLUMNS = (
 )
 """The input columns of the first violations of properties, which walks with --beyond have."""
 
-OUTCOME, PATTERN, INSTANCE, BRANCH, FOREIGN, VIOLATION = range(6)
+OUTCOME, PATTERN, INSTANCE, BRANCH, FOREIGN, VIOLATION, EXPOSED = range(7)
 """Kinds of rows: the walks with one end; the violating walks with one pattern; those that took an action instance
 (`key`); those that took a side of a condition (`key`: its bit in the column `branches`); those of another spec; with
---beyond, those that violate one property (`violated`) after a number of steps (`length`)."""
+--beyond, those that violate one property (`violated`) after a number of steps (`length`); without it, the exposed ones:
+those that take step `length` and have taken an action (`key`: its number) by then, all (`violated` is null) or those
+that fail with this step, by `verdict`, `property` and `violated`."""
 
 WALK_BITS = 47
 """Bits of a walk's number in `first` of a PATTERN row; the 16 bits above hold the number of steps.
@@ -76,11 +78,16 @@ class PartialCount(NamedTuple):
 
 
 def partial_counts(
-    digests: Collection[str], batches: Iterable[pa.RecordBatch], *, beyond: bool = False
+    digests: Collection[str],
+    batches: Iterable[pa.RecordBatch],
+    *,
+    beyond: bool = False,
+    actions: Mapping[int, NDArray[np.int64]] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the partial counts of batches of walks that have `COLUMNS`; `digests` are those of the run's specs.
 
-    With `beyond`, the patterns are those of errors: `violation_counts` has the others.
+    With `beyond`, the patterns are those of errors: `violation_counts` has the others. `actions` has for each
+    configuration the number of each instance's action (instances,); without it, exposed walks are not counted.
     """
     known = pa.array(sorted(digests), pa.string())
     for batch in batches:
@@ -95,6 +102,8 @@ def partial_counts(
             walked = _in_order(own.filter(pa.array(configurations == number)))
             walks = np.asarray(walked["walk"])
             yield from _instances(int(number), walked, walks)
+            if actions is not None:
+                yield from _exposed(int(number), walked, actions[int(number)])
             keys, covered, first = _bits(_chunk(walked["branches"]), walks)
             yield from _batches(BRANCH, {"configuration": int(number), "key": keys, "walks": covered, "first": first})
 
@@ -181,6 +190,31 @@ def _instances(number: int, table: pa.Table, walks: NDArray[np.int64]) -> Iterat
     takes = np.bincount(taken, minlength=int(keys.max(initial=0)) + 1)[keys]
     columns = {"configuration": number, "key": keys, "walks": covered, "takes": takes, "first": first}
     yield from _batches(INSTANCE, columns)
+
+
+def _exposed(number: int, table: pa.Table, actions: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """Yield for each action and step the walks that have taken the action by then."""
+    instances, rows = _numbers(_chunk(table["actions"]), np.dtype("<u2"))
+    lengths = np.asarray(table["length"]).astype(np.int64)
+    size = int(actions.max(initial=-1)) + 1
+    never = np.iinfo(np.int32).max
+    first = np.full((len(table), size), never, np.int32)
+    steps = np.arange(1, len(rows) + 1) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    # Of several assignments to an item, the last one remains: that of the first step.
+    first[rows[::-1], actions[instances[::-1]]] = steps[::-1]
+    longest = int(lengths.max(initial=0))
+    for action in range(size):
+        has_it = first[:, action] < never
+        began = np.bincount(first[has_it, action], minlength=longest + 2)
+        ended = np.bincount(lengths[has_it] + 1, minlength=longest + 2)
+        exposed = np.cumsum(began - ended)[: longest + 1]
+        at = np.flatnonzero(exposed)
+        counted = {"configuration": number, "key": action}
+        yield from _batches(EXPOSED, counted | {"length": at, "walks": exposed[at]})
+        bad = table.filter(pa.array(has_it & np.asarray(pc.not_equal(table["verdict"], "holds").combine_chunks())))
+        keys = ["verdict", "property", "violated", "length"]
+        found = bad.group_by(keys, use_threads=False).aggregate([([], "count_all")])
+        yield from _batches(EXPOSED, counted | {name: found[name] for name in keys} | {"walks": found["count_all"]})
 
 
 def _batches(what: int, columns: dict[str, Any]) -> list[pa.RecordBatch]:

@@ -15,6 +15,7 @@ from checker.run.plan import DEADLOCK
 from checker.run.result import Violation
 from spark_analysis.report.causes import CauseCluster, CauseClusters
 from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline, ExploredConfiguration
+from spark_analysis.report.risk_factors import risk_factors, settings_without_cause
 from spark_analysis.report.shrunk_walks import ShrunkWalks
 from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, WalkOutcome, failures_of
 from traces.failed_conjunct import conjunct_text
@@ -74,7 +75,8 @@ def report_data(
         for entry in found["failures"]:
             totals[WalkFailure(entry["property"], entry["is_error"])] += entry["walks"]
     walks = sum(counts.walks.values())
-    return {
+    causes = [_cluster(found, specs[found.configuration]) for found in clusters.found]
+    data = {
         "format": FORMAT,
         "version": VERSION,
         "spec": run.spec,
@@ -101,12 +103,16 @@ def report_data(
             for failure, count in totals.items()
         ],
         "configurations": configurations,
-        "clusters": [_cluster(found, specs[found.configuration]) for found in clusters.found],
+        "clusters": causes,
         "missed": [_missed(found, specs[found.configuration]) for found in missed_by(totals, known)],
         "rarer_causes": {"causes": clusters.rarer, "walks": clusters.rarer_walks},
         "samples": _samples(shrunk),
+        "risks": risk_factors(run, counts, failures) if not run.beyond else [],
         "comparison": None,
     }
+    for cause in causes:
+        cause["absent_with"] = settings_without_cause(data, cause)
+    return data
 
 
 def _settings(configurations: Sequence[Mapping[str, Any]], failure: WalkFailure) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from checker.output.counterexample_text import constants_text
 from checker.output.page.render import render
 from spark_analysis.report import report_charts
 from spark_analysis.report.chart_geometry import count_text, difference_text, share_text
+from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown, removal_text
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def walk_report_page(
         time_charts=report_charts.time_charts(data),
         heat_maps=report_charts.heat_maps(data),
         broken_by=_broken_by(data),
+        risks=_risks(data),
         actions=_actions(data),
         branches=_branches(data),
         reached=_reached(data),
@@ -215,6 +217,7 @@ def _cluster(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None
         "walks_text": walks_text(found),
         "share": share_range(found, violating),
         "where": where if len(swept) > 1 else [],
+        "absent_with": [removal_text(setting) for setting in found["absent_with"]],
     }
 
 
@@ -261,6 +264,19 @@ def _broken_by(data: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, int, 
             result.append(
                 (report_charts.name_of(failure), [(action, walks, walks / total) for action, walks in ordered])
             )
+    return result
+
+
+def _risks(data: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str, Mapping[str, Any], bool]]]]:
+    """Return for each failure its risk factors, each with its comparison as text, and whether a difference is shown."""
+    result = []
+    for failure in data["failures"]:
+        same = (failure["property"], failure["is_error"])
+        rows = [row for row in data["risks"] if (row["property"], row["is_error"]) == same]
+        rows.sort(key=lambda row: (row["kind"] == "action", bool(row["walks_without"]), -(row["ratio"] or 0)))
+        if rows:
+            named = [(factor_text(row), comparison_text(row), row, is_shown(row)) for row in rows]
+            result.append((report_charts.name_of(failure), named))
     return result
 
 

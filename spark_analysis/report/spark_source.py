@@ -19,7 +19,15 @@ from spark_analysis.report.partial_counts import (
     partial_counts,
     violation_counts,
 )
-from spark_analysis.report.walk_source import ROW_COLUMNS, Item, OutcomeSpacing, Result, StateGroup, samplings_of
+from spark_analysis.report.walk_source import (
+    ROW_COLUMNS,
+    Item,
+    OutcomeSpacing,
+    Result,
+    StateGroup,
+    actions_of,
+    samplings_of,
+)
 from spark_analysis.session import cores_of
 from traces.storage import Location, RemotePath, location_of
 from traces.walks.records import SCHEMAS, STATES, VIOLATIONS, WALKS, WalkRun, part_path, read_parts
@@ -51,7 +59,7 @@ class SparkWalkSource:
         digests = sorted({found.spec_digest for found in self._run.configurations})
         with spark_errors_as_input_errors("count the walks"):
             rows = self._table(WALKS).select(*COLUMNS)
-            count = partial(partial_counts, digests, beyond=self._run.beyond)
+            count = partial(partial_counts, digests, beyond=self._run.beyond, actions=actions_of(self._run))
             counted = rows.mapInArrow(count, _PARTIAL_COUNTS)
             if self._run.beyond:
                 violations = self._table(VIOLATIONS).select(*VIOLATION_COLUMNS)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from spark_analysis.report.partial_counts import (
     BRANCH,
+    EXPOSED,
     FOREIGN,
     INSTANCE,
     OUTCOME,
@@ -56,6 +57,21 @@ class ViolationTime(NamedTuple):
     walks: int
 
 
+class ExposedWalks(NamedTuple):
+    """The walks of a configuration that take step `step` and have taken an action, given by its number, by then.
+
+    `verdict` is None for all of them, else that of the walks which fail with this step.
+    """
+
+    configuration: int
+    action: int
+    step: int
+    verdict: str | None
+    property: str | None
+    violated: int
+    walks: int
+
+
 class ViolationPattern(NamedTuple):
     """The violating walks of a configuration with one fingerprint and one last action instance.
 
@@ -95,7 +111,7 @@ class WalkCounts:
     """All counts, by configuration; `branches` are also by bit of the column.
 
     `foreign` is the number of walks of another version of the spec, which no other count includes. `times` are those of
-    walks that go on after a violation.
+    walks that go on after a violation, which are not in `exposed`.
     """
 
     outcomes: list[WalkOutcome]
@@ -107,9 +123,10 @@ class WalkCounts:
     foreign: int = 0
     walks: dict[int, int] = field(default_factory=dict)
     times: list[ViolationTime] = field(default_factory=list)
+    exposed: list[ExposedWalks] = field(default_factory=list)
 
 
-def failures_of(found: WalkOutcome | ViolationPattern, properties: Sequence[str]) -> list[WalkFailure]:
+def failures_of(found: WalkOutcome | ViolationPattern | ExposedWalks, properties: Sequence[str]) -> list[WalkFailure]:
     """Return the failures of walks with this outcome; `properties` are those of the run.
 
     One state may violate several properties. A walk with --beyond may violate some before it ends with an error.
@@ -133,6 +150,7 @@ def count_walks(source: WalkSource) -> WalkCounts:
         sum(row.walks for row in kinds[FOREIGN]),
         _walks(kinds[OUTCOME]),
         sorted(_time(row) for row in kinds[VIOLATION]),
+        [_exposed(row) for row in kinds[EXPOSED]],
     )
 
 
@@ -188,6 +206,11 @@ def _states(groups: Sequence[StateGroup], samplings: Mapping[int, int]) -> dict[
         first_visited = {group.power: group.states for group in own}
         found[number] = StateGrowth(Saturation(1 << sampling, sampled, visits, once, twice), first_visited)
     return found
+
+
+def _exposed(row: PartialCount) -> ExposedWalks:
+    assert row.key is not None and row.length is not None
+    return ExposedWalks(row.configuration, row.key, row.length, row.verdict, row.property, row.violated or 0, row.walks)
 
 
 def _time(row: PartialCount) -> ViolationTime:

@@ -6,6 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from spark_analysis.report.partial_counts import PartialCount
 from traces.storage import Location
 from traces.walks.records import STATES, WalkRun, part_path
@@ -65,6 +68,19 @@ class WalkSource(Protocol):
 
         `doing` names the work, for the message of a failure.
         """
+
+
+def actions_of(run: WalkRun) -> dict[int, NDArray[np.int64]] | None:
+    """Return for each configuration the number of each instance's action (instances,), for `partial_counts`.
+
+    Returns None for walks that go on after a violation: they may take an action after it.
+    """
+    if run.beyond:
+        return None
+    return {
+        found.number: np.repeat(np.arange(len(found.actions)), [action.instances for action in found.actions])
+        for found in run.configurations
+    }
 
 
 def samplings_of(folder: Location, run: WalkRun, parts: Sequence[int]) -> dict[int, int]:

@@ -56,6 +56,58 @@ def share_difference(first: Share, second: Share) -> tuple[float, float]:
     return difference - low, difference + high
 
 
+class ExposureStratum(NamedTuple):
+    """Comparable members of a population: those with and without an exposure, and the cases among each."""
+
+    exposed: int
+    exposed_cases: int
+    others: int
+    other_cases: int
+
+
+@dataclass(frozen=True)
+class RiskRatio:
+    """How many times as often cases occur with an exposure as without it, with the 95% interval.
+
+    The ratio is None if no case is without the exposure, or no member of a stratum with cases. `low` is None if there
+    is no interval: of cases with and without the exposure, one kind is missing.
+    """
+
+    exposed_cases: int
+    other_cases: int
+    ratio: float | None
+    low: float | None
+    high: float | None
+
+
+def risk_ratio(strata: Iterable[ExposureStratum]) -> RiskRatio:
+    """Return the risk ratio of an exposure, adjusted for the strata.
+
+    Source: Mantel and Haenszel, 1959; the variance of Greenland and Robins, "Estimation of a Common Effect Parameter
+    from Sparse Follow-Up Data", 1985.
+    """
+    with_it = without = variance = 0.0
+    cases = other_cases = 0
+    for exposed, exposed_cases, others, others_cases in strata:
+        total = exposed + others
+        cases, other_cases = cases + exposed_cases, other_cases + others_cases
+        if not exposed or not others:
+            # Without members to compare with, a stratum shows nothing.
+            continue
+        with_it += exposed_cases * others / total
+        without += others_cases * exposed / total
+        variance += (
+            (exposed_cases + others_cases) * exposed * others - exposed_cases * others_cases * total
+        ) / total**2
+    if not without:
+        return RiskRatio(cases, other_cases, None, None, None)
+    ratio = with_it / without
+    if not ratio:
+        return RiskRatio(cases, other_cases, 0.0, None, None)
+    factor = math.exp(Z_95 * math.sqrt(variance / (with_it * without)))
+    return RiskRatio(cases, other_cases, ratio, ratio / factor, ratio * factor)
+
+
 class SampledStratum(NamedTuple):
     """A part of a population: its size, the size of its random sample, and the hits in that sample."""
 

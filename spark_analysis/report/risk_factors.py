@@ -1,0 +1,187 @@
+"""Risk factors of violations: the actions and settings with which walks violate a property more or less often.
+
+A walk that ends at a violation is short, and a long walk contains more actions. So an action is compared step by step:
+of the walks that take a step, those that have taken the action by then (this step included) with the others. The strata
+of an action are the steps of each configuration. Those of a setting are the values of the other varied constants.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, failures_of
+from traces.walks.records import WalkRun
+from traces.walks.statistics import ExposureStratum, RiskRatio, risk_ratio
+
+Place = tuple[int, int]
+"""A configuration and a step."""
+
+
+def risk_factors(run: WalkRun, counts: WalkCounts, failures: Sequence[WalkFailure]) -> list[dict[str, Any]]:
+    """Return the risk ratio of each action and of each varied setting, for each failure that walks have."""
+    rows = []
+    for failure in failures:
+        cases = Counter[Place]()
+        for found in counts.outcomes:
+            if failure in failures_of(found, run.properties):
+                cases[found.configuration, found.length] += found.walks
+        if not cases:
+            continue
+        rows += [_row(failure, "action", name, None, found) for name, found in _actions(run, counts, failure, cases)]
+        by_configuration: Counter[int] = Counter()
+        for (configuration, _), walks in cases.items():
+            by_configuration[configuration] += walks
+        rows += [
+            _row(failure, "setting", name, value, found)
+            for name, value, found in _settings(run, counts.walks, by_configuration)
+        ]
+    return rows
+
+
+def _actions(
+    run: WalkRun, counts: WalkCounts, failure: WalkFailure, cases: Mapping[Place, int]
+) -> Iterator[tuple[str, RiskRatio]]:
+    at_risk = _at_risk(counts)
+    exposed: dict[str, Counter[Place]] = defaultdict(Counter)
+    exposed_cases: dict[str, Counter[Place]] = defaultdict(Counter)
+    for found in counts.exposed:
+        name = run.configurations[found.configuration].actions[found.action].name
+        if found.verdict is None:
+            exposed[name][found.configuration, found.step] += found.walks
+        elif failure in failures_of(found, run.properties):
+            exposed_cases[name][found.configuration, found.step] += found.walks
+    for name in dict.fromkeys(action.name for found in run.configurations for action in found.actions):
+        if not exposed[name]:
+            continue
+        yield (
+            name,
+            risk_ratio(
+                ExposureStratum(
+                    exposed[name][place],
+                    exposed_cases[name][place],
+                    at_risk[place] - exposed[name][place],
+                    failed - exposed_cases[name][place],
+                )
+                # A step without a violation adds nothing to either sum.
+                for place, failed in sorted(cases.items())
+            ),
+        )
+
+
+def _at_risk(counts: WalkCounts) -> Counter[Place]:
+    """Return the number of walks that take each step."""
+    ended: dict[int, Counter[int]] = defaultdict(Counter)
+    for found in counts.outcomes:
+        ended[found.configuration][found.length] += found.walks
+    at_risk: Counter[Place] = Counter()
+    for configuration, lengths in ended.items():
+        walks = 0
+        for step in range(max(lengths), -1, -1):
+            walks += lengths[step]
+            at_risk[configuration, step] = walks
+    return at_risk
+
+
+def _settings(
+    run: WalkRun, walks: Mapping[int, int], cases: Mapping[int, int]
+) -> Iterator[tuple[str, int | bool | str, RiskRatio]]:
+    for name, values in run.sweep.items():
+        for value in values if len(values) > 1 else ():
+            strata: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+            for found in run.configurations:
+                others = tuple(found.constants[other] for other in run.sweep if other != name)
+                side = 0 if found.constants[name] == value else 2
+                strata[others][side] += walks.get(found.number, 0)
+                strata[others][side + 1] += cases.get(found.number, 0)
+            yield name, value, risk_ratio(ExposureStratum(*stratum) for stratum in strata.values())
+
+
+def _row(
+    failure: WalkFailure, kind: str, name: str, value: int | bool | str | None, found: RiskRatio
+) -> dict[str, Any]:
+    return {
+        "property": failure.name,
+        "is_error": failure.is_error,
+        "kind": kind,
+        "name": name,
+        "value": value,
+        "walks_with": found.exposed_cases,
+        "walks_without": found.other_cases,
+        **{end: _rounded(getattr(found, end)) for end in ("ratio", "low", "high")},
+    }
+
+
+def _rounded(number: float | None) -> float | None:
+    return float(f"{number:.6g}") if number is not None else None
+
+
+def settings_without_cause(data: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the values of varied constants with which no known walk has a cause, although one of another value has it.
+
+    `walks` is the number of walks with the value. `violating` counts those that violate the property of the cause: only
+    a sample of them may be known. `is_excluded`: exploration finds that the property holds in all states with it.
+    """
+    is_error = cluster["kind"] == "bounds_error"
+    found = []
+    for name, values in data["sweep"].items():
+        for value in values:
+            own = [entry for entry in data["configurations"] if entry["swept"][name] == value]
+            if not own or any(str(entry["number"]) in cluster["by_configuration"] for entry in own):
+                continue
+            failures = [
+                failure
+                for entry in own
+                for failure in entry["failures"]
+                if (failure["property"], failure["is_error"]) == (cluster["property"], is_error)
+            ]
+            known = [entry["known"] for entry in own]
+            found.append(
+                {
+                    "name": name,
+                    "value": value,
+                    "walks": sum(entry["walks"] for entry in own),
+                    "violating": sum(failure["walks"] for failure in failures),
+                    "is_excluded": not is_error
+                    and all(
+                        entry is not None
+                        and entry["states"] is not None
+                        and cluster["property"] not in entry["violations"]
+                        for entry in known
+                    ),
+                }
+            )
+    return found
+
+
+def removal_text(found: Mapping[str, Any]) -> str:
+    """Return the evidence that a cause does not occur with a setting."""
+    setting = factor_text({**found, "kind": "setting"})
+    if found["is_excluded"]:
+        return f"{setting} (exploration excludes it)"
+    if found["violating"]:
+        return f"{setting} (in no sampled one of {found['violating']:,} walks that violate the property)"
+    return f"{setting} (in none of {found['walks']:,} walks)"
+
+
+def factor_text(row: Mapping[str, Any]) -> str:
+    """Return an action as its name, and a setting as `name=value`."""
+    value = str(row["value"]).lower() if isinstance(row["value"], bool) else row["value"]
+    return row["name"] if row["kind"] == "action" else f"{row['name']}={value}"
+
+
+def comparison_text(row: Mapping[str, Any]) -> str:
+    """Return how often walks violate the property with the factor, compared with those without it."""
+    if not row["walks_without"]:
+        return "only with it"
+    if not row["walks_with"]:
+        return "never with it"
+    if row["ratio"] is None or row["low"] is None:
+        return "not comparable"
+    return f"{row['ratio']:.3g} times as often ({row['low']:.3g} to {row['high']:.3g})"
+
+
+def is_shown(row: Mapping[str, Any]) -> bool:
+    """Return whether the interval excludes 1: the figures show a difference."""
+    return row["low"] is not None and not row["low"] <= 1 <= row["high"]

@@ -1,0 +1,115 @@
+"""Risk factors: ratios worked out by hand, and exposed walks counted one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from spark_analysis.report.local_source import LocalWalkSource
+from spark_analysis.report.risk_factors import comparison_text, is_shown, removal_text, risk_factors
+from spark_analysis.report.risk_factors import settings_without_cause as without_cause
+from spark_analysis.report.walk_counts import WalkFailure, count_walks
+from tests.traces.walks.walked import walks_in
+from traces.walks.records import part_paths, read_parts
+from traces.walks.statistics import ExposureStratum, risk_ratio
+
+
+def test_ratio_of_one_stratum_is_that_of_the_shares():
+    found = risk_ratio([ExposureStratum(100, 30, 300, 30)])
+    # The variance of the logarithm of a ratio of shares: 1/30 - 1/100 + 1/30 - 1/300.
+    factor = np.exp(1.959964 * np.sqrt(2 / 30 - 1 / 100 - 1 / 300))
+    assert found.ratio == pytest.approx(3)
+    assert (found.low, found.high) == (pytest.approx(3 / factor), pytest.approx(3 * factor))
+
+
+def test_strata_remove_the_influence_of_what_they_hold_equal():
+    """In each stratum the exposure has no influence, but most exposed members are in the risky one."""
+    strata = [ExposureStratum(900, 450, 100, 50), ExposureStratum(100, 1, 900, 9)]
+    assert risk_ratio(strata).ratio == pytest.approx(1)
+    pooled = ExposureStratum(*(sum(column) for column in zip(*strata, strict=True)))
+    assert risk_ratio([pooled]).ratio > 7
+
+
+def test_missing_cases_have_no_interval():
+    assert risk_ratio([ExposureStratum(10, 5, 10, 0)]).ratio is None
+    never = risk_ratio([ExposureStratum(10, 0, 10, 5)])
+    assert never.ratio == 0 and never.low is never.high is None
+    assert risk_ratio([ExposureStratum(10, 5, 0, 0)]).ratio is None and risk_ratio([]).ratio is None
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("risks")
+    sweep = ("size=1,2,3", "careful=true,false")
+    run, walks = walks_in(folder, scenario=None, sweep=sweep, walks=500)
+    rows = [row for table in read_parts(part_paths(walks, run)) for row in table.to_pylist()]
+    return run, rows, count_walks(LocalWalkSource(walks, run, range(run.parts)))
+
+
+def test_exposed_walks_are_counted_by_step(counted):
+    run, rows, counts = counted
+    expected, failing = Counter(), Counter()
+    for row in rows:
+        actions = run.configurations[row["configuration"]].actions
+        numbers = np.repeat(np.arange(len(actions)), [action.instances for action in actions])
+        taken = set()
+        for step, instance in enumerate(np.frombuffer(row["actions"], "<u2").tolist(), 1):
+            taken.add(int(numbers[instance]))
+            for action in taken:
+                expected[row["configuration"], action, step] += 1
+                if row["verdict"] != "holds" and step == row["length"]:
+                    failing[row["configuration"], action, step] += 1
+    assert expected == {tuple(found[:3]): found.walks for found in counts.exposed if found.verdict is None}
+    assert failing == {tuple(found[:3]): found.walks for found in counts.exposed if found.verdict is not None}
+
+
+def test_risks_of_actions_and_settings(counted):
+    run, rows, counts = counted
+    found = {(row["name"], row["value"]): row for row in risk_factors(run, counts, [WalkFailure("in_order", False)])}
+    assert set(found) == {
+        *((name, None) for name in ("send", "take", "overtake")),
+        *(("size", size) for size in (1, 2, 3)),
+        *(("careful", careful) for careful in (True, False)),
+    }
+    # Only `overtake` puts a number in front, and a queue of one number is always in order.
+    assert comparison_text(found["overtake", None]) == "only with it"
+    assert comparison_text(found["careful", True]) == "never with it" == comparison_text(found["size", 1])
+    larger = found["size", 3]
+    walks = {
+        size: [
+            row
+            for row in rows
+            if run.configurations[row["configuration"]].constants["size"] == size
+            and not run.configurations[row["configuration"]].constants["careful"]
+        ]
+        for size in (1, 2, 3)
+    }
+    bad = {size: sum(row["verdict"] == "violated" for row in own) for size, own in walks.items()}
+    assert (larger["walks_with"], larger["walks_without"]) == (bad[3], bad[1] + bad[2])
+    assert larger["ratio"] == pytest.approx(2 * bad[3] / (bad[1] + bad[2]), rel=1e-5)
+    assert is_shown(larger) and larger["low"] < larger["ratio"] < larger["high"]
+
+
+@pytest.mark.parametrize(
+    ("violating", "states", "text"),
+    [
+        (0, None, "acks=0 (in none of 50 walks)"),
+        (9, None, "acks=0 (in no sampled one of 9 walks that violate the property)"),
+        (0, 7, "acks=0 (exploration excludes it)"),
+    ],
+)
+def test_settings_without_a_cause_have_their_evidence(violating, states, text):
+    failure = {"property": "safe", "is_error": False, "walks": violating}
+    known = {"states": states, "violations": {}}
+    data = {
+        "sweep": {"acks": [0, 1]},
+        "configurations": [
+            {"number": number, "swept": {"acks": number}, "walks": 50, "failures": [failure], "known": known}
+            for number in (0, 1)
+        ],
+    }
+    cluster = {"property": "safe", "kind": "invariant", "by_configuration": {"1": {"walks": 3}}}
+    [found] = without_cause(data, cluster)
+    assert removal_text(found) == text
