@@ -80,3 +80,7 @@ def _work_lines(work: CellWork) -> Iterator[Line]:
     yield line(f"  time with these hypotheses: {sum(work.seconds):.2f} s{slowest}")
     counted = ", ".join(f"{number:,} {name}" for name, number in sorted(work.statistics.items()))
     yield line(f"  work: {counted or 'none: simplification decides it'}")
+    if work.by_instances:
+        yield line(f"  instances: {work.instances:,} that the checker chooses, for {work.by_instances:,} of {queries}")
+    if work.unanswered:
+        yield line((f"  no answer: {work.unanswered:,} of {queries}, asked with these hypotheses alone", "yellow"))

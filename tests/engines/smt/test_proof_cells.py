@@ -11,6 +11,7 @@ from checker.cli.app import main
 from checker.engines.native.llvm import code_cache
 from checker.engines.smt import induction, proof_cells
 from checker.engines.smt.cell_cache import CellCache
+from checker.engines.smt.cell_work import work_of
 from checker.engines.smt.induction import FiniteCells
 from checker.engines.smt.induction_cells import induction_cells
 from checker.engines.smt.lemmas.lemma_source import with_methods
@@ -26,6 +27,7 @@ from checker.execution.proof_progress import ProofProgress
 from checker.language import Constant, Range, Spec, action, invariant, require
 from checker.run.certificate import read_certificate
 from specs.examples.peterson import Peterson
+from specs.replication.async_isr_history import AsyncIsrHistory
 
 LEMMAS = ["flags_are_up", "other_process_has_the_turn"]
 GOALS = ["mutual_exclusion"]
@@ -285,6 +287,22 @@ def test_an_explanation_has_the_words_of_the_spec_and_the_needed_lemmas(capsys):
     assert "def enter(self, process: Process):" in printed and "def mutual_exclusion(self):" in printed
     assert "needed: 2 of 4 hypotheses" in printed
     assert Peterson.flags_are_up.__doc__.split("\n")[0] in printed
+
+
+@pytest.mark.parametrize("needs", [True, False], ids=["refuted", "too few hypotheses"])
+def test_an_explanation_counts_the_instances_that_the_checker_chooses(needs):
+    def weak_solver():
+        solver = z3.SimpleSolver()
+        for option in ("smt.mbqi", "smt.ematching", "smt.auto_config"):
+            solver.set(option, False)
+        return solver
+
+    goals, open_constants = ["valid_high_watermark", "leader_stays_in_sync"], ("replicas", "max_offset", "max_version")
+    cells = induction_cells(AsyncIsrHistory(), open_constants, goals, [], QueryLimits(30))
+    needed = ["leader_stays_in_sync"] if needs else []
+    work = work_of(cells, ("leader_stays_in_sync", "leader_write"), needed, weak_solver, QueryLimits(1))
+    assert work.by_instances + work.unanswered == len(work.seconds) > 0
+    assert bool(work.instances) is bool(work.by_instances) is needs
 
 
 @pytest.mark.parametrize("path", CERTIFICATES, ids=lambda path: path.stem)
