@@ -167,7 +167,7 @@ def cluster(
     only, and go on after the command until `down`. Each has 512 MB of heap. The command needs Java 17 and Maven.
     `cut DIR 1 2` separates two brokers until `heal DIR`.
 
-    Exit status: 0 done, 2 wrong input, or a broker does not start.
+    Exit status: 0 done, 2 wrong input, or a broker does not start, 3 a broker does not listen within 3 minutes.
     """
     from checker.errors import InputError
     from kafka_tools.cluster.cluster_command import cluster_change, cluster_up

@@ -23,6 +23,7 @@ from typing import Any
 
 from checker.errors import InputError
 from checker.output.output_files import write_whole
+from checker.run.endings import StoppedError
 from kafka_tools.cluster.distribution import class_path, libraries, release, require_java
 from kafka_tools.cluster.event_loggers import event_loggers
 from kafka_tools.cluster.harness_notes import HarnessNotes
@@ -148,8 +149,7 @@ class Cluster:
             is_traced=is_traced,
         )
         cluster._save()
-        for node in nodes:
-            cluster._format(node)
+        cluster._format(nodes)
         return cluster
 
     @staticmethod
@@ -221,7 +221,10 @@ class Cluster:
         return self.home(node) / "data"
 
     def start(self, nodes: Sequence[Node]) -> None:
-        """Start nodes, and wait until all accept connections; raise InputError if one ends or takes too long."""
+        """Start nodes, and wait until all accept connections.
+
+        Raises InputError if one ends, StoppedError if one takes too long.
+        """
         java, path = require_java(), class_path(self.version)
         for node in nodes:
             if node.state == "stopped":
@@ -281,7 +284,7 @@ class Cluster:
             raise InputError(f"broker {node.number} is {node.state}: stop it before its disk is replaced")
         self.notes.write("forgot", node.number)
         shutil.rmtree(self.data(node), ignore_errors=True)
-        self._format(node)
+        self._format([node])
 
     def down(self) -> None:
         """End all nodes: cleanly, and by SIGKILL if that takes too long. A recording ends here."""
@@ -310,9 +313,12 @@ class Cluster:
             if node in ending:
                 self.notes.write("killed" if is_killed else "stopped", node.number)
             node.process = None
+        # The sockets of a killed JVM outlive its main thread. Another process may have taken a port meanwhile.
+        end = time.monotonic() + STOP_SECONDS
         for node in nodes:
-            # The sockets of a killed JVM outlive its main thread.
             while is_listening(node.ports[BROKER]) or is_listening(node.ports[CONTROLLER]):
+                if time.monotonic() > end:
+                    break
                 time.sleep(_POLL)
         self._save()
 
@@ -343,22 +349,44 @@ class Cluster:
             if node.state == "stopped":
                 raise InputError(f"broker {node.number} ended while it started: see {self.home(node) / 'output.log'}")
             if time.monotonic() > end:
-                raise InputError(f"broker {node.number} does not listen after {START_SECONDS} s")
+                raise StoppedError(
+                    f"broker {node.number} does not listen after {START_SECONDS} s: see "
+                    f"{self.home(node) / 'output.log'}"
+                )
             time.sleep(_POLL)
 
-    def _format(self, node: Node) -> None:
-        home = self.home(node)
-        home.mkdir(exist_ok=True)
-        properties = home / "server.properties"
-        write_whole(properties, "".join(f"{name}={value}\n" for name, value in self._properties(node).items()))
-        command = [require_java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", class_path(self.version)]
-        command += ["kafka.tools.StorageTool", "format", "-t", self.identifier, "-c", str(properties)]
+    def _format(self, nodes: Sequence[Node]) -> None:
+        """Format the disks of nodes, all at once; raise InputError if the tool refuses one."""
+        command = [require_java(), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        command += ["-cp", class_path(self.version), "kafka.tools.StorageTool", "format", "-t", self.identifier]
         # After `wipe`, the folder of the controller's log is formatted already.
         command += ["--ignore-formatted"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            reason = (done.stderr or done.stdout).strip().splitlines()[-1:]
-            raise InputError(f"the disk of broker {node.number} cannot be formatted: {' '.join(reason)}")
+        tools: list[subprocess.Popen[str]] = []
+        try:
+            for node in nodes:
+                self.home(node).mkdir(exist_ok=True)
+                settings = self.home(node) / "server.properties"
+                write_whole(settings, "".join(f"{name}={value}\n" for name, value in self._properties(node).items()))
+                tools.append(
+                    subprocess.Popen(
+                        [*command, "-c", str(settings)],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT,
+                        text=True,
+                    )
+                )
+            for node, tool in zip(nodes, tools, strict=True):
+                output, _ = tool.communicate(timeout=START_SECONDS)
+                if tool.returncode:
+                    reason = " ".join(output.strip().splitlines()[-1:])
+                    raise InputError(f"the disk of broker {node.number} cannot be formatted: {reason}")
+        except subprocess.TimeoutExpired:
+            raise StoppedError(f"a disk is not formatted after {START_SECONDS} s: the machine is too busy") from None
+        finally:
+            for tool in tools:
+                tool.kill()
+                tool.wait()
 
     def _properties(self, node: Node) -> dict[str, str]:
         brokers = len(self.nodes)

@@ -77,12 +77,22 @@ def cluster_change(verb: str, folder: Path, numbers: Sequence[int]) -> int:
             raise InputError("down stops all brokers: use stop or kill for some of them")
         cluster.down()
     elif verb != "status":
+        if numbers:
+            _check_states(verb, nodes)
         getattr(cluster, verb)(nodes)
     for node in nodes:
         print(_status(cluster, node))
     if cluster.proxies is not None:
         _print_cuts(send_command(cluster, "status"))
     return EXIT_OK
+
+
+def _check_states(verb: str, nodes: Sequence[Node]) -> None:
+    """Raise InputError if a broker has nothing to pause or to resume."""
+    needed = {"pause": "running", "resume": "paused"}.get(verb)
+    for node in nodes:
+        if needed is not None and node.state != needed:
+            raise InputError(f"broker {node.number} is {node.state}: {verb} needs a {needed} broker")
 
 
 def _change_network(cluster: Cluster, verb: str, numbers: Sequence[int]) -> int:

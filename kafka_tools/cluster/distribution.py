@@ -25,9 +25,13 @@ LEAST_JAVA = 17
 """The release of Java that brokers of 4.x and the source of the producer need."""
 
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.\d{1,3}")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _MANIFEST = "manifest.json"
 _SECONDS = 900
 """The time limit of Maven."""
+
+_CONNECT_SECONDS, _SILENT_SECONDS = 10, 20
+"""The time limits of Maven for a connection to a repository, and for the next bytes of an answer (default: 30 min)."""
 
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -123,13 +127,16 @@ def _fetch(version: str, folder: Path) -> None:
         (target / "pom.xml").write_text(_POM.format(version=version, binding=binding))
         goal = "dependency:copy-dependencies"
         options = ["-q", "-B", "--strict-checksums", "-f", str(target / "pom.xml"), "-DincludeScope=runtime"]
+        options.append(f"-Daether.connector.connectTimeout={1000 * _CONNECT_SECONDS}")
+        options.append(f"-Daether.connector.requestTimeout={1000 * _SILENT_SECONDS}")
         command = [maven, *options, f"-DoutputDirectory={target / 'lib'}", goal]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
         except subprocess.TimeoutExpired:
             raise InputError(f"Maven did not fetch the jars of Kafka {version} within {_SECONDS} s") from None
         if done.returncode:
-            reasons = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
+            lines = _COLOUR.sub("", done.stdout + done.stderr).splitlines()
+            reasons = [line.removeprefix("[ERROR] ") for line in lines if "ERROR" in line] or lines[-1:]
             raise InputError(f"Maven cannot fetch the jars of Kafka {version}: {' '.join(reasons[:1])[:300]}")
         (target / _MANIFEST).write_text(json.dumps(_digests(target / "lib"), indent=1))
         os.chmod(target, 0o700)

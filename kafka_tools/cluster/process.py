@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -14,10 +15,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from checker.errors import InputError
+
 LOOPBACK = "127.0.0.1"
 _POLL = 0.05
 _PARENT_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
+
+_FIRST_PORT = 10_000
+_RESERVATIONS: list[socket.socket] = []
+"""The sockets that reserve ports for this process."""
 
 
 @dataclass(frozen=True)
@@ -106,15 +113,49 @@ def die_with_parent() -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports of the loopback address that are free at this moment."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Return free ports of the loopback address, which no other process gets from this function; or raise InputError.
+
+    The kernel chooses the ports of outgoing connections from a range. None of these ports is in it, so that no
+    connection takes the port of a broker that is down. A name in the abstract namespace of Unix sockets reserves each
+    port until this process ends, so that clusters that are made at the same time have different ports.
+    """
+    candidates = range(_FIRST_PORT, _first_outgoing_port())
+    ports: list[int] = []
+    for port in random.sample(candidates, len(candidates)):
+        if len(ports) == count:
+            return ports
+        if _is_free(port) and _reserve(port):
+            ports.append(port)
+    raise InputError(f"a cluster needs {count} free ports from {candidates[0]} to {candidates[-1]}")
+
+
+def _first_outgoing_port() -> int:
+    """Return the first port of the range for outgoing connections."""
     try:
-        for each in sockets:
-            each.bind((LOOPBACK, 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+        return max(int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0]), _FIRST_PORT + 1000)
+    except (OSError, ValueError, IndexError):
+        return 32768
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+def _reserve(port: int) -> bool:
+    """Reserve a port until this process ends; return whether no other process has it."""
+    reservation = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        reservation.bind(f"\0tidemark-port-{port}")
+    except OSError:
+        reservation.close()
+        return False
+    _RESERVATIONS.append(reservation)
+    return True
 
 
 def is_listening(port: int) -> bool:

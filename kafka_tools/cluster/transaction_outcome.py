@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from checker.errors import InputError
+from checker.run.endings import StoppedError
 from kafka_tools.cluster.producer_process import ProducerCall
 
 TRANSACTION_STEPS = ("begin", "commit", "abort")
@@ -57,7 +57,7 @@ def transaction_counts(calls: Sequence[ProducerCall], committed: Sequence[str], 
 def committed_records(bootstrap: str, topic: str, partitions: int) -> list[str]:
     """Return the values that a consumer with isolation.level=read_committed reads, partition by partition.
 
-    The consumer stops at the last stable offset of each partition. Raises InputError if a partition does not answer.
+    The consumer stops at the last stable offset of each partition. Raises StoppedError if a partition does not answer.
     """
     from confluent_kafka import Consumer, TopicPartition
 
@@ -94,7 +94,7 @@ def _until_end(consumer: object, name: str) -> list[str]:
             found.append((message.value() or b"").decode(errors="replace"))
         elif error.code() == KafkaError._PARTITION_EOF:
             return found
-    raise InputError(f"a consumer with read_committed does not reach the end of {name} within {_READ_SECONDS} s")
+    raise StoppedError(f"a consumer with read_committed does not reach the end of {name} within {_READ_SECONDS} s")
 
 
 def open_transactions(folders: Sequence[Path]) -> int:

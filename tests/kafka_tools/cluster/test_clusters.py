@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,8 +13,11 @@ import pytest
 
 from checker.cli.app import main
 from checker.errors import InputError
+from checker.run.endings import StoppedError
+from kafka_tools.cluster import cluster as module
 from kafka_tools.cluster.cluster import BROKER, CLIENT, CONTROLLER, Cluster, Node, cluster_identifier
 from kafka_tools.cluster.distribution import libraries, require_java
+from kafka_tools.cluster.process import _first_outgoing_port, free_ports
 from kafka_tools.cluster.producer_process import ProducerProcess, librdkafka_driver
 from kafka_tools.cluster.proxy_process import send_command, start_proxies
 from kafka_tools.cluster.reassignment import _error, _request
@@ -71,6 +76,18 @@ def test_no_maven(tmp_path, monkeypatch, capsys):
     assert "the jars of Kafka 4.3.1 are fetched by Maven, and no mvn is on the PATH" in capsys.readouterr().err
 
 
+def test_what_maven_says_is_shown_without_colours(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "jdk", "17.0.1")))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("TIDEMARK_KAFKA_CACHE", str(tmp_path / "cache"))
+    maven = tmp_path / "mvn"
+    maven.write_text("#!/bin/sh\nprintf '\\033[0m[ERROR] Connection refused\\nmore\\n'\nexit 1\n")
+    maven.chmod(0o755)
+    with pytest.raises(InputError) as caught:
+        libraries("4.3.1")
+    assert caught.value.message == "Maven cannot fetch the jars of Kafka 4.3.1: Connection refused"
+
+
 def cluster_without_brokers(folder: Path, *, has_proxies: bool) -> Cluster:
     """Return a cluster whose nodes were neither formatted nor started."""
     folder.mkdir()
@@ -117,11 +134,44 @@ def test_wrong_cuts(tmp_path, capsys, words, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("verb", "needed"), [("pause", "running"), ("resume", "paused")])
+def test_a_stopped_broker_is_neither_paused_nor_resumed(tmp_path, capsys, verb, needed):
+    cluster_without_brokers(tmp_path / "it", has_proxies=False)
+    assert main(["cluster", verb, str(tmp_path / "it"), "2"]) == 2
+    assert f"broker 2 is stopped: {verb} needs a {needed} broker" in capsys.readouterr().err
+    assert main(["cluster", verb, str(tmp_path / "it")]) == 0
+
+
 def test_only_a_stopped_disk_is_wiped(tmp_path, monkeypatch):
     cluster = cluster_without_brokers(tmp_path / "it", has_proxies=False)
     monkeypatch.setattr(Node, "state", "running")
     with pytest.raises(InputError, match="broker 1 is running: stop it before its disk is replaced"):
         cluster.wipe(cluster.nodes[0])
+
+
+def test_a_broker_that_starts_too_slowly_decides_nothing(tmp_path, monkeypatch):
+    cluster = cluster_without_brokers(tmp_path / "it", has_proxies=False)
+    monkeypatch.setattr(Node, "state", "running")
+    monkeypatch.setattr(module, "is_listening", lambda port: False)
+    with pytest.raises(StoppedError, match="broker 1 does not listen after 180 s") as caught:
+        cluster._wait_until_up(cluster.nodes[0], time.monotonic())
+    assert caught.value.exit_status == 3
+
+
+def test_a_port_that_another_process_has_taken_does_not_block_the_end(tmp_path, monkeypatch):
+    cluster = cluster_without_brokers(tmp_path / "it", has_proxies=False)
+    monkeypatch.setattr(module, "is_listening", lambda port: True)
+    monkeypatch.setattr(module, "STOP_SECONDS", 0.01)
+    cluster.kill(cluster.nodes)
+    assert [node.state for node in cluster.nodes] == ["stopped", "stopped"]
+
+
+def test_free_ports_are_reserved_and_not_those_of_outgoing_connections():
+    ports = free_ports(40)
+    assert len(set(ports)) == 40 and max(ports) < _first_outgoing_port()
+    script = f"from kafka_tools.cluster.process import _reserve; print([_reserve(port) for port in {ports[:3]}])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[False, False, False]"
 
 
 def test_the_request_for_replicas():
