@@ -17,6 +17,7 @@ from checker.output import styled_lines
 from checker.output.files import make_folder
 from checker.output.output_files import write_whole
 from checker.output.styled_lines import BLANK, Line, line
+from checker.run.endings import StoppedError
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from kafka_tools.cluster.cluster_command import performed
 from kafka_tools.cluster.experiment import Experiment, known_experiments, read_experiment
@@ -55,9 +56,12 @@ class ExperimentResult:
 def run_every_experiment(version: str | None, out: Path | None) -> int:
     """Run the known experiments, continue after one that fails, print a table, and return the exit status.
 
-    The status is 1 if an outcome is not as expected, otherwise 3 if an experiment did not end or did not run.
+    Experiments that describe other releases than `version` are left out. The status is 1 if an outcome is not as
+    expected, otherwise 3 if an experiment did not end or did not run.
     """
-    experiments = [read_experiment(path.stem, version) for path in known_experiments()]
+    known = [read_experiment(path.stem, version) for path in known_experiments()]
+    experiments = [each for each in known if each.describes(each.kafka)]
+    others = [each.name for each in known if each not in experiments]
     if out is not None:
         make_folder(out)
     results: list[ExperimentResult] = []
@@ -70,6 +74,8 @@ def run_every_experiment(version: str | None, out: Path | None) -> int:
         results += [_not_run(each, "interrupted") for each in experiments[len(results) :]]
         _write(results, out)
     styled_lines.write(list(result_lines(results)), sys.stdout)
+    if others:
+        print(f"left out, because they describe other releases than {version}: {', '.join(others)}")
     verdicts = {result.verdict for result in results}
     if "not as expected" in verdicts:
         return EXIT_VIOLATED
@@ -81,8 +87,8 @@ def _result(experiment: Experiment, out: Path | None) -> ExperimentResult:
     begun = time.monotonic()
     try:
         outcome = performed(experiment, out)
-    except (InputError, OSError) as error:
-        reason = error.message if isinstance(error, InputError) else str(error)
+    except (InputError, StoppedError, OSError) as error:
+        reason = str(error) if isinstance(error, OSError) else error.message
         print(f"{experiment.name} did not run: {reason}\n", flush=True)
         return _not_run(experiment, reason, time.monotonic() - begun)
     print(flush=True)

@@ -6,6 +6,7 @@ An experiment is a TOML file:
     title = "..."
     replicas = [1, 2]                      # default: all brokers
     kafka = "4.3.1"
+    releases = "from 4.0"                  # or "before 4.0": the releases that [expect] describes; default: all
     client = "java"                        # or "librdkafka"
     brokers = 3
     steps = ["send 1", "await acknowledged 1", "lose Produce responses", "send 3", ...]
@@ -42,10 +43,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from checker.errors import InputError, MissingExtraError
+from checker.errors import InputError
 from checker.output.files import make_folder
+from checker.run.endings import StoppedError
+from kafka_tools.cluster.administration import admin_client, create_topic, elect_preferred_leaders
 from kafka_tools.cluster.cluster import BROKER, Cluster, Node, running
 from kafka_tools.cluster.distribution import release
+from kafka_tools.cluster.partition_metadata import PartitionMetadata, leader_of, newest, partition_metadata
 from kafka_tools.cluster.process import LOOPBACK
 from kafka_tools.cluster.producer_process import (
     ProducerCall,
@@ -89,6 +93,7 @@ _KEPT = re.compile(
 )
 """The names in the folder of an experiment."""
 
+_RELEASES = re.compile(r"(from|before) (\d{1,3})\.(\d{1,3})")
 _OR_MORE = re.compile(r"\d+ or more")
 _STEP_SECONDS = 120
 _TOPIC = "experiment"
@@ -109,6 +114,7 @@ class Experiment:
     title: str
     entry: str
     kafka: str
+    releases: str
     client: str
     brokers: int
     partitions: int
@@ -123,6 +129,13 @@ class Experiment:
     def has_transactions(self) -> bool:
         """Whether the producer is transactional."""
         return "transactional.id" in self.producer
+
+    def describes(self, version: str) -> bool:
+        """Return whether the expectation is about a release. Raises InputError if the version is not supported."""
+        found = _RELEASES.fullmatch(self.releases)
+        if found is None:
+            return True
+        return (release(version) >= (int(found[2]), int(found[3]))) is (found[1] == "from")
 
     @property
     def expects_harm(self) -> bool:
@@ -264,11 +277,15 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
         raise InputError(f"client is one of {', '.join(_CLIENTS)}, not {client}")
     version = str(content.get("kafka", "4.3.1"))
     release(version)
-    return Experiment(
+    releases = content.get("releases", "")
+    if releases and not _RELEASES.fullmatch(str(releases)):
+        raise InputError(f'releases is a text such as "from 4.0" or "before 4.0", not {releases}')
+    found = Experiment(
         name=name,
         title=str(content.get("title", name)),
         entry=str(content.get("entry", "")),
         kafka=version,
+        releases=releases,
         client=client,
         brokers=brokers,
         partitions=partitions,
@@ -279,6 +296,9 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
         producer=producer,
         expect=dict(expect),
     )
+    if not found.describes(version):
+        raise InputError(f"kafka is {version}, and releases is {releases}: the experiment runs on a release of these")
+    return found
 
 
 def _texts(content: dict[str, Any], key: str) -> dict[str, str]:
@@ -303,12 +323,12 @@ class ExperimentRun:
         observer: TrafficObserver | None = None,
     ):
         self.experiment, self._folder, self._progress, self._observer = experiment, folder, progress, observer
-        self.outcome = Outcome(experiment)
+        self.outcome = Outcome(experiment, leader=experiment.replicas[0])
         self._records = 0
         self._producers: list[ProducerProcess] = []
 
     def run(self) -> Outcome:
-        """Run all steps; raise InputError if the cluster cannot be started."""
+        """Run all steps; raise InputError if the cluster cannot be started, StoppedError if it takes too long."""
         admin_client()
         wanted = self.experiment
         self._progress(f"starting {wanted.brokers} x Kafka {wanted.kafka}")
@@ -333,7 +353,7 @@ class ExperimentRun:
             self._run_steps()
             if self.experiment.has_transactions:
                 self.outcome.committed = committed_records(self._cluster.direct, _TOPIC, wanted.partitions)
-            self.outcome.leader = self._leader() or wanted.replicas[0]
+            self._find_leader()
         self._collect()
         return self.outcome
 
@@ -426,7 +446,7 @@ class ExperimentRun:
         counts: dict[str, Callable[[], bool]] = {
             "acknowledged": lambda: sum(len(producer.acknowledged) for producer in self._producers) >= number,
             "failed": lambda: sum(len(producer.failed) for producer in self._producers) >= number,
-            "isr": lambda: len(self._partition("isrs")) >= number,
+            "isr": lambda: self._in_sync() >= number,
             "leader": lambda: self._leader() == number,
             **{name: functools.partial(self._has_faults, name, number) for name in FAULTS},
         }
@@ -437,9 +457,8 @@ class ExperimentRun:
 
     def _move_leader(self, number: int) -> None:
         """Make a broker the preferred leader, and elect it."""
-        from confluent_kafka import ElectionType, TopicPartition
-
-        replicas = self._partition("replicas")
+        found = newest(self._views())
+        replicas = found.replicas if found is not None else ()
         if number not in replicas:
             raise InputError(f"move leader {number}: the replicas are {', '.join(map(str, replicas))}")
         others = [replica for replica in replicas if replica != number]
@@ -447,13 +466,7 @@ class ExperimentRun:
         partitions = range(self.experiment.partitions)
         for each in partitions:
             reassign((LOOPBACK, alive.ports[BROKER]), _TOPIC, each, [number, *others])
-        admin = self._admin()
-        try:
-            admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(_TOPIC, each) for each in partitions]).result(
-                60
-            )
-        except Exception as error:
-            raise InputError(f"broker {number} cannot be elected: {error}") from None
+        elect_preferred_leaders(self._cluster.direct, _TOPIC, partitions)
 
     def _until(self, is_reached: Callable[[], bool]) -> bool:
         end = time.monotonic() + _STEP_SECONDS
@@ -464,35 +477,35 @@ class ExperimentRun:
         return True
 
     def _create_topic(self) -> None:
-        from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+        brokers = self.experiment.replicas
+        create_topic(self._cluster.direct, _TOPIC, [brokers] * self.experiment.partitions, self.experiment.topic)
+        if not self._until(lambda: self._leader() == brokers[0] and self._in_sync() == len(brokers)):
+            raise StoppedError(f"the replicas of the topic are not in sync after {_STEP_SECONDS} s")
 
-        brokers = list(self.experiment.replicas)
-        assignment = [brokers] * self.experiment.partitions
-        topic = NewTopic(
-            _TOPIC, num_partitions=len(assignment), replica_assignment=assignment, config=self.experiment.topic
-        )
-        # The client must outlive the request.
-        admin = self._admin()
-        try:
-            admin.create_topics([topic])[_TOPIC].result(60)
-        except Exception as error:
-            raise InputError(f"the topic cannot be created: {error}") from None
-        self._until(lambda: self._leader() == brokers[0] and len(self._partition("isrs")) == len(brokers))
-
-    def _admin(self) -> Any:
-        return admin_client()({"bootstrap.servers": self._cluster.direct, "log_level": 0})
-
-    def _partition(self, name: str) -> Any:
-        """Return an attribute of the partition's metadata; an empty list if no broker answers."""
-        try:
-            topic = self._admin().list_topics(_TOPIC, timeout=5).topics[_TOPIC]
-            return getattr(topic.partitions[0], name)
-        except Exception:
-            return []
+    def _views(self) -> dict[int, PartitionMetadata | None]:
+        """Return what each running broker knows about partition 0."""
+        running = [node for node in self._cluster.nodes if node.state == "running"]
+        return {node.number: partition_metadata((LOOPBACK, node.ports[BROKER]), _TOPIC, 0) for node in running}
 
     def _leader(self) -> int | None:
-        found = self._partition("leader")
-        return found if isinstance(found, int) and found > 0 else None
+        return leader_of(self._views())
+
+    def _in_sync(self) -> int:
+        """Return the number of in-sync replicas."""
+        found = newest(self._views())
+        return len(found.isr) if found is not None else 0
+
+    def _find_leader(self) -> None:
+        """Find the broker of which the log is read: the leader, or the first replica if no broker runs."""
+        if not any(node.state == "running" for node in self._cluster.nodes):
+            return
+        end = time.monotonic() + (0 if self.outcome.unfinished else _STEP_SECONDS)
+        while (leader := self._leader()) is None and time.monotonic() < end:
+            time.sleep(_POLL)
+        if leader is not None:
+            self.outcome.leader = leader
+        elif not self.outcome.unfinished:
+            self.outcome.unfinished = "await a leader"
 
     def _collect(self) -> None:
         """Read the futures and the log of the last leader. The brokers have ended."""
@@ -519,20 +532,6 @@ def _has_sent(producer: ProducerProcess, count: int) -> bool:
     if not is_alive:
         raise InputError(f"the producer has ended: {producer.last_words}")
     return False
-
-
-def admin_client() -> Any:
-    """Return librdkafka's AdminClient; raise MissingExtraError if a package of the extra `cluster` is not installed."""
-    try:
-        import crc32c  # noqa: F401
-        from confluent_kafka.admin import AdminClient
-    except ModuleNotFoundError as error:
-        package = "crc32c" if error.name == "crc32c" else "confluent-kafka"
-        raise MissingExtraError(
-            f"experiments need {package}, which is not installed: pip install 'tidemark[cluster]', "
-            "or pip install -e '.[cluster]' in a checkout"
-        ) from None
-    return AdminClient
 
 
 def fresh_folder(folder: Path) -> None:

@@ -5,12 +5,12 @@ Source: AlterPartitionReassignmentsRequest.json and its response, version 0; KIP
 
 from __future__ import annotations
 
-import socket
 import struct
 from collections.abc import Sequence
 
 from checker.errors import InputError
-from kafka_tools.cluster.messages import API_KEYS, LENGTH
+from kafka_tools.cluster.broker_connection import response_to
+from kafka_tools.cluster.messages import API_KEYS
 
 _CORRELATION = 1
 _TIMEOUT_MS = 30_000
@@ -19,12 +19,10 @@ _NO_TAGS = b"\0"
 
 def reassign(address: tuple[str, int], topic: str, partition: int, replicas: Sequence[int]) -> None:
     """Ask a broker to give a partition these replicas, in the order of preference; raise InputError if it refuses."""
-    with socket.create_connection(address, 10) as connection:
-        connection.settimeout(_TIMEOUT_MS / 1000)
-        message = _request(topic, partition, replicas)
-        connection.sendall(LENGTH.pack(len(message)) + message)
-        with connection.makefile("rb") as stream:
-            response = stream.read(LENGTH.unpack(stream.read(LENGTH.size))[0])
+    try:
+        response = response_to(_request(topic, partition, replicas), address, _TIMEOUT_MS / 1000)
+    except OSError as error:
+        raise InputError(f"the replicas of {topic}-{partition} cannot become {list(replicas)}: {error}") from None
     code = _error(response)
     if code:
         raise InputError(f"the replicas of {topic}-{partition} cannot become {list(replicas)}: error {code} of Kafka")

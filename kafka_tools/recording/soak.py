@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from checker.errors import InputError
+from kafka_tools.cluster.administration import admin_client, create_topic
 from kafka_tools.cluster.cluster import Cluster, Node, running
-from kafka_tools.cluster.experiment import admin_client
 
 BROKERS = 3
 SETTINGS = {
@@ -139,18 +139,12 @@ class SoakRun:
         return False
 
     def _create(self, this: SoakRound) -> None:
-        from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
-
         brokers = [node.number for node in self.cluster.nodes]
         # Each broker leads one partition.
         assignment = [brokers[first:] + brokers[:first] for first in range(BROKERS)]
-        config = {"min.insync.replicas": str(this.min_insync_replicas)}
-        topic = NewTopic(this.topic, num_partitions=BROKERS, replica_assignment=assignment, config=config)
-        admin = self._admin()
-        try:
-            admin.create_topics([topic])[this.topic].result(60)
-        except Exception as error:
-            raise InputError(f"the topic cannot be created: {error}") from None
+        create_topic(
+            self.cluster.direct, this.topic, assignment, {"min.insync.replicas": str(this.min_insync_replicas)}
+        )
         if not self._heal(this):
             raise InputError(f"the replicas of {this.topic} are not in sync after {_HEAL_SECONDS} s")
 

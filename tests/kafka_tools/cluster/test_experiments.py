@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +17,6 @@ import pytest
 from checker.cli.app import main
 from checker.errors import InputError, MissingExtraError
 from kafka_tools.cluster import all_experiments
-from kafka_tools.cluster.distribution import libraries
 from kafka_tools.cluster.experiment import Outcome, known_experiments, read_experiment
 from kafka_tools.cluster.log_records import values_of
 from kafka_tools.cluster.process import started
@@ -27,6 +25,7 @@ from kafka_tools.cluster.steps import STEPS
 from kafka_tools.cluster.transaction_outcome import transaction_counts
 from kafka_tools.pages.museum.entries import read_stories
 from tests.audit.real_log import extract
+from tests.kafka_tools.cluster.real_brokers import run_on_real_brokers
 
 
 def written(tmp_path: Path, text: str) -> str:
@@ -65,6 +64,8 @@ def test_at_least_twelve_entries():
         ('steps = ["finish"]\nreplicas = [2]', "replicas is a list of brokers"),
         ('steps = ["finish"]\nkafka = "2.8.0"', "Kafka 2.8.0 is not run here"),
         ('steps = ["finish"]\nkafka = "new"', "is not like 4.3.1"),
+        ('steps = ["finish"]\nreleases = "4.0"', 'releases is a text such as "from 4.0" or "before 4.0", not 4.0'),
+        ('steps = ["finish"]\nreleases = "before 4.0"', "kafka is 4.3.1, and releases is before 4.0"),
         ('steps = ["finish"]\npartitions = 0', "partitions is a number from 1"),
         ('steps = ["begin", "finish"]', "begin: the producer has no transactional.id"),
         ('steps = ["send 1 to 1"]', "send 1 to 1: the partitions are 0 to 0"),
@@ -264,6 +265,26 @@ def test_all(monkeypatch, capsys, tmp_path, changes, verdicts, status):
     assert [each["verdict"] for each in written] == list(verdicts)
 
 
+@pytest.mark.parametrize(
+    ("version", "left_out"),
+    [(None, []), ("3.9.2", ["t1-transaction-version-2"]), ("4.4.0", ["t1-hanging-transaction"])],
+)
+def test_all_leaves_out_what_describes_other_releases(monkeypatch, capsys, version, left_out):
+    names = ("p3-lost-response", "t1-hanging-transaction", "t1-transaction-version-2")
+    ran = []
+
+    def perform(experiment, out):
+        ran.append(experiment.name)
+        return outcome_of(experiment, UNDECIDED)
+
+    monkeypatch.setattr(all_experiments, "known_experiments", lambda: [Path(f"{name}.toml") for name in names])
+    monkeypatch.setattr(all_experiments, "performed", perform)
+    assert main(["experiment", "all", *(["--kafka", version] if version else [])]) == 3
+    assert ran == [name for name in names if name not in left_out]
+    shown = f"left out, because they describe other releases than {version}: {', '.join(left_out)}\n"
+    assert (shown in capsys.readouterr().out) is bool(left_out)
+
+
 def test_all_without_the_extra(monkeypatch, capsys):
     def perform(experiment, out):
         raise MissingExtraError("install it")
@@ -293,7 +314,7 @@ def test_list(capsys):
 @pytest.mark.slow
 def test_restart_duplicates_records_on_a_real_broker(tmp_path, capsys):
     out = tmp_path / "out"
-    run_on_a_real_broker("i7-restart", "4.3.1", out)
+    run_on_real_brokers("i7-restart", "4.3.1", out, "--record")
     assert "as expected: entry I7 on Kafka 4.3.1" in capsys.readouterr().out
     outcome = json.loads((out / "outcome.json").read_text())
     assert outcome["log"] == ["r1", "r2", "r3", "r4", "r2", "r3", "r4"] and outcome["unfinished"] == ""
@@ -301,30 +322,19 @@ def test_restart_duplicates_records_on_a_real_broker(tmp_path, capsys):
     assert "3 records are in the log twice" in capsys.readouterr().out
     assert main(["cluster", "status", str(out / "cluster")]) == 0
     assert "broker 1: stopped" in capsys.readouterr().out
+    # The recording conforms to the model with the bug, and not to that with the repair.
+    spec = ["broker/leader_state/i7_restart", str(out / "producer.jsonl")]
+    validate = ["validate", *spec, "--mapping", "kafka_tools.recording.leader_state"]
+    assert main(validate) == 0 and main([*validate, "--set", "snapshot_batches=5"]) == 1
+    assert '"error": "out of order sequence number"' in capsys.readouterr().out
 
 
 @pytest.mark.slow
 def test_a_late_record_hangs_a_transaction_on_a_real_broker(tmp_path, capsys):
     out = tmp_path / "out"
-    run_on_a_real_broker("t1-hanging-transaction", "3.9.2", out)
+    run_on_real_brokers("t1-hanging-transaction", "3.9.2", out)
     outcome = json.loads((out / "outcome.json").read_text())
     assert outcome["log"] == ["r1", "r2"] and outcome["committed"] == ["r1"]
     capsys.readouterr()
     main(["audit", str(out / "cluster" / "broker1" / "data" / "experiment-0")])
     assert "the transaction that begins at offset 3 has no marker" in capsys.readouterr().out
-
-
-def run_on_a_real_broker(name, version, out):
-    """Run an experiment, which has to end as expected; skip the test where it cannot run."""
-    if shutil.which("mvn") is None or shutil.which("java") is None:
-        pytest.skip("needs Maven and Java")
-    try:
-        libraries(version)
-    except InputError as error:
-        if "Maven" not in str(error):
-            raise
-        pytest.skip(f"the jars cannot be fetched: {error}")
-    status = main(["experiment", name, "--out", str(out)])
-    if status == 3:
-        pytest.skip("the machine is too busy: a step did not end within its time")
-    assert status == 0
