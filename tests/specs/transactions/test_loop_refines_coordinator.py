@@ -64,10 +64,13 @@ class TimesOutDecided(ExactlyOnceLoop):
         return self.transactions[producer_id].state in (TransactionState.ONGOING, TransactionState.PREPARE_COMMIT)
 
 
-@pytest.mark.parametrize(("version", "slow_transactions"), [(1, 0), (2, 1)])
-def test_the_coordinator_of_the_loop_is_allowed(version, slow_transactions):
-    faults = dict(lost_answers=1, slow_transactions=slow_transactions)
-    loop = ExactlyOnceLoop(**SIZE, **faults, transaction_version=version)
+@pytest.mark.parametrize(
+    ("version", "crashes", "slow_transactions"),
+    [(1, 1, 0), (2, 1, 0), (2, 0, 1), pytest.param(2, 1, 1, marks=pytest.mark.slow)],
+)
+def test_the_coordinator_of_the_loop_is_allowed(version, crashes, slow_transactions):
+    faults = dict(lost_answers=1, crashes=crashes, slow_transactions=slow_transactions)
+    loop = ExactlyOnceLoop(**SIZE | faults, transaction_version=version)
     assert refine(loop, coordinator(version), is_same, between=WRITES_BETWEEN).holds
 
 
