@@ -41,6 +41,13 @@ def report(
             help="Compare with an earlier report: its report.json, or the folder of the report or of its walks.",
         ),
     ] = None,
+    history: Annotated[
+        Location | None,
+        option(
+            metavar="FILE",
+            help="Append the rates of this run to a file of JSON lines, and show the trend over its runs.",
+        ),
+    ] = None,
     sql: Annotated[
         str,
         option(
@@ -76,4 +83,5 @@ def report(
         exact=exact,
         splitting=splitting or 0,
         compare=compare,
+        history=history,
     )

@@ -28,6 +28,7 @@ from spark_analysis.report.readable_parts import readable_parts
 from spark_analysis.report.report_page import rate_of, walk_report_page, walks_text
 from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown
 from spark_analysis.report.run_comparison import compare_reports, read_report
+from spark_analysis.report.run_history import append_line, line_of, read_history, trend
 from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.report.walk_queries import query_walks, result_lines, result_objects
 from spark_analysis.session import master_url, require_pyspark
@@ -39,6 +40,9 @@ from traces.walks.writing import check_walk_outputs
 PAGES = "counterexamples"
 MOST_EXACT_STATES_ASKED = 100_000
 """Number of states up to which `--exact` computes exact probabilities: about a minute of the interpreter."""
+
+MOST_RUNS = 6
+"""The number of runs of a history in the summary: the last ones."""
 
 MOST_RISKS = 3
 """The number of risk factors of a property in the summary; the page has all."""
@@ -59,25 +63,28 @@ def report_walks(
     exact: bool = False,
     splitting: int = 0,
     compare: Location | None = None,
+    history: Location | None = None,
     spark: Any = None,
 ) -> int:
     """Write the report on a folder of walks, show a summary, and return the exit status.
 
     `spec` is the file of the spec, if that is not in the library. `exact` computes exact probabilities of larger
     configurations too. `splitting` is the number of walks for each level of importance splitting, 0 for none. `compare`
-    is the place of an earlier report to compare with. `spark` is a session to use instead of a new one. Raises
-    UserError if the folder has no readable walks or the report cannot be written. An interrupt writes nothing.
+    is the place of an earlier report to compare with. `history` is the file to which the rates are appended. `spark` is
+    a session to use instead of a new one. Raises UserError if the folder has no readable walks or the report cannot be
+    written. An interrupt writes nothing.
     """
     # Wrong input is reported before a folder is created.
     master_url(master)
     if master is not None or needs_spark(trusted_run(folder, spec), master):
         require_pyspark()
+    lines = read_history(history) if history is not None else []
     earlier = read_report(compare) if compare is not None else None
     to = out or folder / "report"
     json_file = Path(json_name) if json_name not in ("", STANDARD_OUTPUT) else None
     files = {f"--out {name}": to / name for name in ("report.html", "report.json", "causes.dot")}
-    check_outputs({**files, "--json": json_file}, [spec] if spec is not None else [])
-    check_walk_outputs({"--out": to / "report.html", "--json": json_file}, folder)
+    check_outputs({**files, "--json": json_file, "--history": history}, [spec] if spec is not None else [])
+    check_walk_outputs({"--out": to / "report.html", "--json": json_file, "--history": history}, folder)
     make_folder(to)
     started = time.perf_counter()
     on_stage = _show_stage if sys.stderr.isatty() else _ignore
@@ -94,6 +101,8 @@ def report_walks(
     )
     if earlier is not None:
         found.data["comparison"] = compare_reports(earlier, found.data)
+    if history is not None:
+        _add_to_history(history, lines, found)
     words = ["python", "-m", "checker", "report", str(folder), *registry.spec_words(found.run.target)]
     words += ["--out", str(out)] if out else []
     pages = _write_pages(to, found, folder)
@@ -107,6 +116,16 @@ def report_walks(
             _write_text(Path(json_name), _json_text(found.data))
         write(_summary_lines(found.data, to / "report.html", time.perf_counter() - started), sys.stdout)
     return _status(found)
+
+
+def _add_to_history(file: Location, lines: list[dict[str, Any]], found: WalkReport) -> None:
+    """Put the trend into the data of a report, and append its line to the history if no part is missing."""
+    new = line_of(found.run, found.data)
+    found.data["trend"] = trend(lines, new)
+    if found.data["is_complete"]:
+        append_line(file, lines, new)
+    else:
+        found.data["notes"].append(f"Not appended to {file}, because parts of the run are not counted.")
 
 
 def _status(found: WalkReport) -> int:
@@ -243,6 +262,7 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
         shown += [BLANK, line(f"  and {len(data['clusters']) - 8} more causes")]
     shown += _risk_lines(data["risks"])
     shown += _comparison_lines(data["comparison"]) if data["comparison"] else []
+    shown += _trend_lines(data["trend"]) if data["trend"] else []
     choice = choice_text(data["bias"], data["weights"])
     notes = [*([choice] if choice else []), *data["notes"]]
     shown += [BLANK, *(line((f"  {note}", "yellow")) for note in notes), line("  ", str(page))]
@@ -275,6 +295,17 @@ def _comparison_lines(comparison: dict[str, Any]) -> list[Line]:
         change = "no difference shown" if row["change"] == "not shown" else row["change"]
         shown.append(line(f"    {change}: ", (text, "bold"), f"{where}  {shares}"))
     return [*shown, *(line((f"  {note}", "yellow")) for note in comparison["notes"])]
+
+
+def _trend_lines(found: dict[str, Any]) -> list[Line]:
+    """Return the rates of the last runs in the history, and the change since the run before."""
+    shown = [BLANK, line(f"  Trend over {found['runs']} run{'' if found['runs'] == 1 else 's'}, the last one is this:")]
+    for row in found["rows"]:
+        where = f" with {row['setting']}" if row["setting"] else ""
+        rates = " → ".join(share_text(rate["rate"]) for rate in row["rates"][-MOST_RUNS:])
+        change = "no difference shown" if row["change"] == "not shown" else row["change"]
+        shown.append(line("    ", (row["property"], "bold"), f"{where}  {rates}  ({change})"))
+    return shown
 
 
 def query_walks_of(folder: Location, spec: Path | None, query: str, json_name: str) -> int:

@@ -109,6 +109,7 @@ def report_data(
         "samples": _samples(shrunk),
         "risks": risk_factors(run, counts, failures) if not run.beyond else [],
         "comparison": None,
+        "trend": None,
     }
     for cause in causes:
         cause["absent_with"] = settings_without_cause(data, cause)

@@ -159,6 +159,9 @@ SLOW = {
     "python -m checker simulate replication/truncate_to_high_watermark/two_replicas --traces 4000 --seed 7 "
     "--out before": 0.8,
     "python -m checker simulate replication/kip101/two_replicas --traces 4000 --seed 7 --out after": 0.8,
+    "python -m checker simulate replication/truncate_to_high_watermark/two_replicas --traces 4000 --seed N "
+    "--out nightly": 0.8,
+    "python -m checker report nightly --history history.jsonl": 3.0,
     "python -m checker report before": 3.0,
     "python -m checker report after --compare before": 1.0,
     "python -m checker traces replay walks --walk 486 --shrink": 1.0,

@@ -1,0 +1,67 @@
+"""Trends over the runs of a history: its lines, its changes, and mistakes in its file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from checker.errors import InputError
+from spark_analysis.report.run_history import append_line, read_history, trend
+from tests.traces.walks.walked import spec_of_walks, walks_in
+
+
+def line(run, walks, *, of=1000, spec="queue", **options):
+    rate = {"setting": "", "property": "in_order", "is_error": False, "walks": walks, "of": of}
+    same = {"scenario": None, "sweep": {}, "depth": 9, "bias": "uniform", "weights": {}, "beyond": False}
+    return {"format": "tidemark-history", "spec": spec, **same, **options, "run": run, "rates": [rate]}
+
+
+@pytest.mark.parametrize(
+    ("walks", "change"), [(300, "more often"), (110, "not shown"), (30, "less often"), (0, "less often")]
+)
+def test_a_change_is_shown_if_it_is_significant(walks, change):
+    [row] = trend([line("a", 0), line("b", 100)], line("c", walks))["rows"]
+    assert row["change"] == change and [rate["walks"] for rate in row["rates"]] == [0, 100, walks]
+
+
+def test_other_runs_have_no_part_in_a_trend():
+    history = [line("a", 5, depth=8), line("b", 5, spec="other"), line("c", 5, beyond=True), line("d", 7)]
+    found = trend(history, line("d", 7))
+    assert found["runs"] == 1 and found["rows"][0]["change"] == "first run"
+
+
+def test_a_run_is_appended_once(tmp_path):
+    file = tmp_path / "new/history.jsonl"
+    for new in (line("a", 1), line("b", 2), line("b", 2)):
+        append_line(file, read_history(file), new)
+    assert read_history(file) == [line("a", 1), line("b", 2)]
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"format": "other"}', '{"format": "tidemark-history", "rates": [{"walks": 3}]}']
+)
+def test_a_wrong_line_is_named(tmp_path, text):
+    file = tmp_path / "history.jsonl"
+    file.write_text(json.dumps(line("a", 1)) + "\n" + text + "\n")
+    with pytest.raises(InputError, match=r"history.jsonl, line 2"):
+        read_history(file)
+
+
+def test_a_report_shows_the_trend(tmp_path, checker):
+    run, folder = walks_in(tmp_path, walks=200)
+    file = tmp_path / "history.jsonl"
+    words = ["report", str(folder), "--spec", str(spec_of_walks(folder)), "--max-states", "0", "--history", str(file)]
+    first = checker(*words)
+    assert "Trend over 1 run," in first.out and "(first run)" in first.out
+    [own] = read_history(file)
+    assert own["run"] == run.to_json()["digest"]
+    # An earlier run in which no walk violated the property.
+    file.write_text(json.dumps({**own, "run": "0", "rates": [{**own["rates"][0], "walks": 0}]}) + "\n")
+    again = checker(*words)
+    assert again.status == first.status == 0
+    assert "in_order  0 → " in again.out and "(more often)" in again.out and len(read_history(file)) == 2
+    page = (folder / "report/report.html").read_text()
+    assert "Trend over 2 runs" in page and "more often" in page
+    file.write_text("no history\n")
+    assert checker(*words).status == 2
