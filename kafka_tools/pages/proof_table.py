@@ -52,9 +52,11 @@ def _row(file: Path, certificate: Certificate) -> list[str]:
 
 
 def _constants(certificate: Certificate) -> Iterator[str]:
-    """Iterate over the constants that are open or numbers; the others are choices that the scenario describes."""
+    """Iterate over the constants that are open, numbers, or settings; the scenario describes its other choices."""
     for name, value in certificate.constants.items():
         if name in certificate.unbounded:
             yield f"`{name}` **any**"
         elif isinstance(value, int) and not isinstance(value, bool):
             yield f"`{name}` {value:,}"
+        elif name in certificate.settings:
+            yield f"`{name}` {str(value).lower()}"
