@@ -21,6 +21,12 @@ Event = dict[str, Any]
 _SAME_MOMENT_MS = 5
 """How much earlier, by the clock, the count of a fetch may be written than the answer to the fetch before it."""
 
+_QUORUM_TIMEOUT_MS = 2000
+"""The default of controller.quorum.fetch.timeout.ms: after that, the quorum elects another controller."""
+
+_UNAWARE_MS = 1000
+"""How long a controller that was paused may not notice that another one is active."""
+
 
 @dataclass
 class _Broker:
@@ -76,6 +82,8 @@ class PartitionEvents:
         self._isr: list[int] = []
         self._leader: int | None = None
         self._asked: dict[int, bool] = {}
+        self._paused: dict[int, int] = {}  # when a node was paused
+        self._unaware: dict[int, int] = {}  # until when a node that was paused may believe that it is the controller
         self._time = 0
         self._is_over = False
 
@@ -230,7 +238,8 @@ class PartitionEvents:
     def _fetch(self, number: int, fields: dict[str, Any], fetch: tuple[Any, ...]) -> None:
         broker = self._brokers[number]
         if broker.last_fetch is not None and broker.last_fetch["offset"] != fields["offset"]:
-            broker.earlier_offset = broker.last_fetch["offset"]
+            earlier = broker.last_fetch["offset"]
+            broker.earlier_offset = earlier if earlier < fields["offset"] else None  # else it has truncated
         broker.fetch, broker.is_handled, broker.last_fetch = fetch, False, fields
         self._note("fetch", broker=self._name(number), **fields)
 
@@ -494,13 +503,27 @@ class PartitionEvents:
                 return self._leader
         return None
 
+    def _is_of_former_controller(self, number: int) -> bool:
+        """Return whether a line of a controller is that of a former one, which has not noticed that after a pause."""
+        is_unaware = self._time <= self._unaware.get(number, self._time - 1)
+        if is_unaware:
+            self._repeat("fenced")
+        return is_unaware
+
     def _on_fencing(self, number: int, fields: dict[str, Any]) -> None:
+        if self._is_of_former_controller(number):
+            return
+        self._fence(fields)
+
+    def _fence(self, fields: dict[str, Any]) -> None:
         broker = self._brokers.get(fields["node"])
         if broker is not None and not broker.fenced and fields["node"] not in self._isr:
             broker.fenced = True
             self._note("fenced", broker=self._name(fields["node"]))
 
     def _on_unfencing(self, number: int, fields: dict[str, Any]) -> None:
+        if self._is_of_former_controller(number):
+            return
         broker = self._brokers.get(fields["node"])
         if broker is not None and broker.fenced:
             self._unfence(fields["node"])
@@ -522,7 +545,7 @@ class PartitionEvents:
         following = self._changes.get(self._partition_epoch + 1, {})
         if not broker.fenced and fields["node"] in self._isr and following.get("cause") in _ON_REGISTRATION:
             return
-        self._on_fencing(number, fields)
+        self._fence(fields)
         broker.registered = broker.fenced = True
         # The fetches from now on carry another broker epoch, although their lines do not show it.
         broker.fetch, broker.is_handled = None, False
@@ -551,6 +574,10 @@ class PartitionEvents:
     def _on_noted(self, number: int, fields: dict[str, Any]) -> None:
         topic = self.partition.rpartition("-")[0]
         self._is_over = fields["event"] == "ending" and fields.get("topic", topic) == topic
+        if fields["event"] == "paused":
+            self._paused[number] = self._time
+        elif fields["event"] == "resumed" and self._time - self._paused.pop(number, self._time) > _QUORUM_TIMEOUT_MS:
+            self._unaware[number] = self._time + _UNAWARE_MS
         broker = self._brokers.get(number)
         if broker is None:
             return

@@ -121,6 +121,7 @@ AS_RECORDED = dict(
     learns_isr_twice=True,
     requests_of_dead_leaders=True,
     acts_before_registration=True,
+    starts_behind=True,
     assigns_directories=True,
     numbers_eligible_changes=True,
     keeps_epochs_without_records=False,

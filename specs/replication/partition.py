@@ -261,14 +261,14 @@ class Partition(Switches):
     def may_act_on(self, replica, epoch):
         """Return whether a replica may act on the metadata of a leader epoch now.
 
-        A broker that has just started reads the metadata to its end. With ZooKeeper brokers are not told that a
-        partition has no leader.
+        A broker that has just started has read the metadata to its end or, with `starts_behind`, to an earlier epoch.
+        With ZooKeeper brokers are not told that a partition has no leader.
         """
         if epoch >= len(self.requests) or epoch <= self.leader_epoch[replica]:
             return False
         if epoch == len(self.requests) - 1:
             return self.quorum.leader is not None or self.controller == "kraft"
-        return self.late_metadata and self.leader_epoch[replica] >= 0
+        return self.late_metadata and (self.starts_behind or self.leader_epoch[replica] >= 0)
 
     @action
     def become_leader(self, epoch: LeaderEpoch):

@@ -128,6 +128,9 @@ class Switches(PartitionState, abstract=True):
     # KIP-858, KAFKA-17190, ReplicationControlManager.handleAssignReplicasToDirs: a broker reports a replica on a new
     # disk, also before it has registered again. Kafka with KRaft since 3.9: True.
     assigns_directories = Constant(False)
+    # BrokerServer.startup, MetadataLoader: a restarted broker acts on the metadata up to the end that it knows, while
+    # newer ones exist: it may lead again in an epoch that is over. Needs `late_metadata`. Kafka with KRaft: True.
+    starts_behind = Constant(False)
 
     # Events: whether they may happen, or how often.
     starts_in_sync = Constant(True)  # whether the ISR has every replica at first, or the leader alone

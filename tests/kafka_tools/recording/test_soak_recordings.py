@@ -1,4 +1,4 @@
-"""Recordings of two soaks: partitions of which an earlier recorder or spec rejected an event, with the log lines kept.
+"""Recordings of three soaks: partitions of which an earlier recorder or spec rejected an event, with their log lines.
 
 The fast tests check what the recorder makes of the lines. The slow one validates all partitions of one configuration.
 """
@@ -23,11 +23,11 @@ ONE_REPLICA = ("soak-11-1", "soak-18-2", "soak-76-0", "soak-77-0", "soak-83-2", 
 def kept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
     found = {}
-    for name in ("soak-4.3.1", "soak-2-4.3.1"):
+    for name in ("soak-4.3.1", "soak-2-4.3.1", "soak-3-4.3.1"):
         logs = logs_of(name, folder)
         assert not logs.unparsed
         found |= {partition: as_json(record_partition(logs, partition).events) for partition in logs.partitions}
-    assert len(found) == 15
+    assert len(found) == 17
     return found
 
 
@@ -107,6 +107,20 @@ def test_a_registration_of_an_unfenced_broker_fences_it(kept):
         "partition_epoch": 1,
         "time": 0,
     }
+
+
+def test_a_truncated_follower_asks_from_an_earlier_offset_again(kept):
+    events = kept["soak-106-2"]
+    ((truncated, _),) = named(events, "truncated", broker="b3", end=1)
+    steps = ("fetch", "handled_fetch")
+    again = [event for event in events[truncated:] if event["event"] in steps and "b3" in event.values()]
+    offsets = [event.get("offset", event.get("end")) for event in again]
+    assert offsets[4:8] == [2, 2, 3, 3]
+
+
+def test_a_controller_that_was_paused_fences_no_broker(kept):
+    # Broker 1 was the controller, and logs that it fences b3 four milliseconds after a pause of several seconds.
+    assert [number for number, _ in named(kept["soak-15-0"], "fenced", broker="b3")] == [31]
 
 
 def test_a_leader_learns_the_same_isr_twice(kept):
