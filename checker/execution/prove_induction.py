@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from checker.engines.smt.induction import prove
+from checker.engines.smt.lemmas.excluding_facts import ExcludingFacts
 from checker.engines.smt.reachability import ReachableStates
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
@@ -59,6 +60,7 @@ def prove_in(system: TransitionSystem, task: ProofTask, *, is_refuted: bool = Fa
     )
     write_certificate(task, system.program, proof)
     explored = ReachableStates(run.entry.spec(**run.spec.constants), settings.workers)
+    facts = ExcludingFacts(run.entry.spec(**run.spec.constants), settings.workers)
     shown = proof_text.induction_lines(proof)
     labels: dict[tuple[str, str], str] = {}
     pages: dict[str, str] = {}
@@ -69,7 +71,8 @@ def prove_in(system: TransitionSystem, task: ProofTask, *, is_refuted: bool = Fa
                 shown += proof_text.step_lines(spec, cell, None)
             continue
         task.on_progress("looking up counterexamples to induction")
-        where = dataclasses.replace(explored.look_up(found.before), is_refuted=is_refuted)
+        where = facts.added_to(explored.look_up(found.before), found.before)
+        where = dataclasses.replace(where, is_refuted=is_refuted)
         labels[cell.conjunct, cell.action] = where.label
         shown += proof_text.step_lines(spec, cell, where)
         if settings.out is not None:

@@ -189,6 +189,8 @@ def step_lines(spec: Spec, cell: ProofCell, where: Reachability | None) -> list[
     lines = [BLANK, line((f"{cell.conjunct} is not preserved by {call}", "bold red"))]
     lines += [line(f"  {text}") for text in _why(spec, cell.conjunct, found).splitlines()]
     lines += [_label(where)] if where is not None else []
+    if where is not None and where.fact:
+        lines += [line((f"  in every reachable state, and not in this one: {where.fact}", "yellow"))]
     if where is not None and where.trace is not None:
         end = TraceStep(found.action, found.arguments, found.after) if found.after is not None else None
         trace = where.trace if end is None else (*where.trace, end)

@@ -23,13 +23,15 @@ class Reachability:
 
     `trace` leads to the state (None if none was found). `is_certain`: all reachable states were explored, so without
     a trace the state is unreachable. `explored` is the number of states. `is_refuted`: the explorer has refuted a
-    property or lemma, so no further lemma completes the proof.
+    property or lemma, so no further lemma completes the proof. `fact` is true in all reachable states and false in
+    this one, as Python; empty if none is known.
     """
 
     trace: tuple[TraceStep, ...] | None
     is_certain: bool
     explored: int
     is_refuted: bool = False
+    fact: str = ""
 
     @property
     def label(self) -> str:

@@ -34,6 +34,7 @@ def induction_page(
         command=command,
         verdict="is not preserved" if not is_real and failed is None else "",
         label=f"First state: {reachability_text(where)}",
+        notes=(f"In every reachable state, and not in the first one here: {where.fact}",) if where.fact else (),
         is_real=is_real,
         # Without a trace to it, the first state is the one that a lemma has to exclude.
         opens=0 if is_real else 1,

@@ -11,6 +11,7 @@ import dataclasses
 from dataclasses import field
 
 from checker.engines.smt import induction
+from checker.engines.smt.lemmas.excluding_facts import ExcludingFacts
 from checker.engines.smt.proof_cells import InductionProof, ProofCell
 from checker.engines.smt.reachability import Reachability, ReachableStates
 from checker.engines.smt.solving import QueryLimits
@@ -41,7 +42,7 @@ def examine(spec: Spec, proof: InductionProof, limits: QueryLimits, workers: int
     finite = induction.prove(TransitionSystem(spec, names), proof.targets, proof.lemmas, limits)
     cells = {(cell.conjunct, cell.action): cell for cell in finite.cells}
     found = InstanceResult(proof)
-    reachable = ReachableStates(spec, workers)
+    reachable, facts = ReachableStates(spec, workers), ExcludingFacts(spec, workers)
     found.proof = dataclasses.replace(proof, cells=[])
     for cell in proof.cells:
         here = cells[cell.conjunct, cell.action]
@@ -51,15 +52,17 @@ def examine(spec: Spec, proof: InductionProof, limits: QueryLimits, workers: int
                 raise AssertionError(f"the engines disagree: {cell.conjunct}, {cell.action} is proved for every size")
             found.proof.cells.append(cell)
             continue
-        found.proof.cells.append(_examined(cell, here, found, reachable))
+        found.proof.cells.append(_examined(cell, here, found, reachable, facts))
     return found
 
 
-def _examined(cell: ProofCell, here: ProofCell, found: InstanceResult, reachable: ReachableStates) -> ProofCell:
+def _examined(
+    cell: ProofCell, here: ProofCell, found: InstanceResult, reachable: ReachableStates, facts: ExcludingFacts
+) -> ProofCell:
     """Return a cell of an unbounded proof with the counterexample of the same cell at one size, if it has one."""
     step = here.counterexample
     if step is None:
         return cell
     if step.before is not None:
-        found.reachability[cell.conjunct, cell.action] = reachable.look_up(step.before)
+        found.reachability[cell.conjunct, cell.action] = facts.added_to(reachable.look_up(step.before), step.before)
     return dataclasses.replace(cell, outcome="fails", counterexample=step)

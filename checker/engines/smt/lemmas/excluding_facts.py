@@ -1,0 +1,82 @@
+"""Facts that exclude a state: what is true in all explored states, and false in this one.
+
+A counterexample to induction starts in a state that is most often unreachable. Such a fact states what is impossible
+about it. It is a candidate for the missing lemma; it is not proved, and need not be inductive.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+from checker.engines.native.engine import explore
+from checker.engines.smt.lemmas.clauses import LemmaClause
+from checker.engines.smt.lemmas.helper_terms import helper_terms
+from checker.engines.smt.lemmas.lemma_source import with_methods
+from checker.engines.smt.lemmas.samples import MAX_EXPLORED, Samples, sample
+from checker.engines.smt.lemmas.separation import Separator
+from checker.engines.smt.lemmas.vocabulary import atoms_of
+from checker.engines.smt.reachability import Reachability
+from checker.errors import UserError
+from checker.language.interpreter import State
+from checker.language.spec import Spec
+from checker.run.plan import Plan
+from checker.run.result import Violation
+
+MOST_ATOMS = 500
+"""Number of atoms in the facts, simplest first."""
+
+MOST_TRIALS = 20
+"""Limit of the candidates for one fact. One that is false in an explored state adds this state to the sample."""
+
+_FACT = "fact_of_all_states"
+
+
+class ExcludingFacts:
+    """Facts of all reachable states of a spec, which exclude others; it explores at the first question."""
+
+    def __init__(self, spec: Spec, workers: int, cancelled: threading.Event | None = None):
+        self._spec, self._workers, self._cancelled = spec, workers, cancelled
+        self._samples: Samples | None = None
+        self._separator: Separator | None = None
+
+    def fact_against(self, state: State) -> str:
+        """Return the simplest fact of all reachable states that is false in a state, as Python.
+
+        It is empty if the vocabulary has none, or if the explorer does not reach all states.
+        """
+        try:
+            with self._spec.bound():
+                return self._found(state)
+        except UserError:
+            return ""
+
+    def added_to(self, where: Reachability, state: State) -> Reachability:
+        """Return the reachability of a state with the fact that excludes it, if it is unreachable."""
+        if where.label != "unreachable":
+            return where
+        return dataclasses.replace(where, fact=self.fact_against(state))
+
+    def _found(self, state: State) -> str:
+        if self._samples is None or self._separator is None:
+            atoms = atoms_of(self._spec, helper_terms(self._spec))[:MOST_ATOMS]
+            self._samples = sample(self._spec, atoms, self._workers, self._cancelled)
+            self._separator = Separator(self._samples)
+        if not self._samples.is_complete:
+            return ""
+        truths = self._samples.truths_in(state)
+        for _ in range(MOST_TRIALS):
+            clause = self._separator.clause(truths, ())
+            if clause is None:
+                return ""
+            violation = self._violation_of(clause)
+            if violation is None:
+                return clause.source()
+            self._separator.add(self._samples.truths_in(violation.trace[-1].state))
+        return ""
+
+    def _violation_of(self, clause: LemmaClause) -> Violation | None:
+        """Return the trace to a reachable state in which a clause is false: a sample need not have it."""
+        spec = with_methods(self._spec, f"@invariant\ndef {_FACT}(self):\n    return {clause.source()}")
+        plan = Plan((_FACT,), max_states=MAX_EXPLORED, workers=self._workers)
+        return next(iter(explore(spec, plan).violations), None)
