@@ -106,11 +106,12 @@ def _matters(event: StepEvent) -> bool:
 
 
 def described_steps(
-    spec: Spec, trace: tuple[TraceStep, ...], failed: ActionCall | None = None
+    spec: Spec, trace: tuple[TraceStep, ...], failed: ActionCall | None = None, start: str = ""
 ) -> list[tuple[StepSentence, StepEvent | None]]:
     """Return the sentence and the event of each step of a trace.
 
-    The event is None for the initial state, for a failed action, and without a drawing.
+    The event is None for the initial state, for a failed action, and without a drawing. `start` is the sentence of the
+    first state, if that is not an initial state: the sentence of `init` does not describe it.
     """
     found: list[tuple[StepSentence, StepEvent | None]] = []
     drawing = drawing_of(spec)
@@ -121,7 +122,7 @@ def described_steps(
             lost.setdefault(found_message.arrived, []).append(f"the message {found_message.text!r} {ends} is lost")
     for number, step in enumerate(trace, 1):
         if step.action is None:
-            found.append((StepSentence(number, str(step), _initial_sentence(spec, step.state)), None))
+            found.append((StepSentence(number, str(step), start or _initial_sentence(spec, step.state)), None))
             continue
         before = trace[number - 2].state
         event = step_event(spec, drawing, before, step) if drawing is not None else None

@@ -207,12 +207,14 @@ def chart(
     violation: Violation | None = None,
     *,
     least_heights: Sequence[float] = (),
+    start: str = "",
 ) -> SequenceChart:
     """Return the chart of a trace; with the violation that it shows, the violating step is marked.
 
-    `least_heights` are the least heights of the rows, so that several charts can have rows of the same height.
+    `least_heights` are the least heights of the rows, so that several charts can have rows of the same height. `start`
+    describes the first state, if that is not an initial state.
     """
-    return _ChartBuilder(spec, trace, violation, least_heights).chart()
+    return _ChartBuilder(spec, trace, violation, least_heights, start).chart()
 
 
 @dataclass
@@ -266,6 +268,7 @@ class _ChartBuilder:
         trace: tuple[TraceStep, ...],
         violation: Violation | None,
         least_heights: Sequence[float],
+        start: str,
     ) -> None:
         self._spec, self._trace, self._violation = spec, trace, violation
         self._least_heights = least_heights
@@ -276,7 +279,7 @@ class _ChartBuilder:
         count = max(len(self._owners), 1)
         self._x = {owner.title: 100 * (index + 0.5) / count for index, owner in enumerate(self._owners)}
         failed = violation.failed_action if violation is not None else None
-        self._rows = [_Row(*found) for found in described_steps(spec, trace, failed)]
+        self._rows = [_Row(*found) for found in described_steps(spec, trace, failed, start)]
         self._transfers = transfers(spec, trace)
         self._bindings = bindings_of(spec, violation) if violation is not None and trace else FailureBindings()
         for row in self._rows:

@@ -97,7 +97,7 @@ def page_of(spec: Spec, violation: Violation, context: PageContext, story: Story
     """
     overview = {
         "is_compact": False,
-        "chart": chart(spec, violation.trace, violation),
+        "chart": chart(spec, violation.trace, violation, start="" if context.is_real else f"{context.first}."),
         "sentences": short_story(spec, violation),
         "property_source": _property_source(spec, violation),
     }

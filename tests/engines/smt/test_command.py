@@ -89,7 +89,16 @@ def test_a_counterexample_to_induction_is_shown_and_labelled(prove):
     assert outcome.status == 1
     assert "is_not_five is not preserved by add()" in outcome.out
     assert "unreachable within this configuration, of 5 states: a lemma that excludes it is missing" in outcome.out
+    assert "in every reachable state, and not in this one: self.number" in outcome.out
     assert "number  3  ->  5" in outcome.out
+
+
+def test_the_page_of_a_failed_cell_describes_its_first_state(prove, tmp_path):
+    assert prove("even_steps", "--out", str(tmp_path / "pages")).status == 1
+    (path,) = (tmp_path / "pages").glob("*.html")
+    page = path.read_text()
+    assert "In every reachable state, and not in the first one here: self.number" in page
+    assert "A state that satisfies the hypothesis." in page and "The initial state." not in page
 
 
 @pytest.mark.parametrize("options", [[], ["--find-lemmas"]])
