@@ -60,10 +60,15 @@ def transfers(spec: Spec, trace: tuple[TraceStep, ...]) -> list[MessageTransfer]
     with spec.bound():
         owners = lane_owners(spec, drawing)
         found = [transfer for channel in drawing.channels for transfer in _of_channel(spec, channel, owners, trace)]
+        slots: dict[tuple[str, str], list[Arrow]] = {}
         for arrow in drawing.arrows:
             slot = _slot(spec, arrow)
-            steps = _of_arrow_steps(spec, arrow, owners, trace) if slot is None else _of_slot(spec, slot, owners, trace)
-            found += steps
+            if slot is None:
+                found += _of_arrow_steps(spec, arrow, owners, trace)
+            else:
+                slots.setdefault(slot, []).append(arrow)
+        for (variable, parameter), arrows in slots.items():
+            found += _of_slot(spec, _Slot(variable, parameter, tuple(arrows)), owners, trace)
     return sorted(found, key=lambda transfer: (transfer.sent, transfer.arrived or len(trace) + 1))
 
 
@@ -139,15 +144,18 @@ def _of_arrow_steps(
 
 @dataclass(frozen=True)
 class _Slot:
-    """The place of an arrow's message: an Option, or a map of options of which the key is the argument `parameter`."""
+    """A place of messages: an Option, or a map of options of which the key is the argument `parameter`.
 
-    arrow: Arrow
+    The action of each of the `arrows` receives the message.
+    """
+
     variable: str
     parameter: str
+    arrows: tuple[Arrow, ...]
 
 
-def _slot(spec: Spec, arrow: Arrow) -> _Slot | None:
-    """Return the place in which a message waits, None if `since` is something else."""
+def _slot(spec: Spec, arrow: Arrow) -> tuple[str, str] | None:
+    """Return the variable and the parameter of the place in which a message waits, None if `since` is another one."""
     found = re.fullmatch(r"(\w+)(?:\[(\w+)\])?", arrow.since)
     if found is None:
         return None
@@ -157,13 +165,13 @@ def _slot(spec: Spec, arrow: Arrow) -> _Slot | None:
         kind = kind.value if isinstance(kind, MapType) else None
         if key not in [parameter.name for parameter in spec.parameters_of(arrow.action)]:
             return None
-    return _Slot(arrow, name, key) if isinstance(kind, OptionType) else None
+    return (name, key) if isinstance(kind, OptionType) else None
 
 
 def _of_slot(
     spec: Spec, slot: _Slot, owners: list[LaneOwner], trace: tuple[TraceStep, ...]
 ) -> Iterator[MessageTransfer]:
-    """Follow the messages in a place: the arrow's action receives one, any other change loses it."""
+    """Follow the messages in a place: the action of an arrow receives one, any other change loses it."""
     kind = spec.variables[slot.variable]
     keys: list[Any] = list(kind.key.values()) if isinstance(kind, MapType) and slot.parameter else [None]
     for key in keys:
@@ -172,29 +180,37 @@ def _of_slot(
         given = {slot.parameter: key} if slot.parameter else {}
         sent, is_handled = 1, False
         for number, (old, new) in enumerate(itertools.pairwise(contents), 2):
-            step = trace[number - 1]
-            is_received = step.action == slot.arrow.action and (
-                not slot.parameter or arguments_by_name(spec, step.action, step.arguments)[slot.parameter] == key
-            )
+            arrow = _received_by(spec, slot, trace[number - 1], key)
+            is_received = arrow is not None
             # The sender may keep a request after it was handled: it waits for the answer.
             if old is not None and not is_handled and (is_received or old != new):
-                yield from _in_slot(spec, slot, owners, trace[number - 2].state, given, (sent, number, not is_received))
+                steps = (sent, number, not is_received)
+                yield from _in_slot(spec, arrow or slot.arrows[0], owners, trace[number - 2].state, given, steps)
             is_handled = old == new and (is_handled or is_received)
             sent = number if old != new else sent
         if contents[-1] is not None and not is_handled:
-            yield from _in_slot(spec, slot, owners, trace[-1].state, given, (sent, None, False))
+            yield from _in_slot(spec, slot.arrows[0], owners, trace[-1].state, given, (sent, None, False))
+
+
+def _received_by(spec: Spec, slot: _Slot, step: TraceStep, key: Any) -> Arrow | None:
+    """Return the arrow of a step that receives the message for a key, None if the step does not receive it."""
+    for arrow in slot.arrows:
+        if step.action == arrow.action and (
+            not slot.parameter or arguments_by_name(spec, arrow.action, step.arguments)[slot.parameter] == key
+        ):
+            return arrow
+    return None
 
 
 def _in_slot(
     spec: Spec,
-    slot: _Slot,
+    arrow: Arrow,
     owners: list[LaneOwner],
     state: State,
     given: dict[str, Any],
     steps: tuple[int, int | None, bool],
 ) -> Iterator[MessageTransfer]:
     """Yield the transfer of a message in a state; `steps` are those that send and remove it, and whether it is lost."""
-    arrow = slot.arrow
     source, target = (
         lane_title(evaluate_or_none(spec, end, state, given), owners) for end in (arrow.source, arrow.target)
     )

@@ -103,12 +103,12 @@ def test_truncated_record_is_gone():
     (selection,) = select("replication/partition/r1_truncate_to_high_watermark")
     made = selection.scenario.configured_spec()
     found = texts(made, "no_acked_loss")
-    assert found[9] == (
+    assert found[10] == (
         "b2 learns that b1 leads in epoch 0, and follows it, after it has truncated its log to its high watermark 0: "
         "r0@0 is gone from b2's log."
     )
     story = texts(made, "no_acked_loss", short_story)
-    assert found[9] in story and found[1] not in story and story[-1] == found[-1]
+    assert found[10] in story and found[2] not in story and story[-1] == found[-1]
 
 
 def test_short_story_has_the_step_that_sends_a_late_message():
