@@ -23,11 +23,12 @@ import threading
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from checker.errors import InputError, MissingExtraError, UserError
+from checker.run.scratch_folders import scratch_folder
 from checker.run.workers import default_workers
 from spark_analysis.user_settings import submitted_settings, user_settings
 
@@ -105,7 +106,11 @@ def session(
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     logging.getLogger().addFilter(_is_not_interrupt)
     with _kept_interrupt_handler():
-        return _started(_without_user_settings(_configuration(url, name, memory) | dict(settings or {})))
+        configuration = _configuration(url, name, memory) | dict(settings or {})
+        # The folders of a killed JVM are removed with those of its driver.
+        java_options = configuration.get("spark.driver.extraJavaOptions", "")
+        configuration["spark.driver.extraJavaOptions"] = f'{java_options} -Djava.io.tmpdir="{_scratch()}"'.strip()
+        return _started(_without_user_settings(configuration))
 
 
 def is_connect(url: str) -> bool:
@@ -327,7 +332,7 @@ def _started(configuration: dict[str, str]) -> SparkSession:
         builder = builder.config(name, value)
     try:
         # The JVM inherits the standard streams of this process when it starts, and keeps them.
-        with _standard_streams_to(log):
+        with _standard_streams_to(log), _temporary_files_in(log.parent):
             started = builder.getOrCreate()
             if not configuration["spark.master"].startswith("local"):
                 started.sparkContext.addPyFile(str(_packages()))
@@ -354,12 +359,27 @@ def _standard_streams_to(path: Path) -> Iterator[None]:
             os.close(copy)
 
 
+@contextmanager
+def _temporary_files_in(folder: Path) -> Iterator[None]:
+    """Let PySpark make its temporary files in a folder that is removed even after a kill."""
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+
+
 @functools.cache
+def _scratch() -> Path:
+    """Return the folder for the temporary files of the sessions, which is removed when this process exits."""
+    kept = ExitStack()
+    atexit.register(kept.close)
+    return kept.enter_context(scratch_folder("spark"))
+
+
 def _log() -> Path:
-    """Return the file for the output of the JVM and the Python workers; it is removed when this process exits."""
-    folder = tempfile.mkdtemp(prefix="tidemark-spark-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder) / "spark.log"
+    """Return the file for the output of the JVM and the Python workers."""
+    return _scratch() / "spark.log"
 
 
 @functools.cache

@@ -282,10 +282,10 @@ def new_file(target: Location, *, is_immutable: bool = False) -> Iterator[Path]:
     the cache of this machine. Raises OSError if it cannot be written.
     """
     if isinstance(target, RemotePath):
-        import tempfile
+        from checker.run.scratch_folders import scratch_folder
 
-        with tempfile.TemporaryDirectory(prefix="tidemark-upload-") as folder:
-            written = Path(folder) / target.name
+        with scratch_folder("upload") as folder:
+            written = folder / target.name
             yield written
             target.upload(written)
             if is_immutable:

@@ -9,12 +9,10 @@ engine. A run ends only at the end of a level.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +35,7 @@ from checker.language.spec import Spec
 from checker.run.memory import peak_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
+from checker.run.scratch_folders import scratch_folder
 from spark_analysis.explore.checkpoint import (
     Checkpoint,
     CheckpointLocation,
@@ -144,8 +143,8 @@ def _folder(checkpoint: Location | None) -> Iterator[Location]:
     if checkpoint is not None:
         yield checkpoint.resolve()
         return
-    with tempfile.TemporaryDirectory(prefix="tidemark-states-") as name:
-        yield Path(name)
+    with scratch_folder("states") as folder:
+        yield folder
 
 
 class _SparkSearch:

@@ -6,7 +6,6 @@ import dataclasses
 import gc
 import inspect
 import json
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -19,6 +18,7 @@ from checker.errors import InputError, UserError
 from checker.frontend import compile_spec
 from checker.ir.digest import digest_of
 from checker.run import registry
+from checker.run.scratch_folders import scratch_folder
 from spark_analysis.background_job import collected
 from spark_analysis.job_errors import spark_errors_as_input_errors
 from spark_analysis.local_paths import literal_path
@@ -78,9 +78,9 @@ def validate_on_spark(
             raise InputError(
                 "on a cluster, validate needs --out DIR: a folder or URL for the verdicts of all executors"
             )
-        with tempfile.TemporaryDirectory(prefix="tidemark-verdicts-") as name:
+        with scratch_folder("verdicts") as folder:
             options: dict[str, Any] = {"master": master, "write": write, "spark": spark, "cancelled": cancelled}
-            return validate_on_spark(task, logs, by, out=Path(name), **options)
+            return validate_on_spark(task, logs, by, out=folder, **options)
     if spark is None:
         with opened(master, name="tidemark validate") as own:
             return validate_on_spark(task, logs, by, out=out, write=write, spark=own, cancelled=cancelled)
@@ -90,6 +90,8 @@ def validate_on_spark(
     parts = open_verdicts(out.absolute(), _identity(task, files, by), _number_of_parts(spark, files))
     before = parts.done()
     written = collected(spark, lambda: _written(spark, task, logs, by, parts, before), "validate the traces", cancelled)
+    if written is not None:
+        parts.remove_unfinished()
     summary = ValidationTotals()
     summary.is_interrupted = written is None
     for row in written or ():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from checker.errors import InputError, OutputError, UserError
 from checker.run.process_pool import results_in_order
+from checker.run.scratch_folders import scratch_folder
 from checker.run.workers import default_workers
 from traces.storage import Location, RemotePath
 from traces.walks.digests import DIGESTS, digest_path
@@ -67,10 +67,10 @@ def _local_folder(folder: Location, run: WalkRun) -> Iterator[Path]:
     if isinstance(folder, Path):
         yield folder
         return
-    with tempfile.TemporaryDirectory(prefix="tidemark-walks-") as name:
+    with scratch_folder("walks") as local:
         for kind in (*part_kinds(run), DIGESTS):
-            Path(name, kind).mkdir()
-        yield Path(name)
+            (local / kind).mkdir()
+        yield local
 
 
 def _upload_part(run: WalkRun, local: Path, folder: RemotePath, number: int) -> None:
