@@ -5,7 +5,7 @@
     verdicts.parquet/part-00003.parquet    a row for each trace of the part (`traces.validate.totals.verdict_row`)
 
 A trace belongs to a part by the hash of its name. The same validation is resumed with the parts that are missing;
-another one replaces the folder. Readers of Parquet ignore names that begin with an underscore.
+another one replaces these files. Readers of Parquet ignore names that begin with an underscore.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ VERDICTS = "verdicts.parquet"
 
 _MANIFEST = "_validation.json"
 _PART = re.compile(r"part-(\d+)\.parquet")
+_OWN = re.compile(r"part-\d+\.parquet|_part-\d+\.sha256|_validation\.json")
+_UNFINISHED = re.compile(rf"\.({_OWN.pattern})\.\d+\.[0-9a-f]{{8}}")
+"""The names of `new_file` for files of which the process died."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,12 @@ class VerdictParts:
         found = [_PART.fullmatch(path.name) for path in self.folder.iterdir()]
         return sorted(int(name[1]) for name in found if name is not None)
 
+    def remove_unfinished(self) -> None:
+        """Remove the files of attempts that died while they wrote; raise OSError if that fails."""
+        for name in [path.name for path in self.folder.iterdir()]:
+            if _UNFINISHED.fullmatch(name):
+                (self.folder / name).unlink(missing_ok=True)
+
     def rows(self, number: int) -> Iterator[Row]:
         """Yield the rows of a part, by trace and file; raise InputError if it is damaged."""
         from pyarrow import ArrowException, parquet
@@ -89,7 +98,8 @@ def _order(row: Row) -> tuple[str, str]:
 def open_verdicts(folder: Location, identity: dict[str, Any], count: int) -> VerdictParts:
     """Return the parts of a validation: those of an earlier run of the same one, or none in `count` parts.
 
-    Verdicts of another validation are removed. Raises OutputError if the folder cannot be written.
+    Verdicts of another validation are removed. Raises InputError if the folder has files that no validation wrote, and
+    OutputError if it cannot be written.
     """
     verdicts = folder / VERDICTS
     manifest = verdicts / _MANIFEST
@@ -100,16 +110,36 @@ def open_verdicts(folder: Location, identity: dict[str, Any], count: int) -> Ver
             known = json.loads(manifest.read_text())
             if known["identity"] == identity:
                 return VerdictParts(verdicts, int(known["parts"]))
+        if verdicts.exists() and not verdicts.is_dir():
+            raise InputError(f"{verdicts} is a file: choose another folder with --out")
         verdicts.mkdir(parents=True, exist_ok=True)
-        # The manifest is removed first: without it, no part counts.
-        manifest.unlink(missing_ok=True)
-        for name in [path.name for path in verdicts.iterdir()]:
+        old = _own_names(verdicts)
+        # Without an identity, no part counts. The manifest stays, because it distinguishes these parts from files of others.
+        _write_manifest(manifest, None, count)
+        for name in old:
             (verdicts / name).unlink(missing_ok=True)
-        with new_file(manifest) as written:
-            written.write_text(json.dumps({"identity": identity, "parts": count}, indent=1) + "\n")
+        _write_manifest(manifest, identity, count)
     except OSError as error:
         raise OutputError(f"{verdicts} cannot be written: {error.strerror}") from None
     return VerdictParts(verdicts, count)
+
+
+def _own_names(folder: Location) -> list[str]:
+    """Return the names of the files to replace, without the manifest; raise InputError if others wrote a file."""
+    names = [path.name for path in folder.iterdir()]
+    own = [name for name in names if _UNFINISHED.fullmatch(name)]
+    if _MANIFEST in names:
+        own += [name for name in names if _OWN.fullmatch(name)]
+    if foreign := sorted(set(names) - set(own)):
+        raise InputError(
+            f"{folder} has files that no validation wrote ({foreign[0]}): choose another folder with --out"
+        )
+    return [name for name in own if name != _MANIFEST]
+
+
+def _write_manifest(manifest: Location, identity: dict[str, Any] | None, count: int) -> None:
+    with new_file(manifest) as written:
+        written.write_text(json.dumps({"identity": identity, "parts": count}, indent=1) + "\n")
 
 
 def log_version(log: Location) -> str:

@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from checker.errors import UserError
 from spark_analysis.validate.validation import validate_on_spark
-from spark_analysis.validate.verdict_parts import VERDICTS
+from spark_analysis.validate.verdict_parts import VERDICTS, open_verdicts
 from tests.cli.test_validate import BAD, GOOD, MAPPING, RETRY
 from tests.object_store import object_store, place
 from traces.validate.events import UnparsedTrace
@@ -113,6 +113,29 @@ def test_a_validation_is_resumed_with_the_missing_parts(spark, task, tmp_path):
     # Other controls are another validation.
     other = validate_on_spark(dataclasses.replace(task, controls=0), (path,), out=tmp_path, spark=spark)
     assert other.traces == found.traces and not other.tried
+
+
+def test_files_that_no_validation_wrote_are_kept(tmp_path):
+    verdicts = tmp_path / VERDICTS
+    verdicts.mkdir()
+    foreign = verdicts / "part-00000.parquet"
+    foreign.write_text("of another program")
+    for identity in ({"by": "run"}, {"by": ""}):
+        with pytest.raises(UserError, match=r"files that no validation wrote \(part-00000.parquet\): choose another"):
+            open_verdicts(tmp_path, identity, 2)
+        assert [path.name for path in verdicts.iterdir()] == [foreign.name]
+    foreign.unlink()
+    parts = open_verdicts(tmp_path, {"by": "run"}, 2)
+    parts.write(0, pyarrow.table({"trace": ["a"]}))
+    (verdicts / "._part-00001.sha256.17.0123abcd").write_text("of a killed attempt")
+    (verdicts / "notes.txt").write_text("of a person")
+    with pytest.raises(UserError, match=r"no validation wrote \(notes.txt\)"):
+        open_verdicts(tmp_path, {"by": ""}, 2)
+    assert open_verdicts(tmp_path, {"by": "run"}, 5).count == 2 and parts.done() == [0]
+    parts.remove_unfinished()
+    assert not list(verdicts.glob(".*")) and (verdicts / "notes.txt").exists()
+    (verdicts / "notes.txt").unlink()
+    assert open_verdicts(tmp_path, {"by": ""}, 3).done() == []
 
 
 def test_logs_and_verdicts_in_a_store(spark, task, tmp_path):
