@@ -114,7 +114,7 @@ def open_verdicts(folder: Location, identity: dict[str, Any], count: int) -> Ver
             raise InputError(f"{verdicts} is a file: choose another folder with --out")
         verdicts.mkdir(parents=True, exist_ok=True)
         old = _own_names(verdicts)
-        # Without an identity, no part counts. The manifest stays, because it distinguishes these parts from files of others.
+        # Without an identity, no part counts. The manifest stays: without one, the parts would be files of others.
         _write_manifest(manifest, None, count)
         for name in old:
             (verdicts / name).unlink(missing_ok=True)
