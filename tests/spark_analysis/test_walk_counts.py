@@ -17,7 +17,7 @@ from spark_analysis.report.local_source import LocalWalkSource
 from spark_analysis.report.partial_counts import partial_counts, summed
 from spark_analysis.report.spark_source import SparkWalkSource, reading
 from spark_analysis.report.walk_counts import WalkOutcome, count_walks
-from spark_analysis.report.walk_source import OutcomeSpacing
+from spark_analysis.report.walk_source import OutcomeSpacing, actions_of
 from tests.object_store import object_store
 from tests.traces.walks.walked import SOURCE, request, simulated, spec_file, walks_in
 from traces.storage import location_of
@@ -211,7 +211,8 @@ def test_walks_in_a_store_are_counted_like_those_in_a_folder(tmp_path):
         states = pa.Table.from_batches(reading(str(store), STATES)([numbers]))
         assert local.partial_counts() == expected.partial_counts()
         assert local.state_groups() == expected.state_groups()
-    assert set(summed(partial_counts(digests, walks))) == set(expected.partial_counts())
+    counts = partial_counts(digests, walks, actions=actions_of(run))
+    assert set(summed(counts)) == set(expected.partial_counts())
     assert states.schema.field("state").type == pa.decimal128(20, 0)
     assert len(states) == len(table_of(run, folder, STATES))
 
