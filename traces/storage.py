@@ -124,6 +124,16 @@ class RemotePath:
             found = filesystem.get_file_info(FileSelector(path, allow_not_found=True))
         yield from (self / name for name in sorted(info.base_name for info in found) if name)
 
+    def names_below(self) -> list[str]:
+        """Return the names of the files in this folder and in the folders in it, relative to it."""
+        from pyarrow.fs import FileSelector
+
+        filesystem, path = _opened(self)
+        with _short_reasons(self):
+            found = filesystem.get_file_info(FileSelector(path, allow_not_found=True, recursive=True))
+        start = path.rstrip("/") + "/"
+        return [info.path.removeprefix(start) for info in found if info.is_file]
+
     def glob(self, pattern: str) -> Iterator[RemotePath]:
         """Yield the files whose names match a pattern, of which the folders before the last slash are plain names."""
         folder, _, names = pattern.rpartition("/")
@@ -272,6 +282,19 @@ def matching(folder: Location, pattern: str) -> list[Location]:
     """Return the files of a folder whose names match a pattern, by name; none if the folder does not exist."""
     found: list[Location] = [*folder.glob(pattern)]
     return sorted(found, key=str)
+
+
+def files_below(folder: Location, pattern: str) -> list[Location]:
+    """Return the files of a folder and of the folders in it whose names match a pattern, by path.
+
+    As for readers of Parquet data sets, names that begin with a dot or an underscore do not count.
+    """
+    if isinstance(folder, RemotePath):
+        names = folder.names_below()
+    else:
+        names = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
+    shown = (name for name in names if not any(part.startswith((".", "_")) for part in name.split("/")))
+    return [folder / name for name in sorted(shown) if fnmatch.fnmatchcase(name.rpartition("/")[2], pattern)]
 
 
 @contextmanager

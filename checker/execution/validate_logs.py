@@ -20,7 +20,7 @@ from checker.run.interrupts import interruptible
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, settings_of
 from traces import trace_file
-from traces.storage import Location, RemotePath, location_of, matching
+from traces.storage import Location, RemotePath, files_below, location_of, matching
 from traces.validate.events import RecordedTrace, read_log, read_many
 from traces.validate.task import RunningValidation, ValidationTask, unreadable
 from traces.validate.totals import ValidationTotals, verdict_row
@@ -88,9 +88,13 @@ def _logs_at(path: Location) -> list[Location]:
     """Return the logs at a path: a file, a folder of Parquet, or the files of a folder."""
     if not path.exists():
         raise InputError(f"there is no log {path}")
-    if not path.is_dir() or any(path.glob("*.parquet")):
+    if not path.is_dir():
         return [path]
     found = matching(path, "*.jsonl")
+    if files_below(path, "*.parquet"):
+        if found:
+            raise InputError(f"the folder {path} has logs that end with .jsonl and with .parquet: name one kind")
+        return [path]
     if not found:
         raise InputError(f"the folder {path} has no logs: their names end with .jsonl or .parquet")
     return found

@@ -25,7 +25,7 @@ from spark_analysis.local_paths import literal_path
 from spark_analysis.session import cores_of, master_url, opened
 from spark_analysis.validate.grouped_logs import grouped_traces
 from spark_analysis.validate.verdict_parts import VerdictParts, log_version, open_verdicts
-from traces.storage import Location, RemotePath, local_copy, location_of, matching
+from traces.storage import Location, RemotePath, files_below, local_copy, location_of
 from traces.validate.events import UnparsedTrace, read_log
 from traces.validate.task import RunningValidation, ValidationTask, load_mapping, unreadable
 from traces.validate.totals import Row, ValidationTotals, verdict_row
@@ -108,8 +108,8 @@ def validate_on_spark(
 
 
 def _files_of(log: Location) -> list[Location]:
-    """Return the files of a log, which may be a folder of Parquet."""
-    return matching(log, "*.parquet") if log.is_dir() else [log]
+    """Return the files of a log: the file itself, or all Parquet files of a data set, also those in its folders."""
+    return files_below(log, "*.parquet") if log.is_dir() else [log]
 
 
 def _number_of_parts(spark: SparkSession, files: Sequence[Location]) -> int:
@@ -210,7 +210,8 @@ def _dataset(spark: SparkSession, path: Path) -> DataFrame:
     from pyspark.sql import functions
 
     try:
-        found = spark.read.parquet(literal_path(path.resolve()))
+        # By default Spark leaves out the files of folders that are no partitions, without a word.
+        found = spark.read.option("recursiveFileLookup", "true").parquet(literal_path(path.resolve()))
     except PySparkException as error:
         raise InputError(f"{path} cannot be read as Parquet ({str(error).splitlines()[0][:200]}): {_WANTED}") from None
     types = dict(found.dtypes)

@@ -170,6 +170,11 @@ def test_a_folder_of_logs(checker, validate, tmp_path):
     (tmp_path / "empty").mkdir()
     outcome = checker("validate", RETRY, tmp_path / "empty", "--mapping", tmp_path / "mapping.py")
     assert outcome.status == 2 and "has no logs: their names end with .jsonl or .parquet" in outcome.err
+    (tmp_path / "empty" / "below").mkdir()
+    (tmp_path / "empty" / "below" / "more.parquet").touch()
+    (tmp_path / "empty" / "one.jsonl").touch()
+    outcome = checker("validate", RETRY, tmp_path / "empty", "--mapping", tmp_path / "mapping.py")
+    assert outcome.status == 2 and "that end with .jsonl and with .parquet: name one kind" in outcome.err
 
 
 def test_an_interrupt_reports_the_validated_logs(validate, monkeypatch):

@@ -138,6 +138,20 @@ def test_files_that_no_validation_wrote_are_kept(tmp_path):
     assert open_verdicts(tmp_path, {"by": ""}, 3).done() == []
 
 
+def test_a_data_set_with_folders_is_read_as_a_whole(spark, task, tmp_path):
+    logs = tmp_path / "logs"
+    for name in ("day=1", "day=2", "others/of a person"):
+        (logs / name).mkdir(parents=True)
+        dataset(logs / name)
+    found = validate_on_spark(task, (logs,), out=tmp_path / "out", spark=spark)
+    assert found.verdicts == {"conforms": 90, "rejected": 30, "unreadable": 3}
+    # The verdicts of earlier logs do not count after a file in a folder was written again.
+    rows = [{"trace": "only", "events": texts(GOOD)}]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), logs / "day=2" / "traces.parquet")
+    again = validate_on_spark(task, (logs,), out=tmp_path / "out", spark=spark)
+    assert again.verdicts == {"conforms": 61, "rejected": 20, "unreadable": 2}
+
+
 def test_logs_and_verdicts_in_a_store(spark, task, tmp_path):
     with object_store("logs") as url:
         many, folder = place(url, "many.jsonl"), place(url, "parquet")
@@ -149,5 +163,9 @@ def test_logs_and_verdicts_in_a_store(spark, task, tmp_path):
         found = validate_on_spark(task, (folder,), out=place(url, "out"), write=rows.append, spark=spark)
         assert found.verdicts == {"conforms": 30, "rejected": 10, "unreadable": 1}
         assert [row["trace"] for row in rows] == [*(f"trace-{n:02}" for n in range(40)), "trace-xx"]
+        (folder / "of=today" / "more.parquet").upload(dataset(tmp_path))
+        (folder / "_temporary" / "unfinished.parquet").write_text("not read")
+        nested = validate_on_spark(task, (folder,), out=place(url, "nested"), spark=spark)
+        assert nested.verdicts == {"conforms": 60, "rejected": 20, "unreadable": 2}
         one_each = validate_on_spark(task, (many,), out=place(url, "one"), spark=spark)
         assert one_each.verdicts == {"rejected": 1}
