@@ -28,7 +28,9 @@ ENTRIES = [
 
 def as_in_a_trace(steps):
     """Return the steps of an entry, those of a loop too, as the output shows them, without the names of arguments."""
-    calls = re.findall(r"\w+(?:\((?:[^()]|\([^()]*\))*\))?", steps.replace("then for ever: ", ""))
+    # The page may break the line within a call.
+    one_line = " ".join(steps.split()).replace("then for ever: ", "")
+    calls = re.findall(r"\w+(?:\((?:[^()]|\([^()]*\))*\))?", one_line)
     return [call if call.endswith(")") else f"{call}()" for call in calls]
 
 
