@@ -14,7 +14,7 @@ from specs.transactions.versions import transaction_version
 COLUMNS = {
     "unfinished": "unfinished, then committed: the producer restarts",
     "twice": "committed twice: the producer restarts",
-    "late": "aborted, then read: a request is late",
+    "late": "aborted, then committed: a request is late",
     "torn": "half committed: a request is late",
     "hangs": "open for ever: a request is late",
     "abort": "aborted or open, but read: the application aborts",
@@ -104,6 +104,9 @@ LEGEND = (
     "The next four: a consumer of one or two partitions with two replicas each. The last four: two instances of an "
     "application that consumes, transforms and produces, and two input records (one if an answer is lost). Every "
     "failure occurs at every moment. Columns with different specs do not have each other's failures.",
+    "Only the columns of the consumer depend on isolation.level. The other columns count committed records. A consumer "
+    "with read_uncommitted also reads the aborted ones: for example, both results of a record that is processed again "
+    "after an abort.",
 )
 
 
@@ -131,7 +134,7 @@ def release(settings):
 
 def producer_constants(column, settings):
     """Return the constants of `Transactions`."""
-    # `fenced_is_never_committed` and `all_or_nothing` cannot tell a transaction from its repetition.
+    # `fenced_is_never_committed` and `all_or_nothing` do not distinguish a transaction from its repetition.
     is_repeated = column == "twice" and not settings["repeats_commit"]
     return dict(commit_timeout="repeated" if is_repeated else "retried")
 

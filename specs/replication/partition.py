@@ -262,7 +262,7 @@ class Partition(Switches):
         """Return whether a replica may act on the metadata of a leader epoch now.
 
         A broker that has just started has read the metadata to its end or, with `starts_behind`, to an earlier epoch.
-        With ZooKeeper brokers are not told that a partition has no leader.
+        With ZooKeeper brokers do not learn that a partition has no leader.
         """
         if epoch >= len(self.requests) or epoch <= self.leader_epoch[replica]:
             return False

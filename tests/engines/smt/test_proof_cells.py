@@ -300,7 +300,7 @@ def test_an_explanation_counts_the_instances_that_the_checker_chooses(needs):
     goals, open_constants = ["valid_high_watermark", "leader_stays_in_sync"], ("replicas", "max_offset", "max_version")
     cells = induction_cells(AsyncIsrHistory(), open_constants, goals, [], QueryLimits(30))
     needed = ["leader_stays_in_sync"] if needs else []
-    work = work_of(cells, ("leader_stays_in_sync", "leader_write"), needed, weak_solver, QueryLimits(1))
+    work = work_of(cells, ("leader_stays_in_sync", "leader_write"), needed, weak_solver, QueryLimits(30))
     assert work.by_instances + work.unanswered == len(work.seconds) > 0
     assert bool(work.instances) is bool(work.by_instances) is needs
 
