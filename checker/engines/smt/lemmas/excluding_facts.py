@@ -7,15 +7,15 @@ about it. It is a candidate for the missing lemma; it is not proved, and need no
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 
 from checker.engines.native.engine import explore
-from checker.engines.smt.lemmas.clauses import LemmaClause
 from checker.engines.smt.lemmas.helper_terms import helper_terms
 from checker.engines.smt.lemmas.lemma_source import with_methods
-from checker.engines.smt.lemmas.samples import MAX_EXPLORED, Samples, sample
+from checker.engines.smt.lemmas.samples import MAX_EXPLORED, Samples, choices, sample
 from checker.engines.smt.lemmas.separation import Separator
-from checker.engines.smt.lemmas.vocabulary import atoms_of
+from checker.engines.smt.lemmas.vocabulary import Atom, atoms_of
 from checker.engines.smt.reachability import Reachability
 from checker.errors import UserError
 from checker.language.interpreter import State
@@ -24,7 +24,10 @@ from checker.run.plan import Plan
 from checker.run.result import Violation
 
 MOST_ATOMS = 500
-"""Number of atoms in the facts, simplest first."""
+"""Limit of the atoms in the facts, simplest first."""
+
+MOST_GROUND_ATOMS = 3_000
+"""Limit of these atoms with values in their slots: more take many seconds to compile and to evaluate."""
 
 MOST_TRIALS = 20
 """Limit of the candidates for one fact. One that is false in an explored state adds this state to the sample."""
@@ -39,6 +42,7 @@ class ExcludingFacts:
         self._spec, self._workers, self._cancelled = spec, workers, cancelled
         self._samples: Samples | None = None
         self._separator: Separator | None = None
+        self._facts: set[str] = set()
 
     def fact_against(self, state: State) -> str:
         """Return the simplest fact of all reachable states that is false in a state, as Python.
@@ -59,8 +63,7 @@ class ExcludingFacts:
 
     def _found(self, state: State) -> str:
         if self._samples is None or self._separator is None:
-            atoms = atoms_of(self._spec, helper_terms(self._spec))[:MOST_ATOMS]
-            self._samples = sample(self._spec, atoms, self._workers, self._cancelled)
+            self._samples = sample(self._spec, _atoms(self._spec), self._workers, self._cancelled)
             self._separator = Separator(self._samples)
         if not self._samples.is_complete:
             return ""
@@ -69,14 +72,23 @@ class ExcludingFacts:
             clause = self._separator.clause(truths, ())
             if clause is None:
                 return ""
-            violation = self._violation_of(clause)
+            fact = clause.source()
+            violation = None if fact in self._facts else self._violation_of(fact)
             if violation is None:
-                return clause.source()
+                self._facts.add(fact)
+                return fact
             self._separator.add(self._samples.truths_in(violation.trace[-1].state))
         return ""
 
-    def _violation_of(self, clause: LemmaClause) -> Violation | None:
-        """Return the trace to a reachable state in which a clause is false: a sample need not have it."""
-        spec = with_methods(self._spec, f"@invariant\ndef {_FACT}(self):\n    return {clause.source()}")
+    def _violation_of(self, fact: str) -> Violation | None:
+        """Return the trace to a reachable state in which a candidate is false: a sample need not have it."""
+        spec = with_methods(self._spec, f"@invariant\ndef {_FACT}(self):\n    return {fact}")
         plan = Plan((_FACT,), max_states=MAX_EXPLORED, workers=self._workers)
         return next(iter(explore(spec, plan).violations), None)
+
+
+def _atoms(spec: Spec) -> list[Atom]:
+    """Return the simplest atoms of a spec, within both limits."""
+    atoms = atoms_of(spec, helper_terms(spec))[:MOST_ATOMS]
+    counts = itertools.accumulate(len(choices(atom.slots)) for atom in atoms)
+    return [atom for atom, count in zip(atoms, counts, strict=True) if count <= MOST_GROUND_ATOMS]
