@@ -16,8 +16,9 @@ from traces.walks.statistics import share_difference, wilson
 
 FORMAT = "tidemark-history"
 
-_SAME = ("spec", "scenario", "sweep", "depth", "bias", "weights", "beyond")
-"""What the runs of one trend have in common."""
+_SAME = ("spec", "scenario", "constants", "sweep", "properties", "depth", "bias", "weights", "beyond")
+"""What the runs of one trend have in common. A walk ends with a violation of any checked property, so the rate of one
+depends on the others."""
 
 Line = dict[str, Any]
 
@@ -56,9 +57,11 @@ def _is_rate(rate: Any) -> bool:
 
 def line_of(run: WalkRun, data: Mapping[str, Any]) -> Line:
     """Return the line of a report."""
+    constants = [found.constants for found in run.configurations]
+    same = {**data, "constants": constants, "properties": list(run.properties)}
     return {
         "format": FORMAT,
-        **{name: data[name] for name in _SAME},
+        **{name: same[name] for name in _SAME},
         "seed": run.seed,
         "tidemark": run.tidemark,
         "run": run.to_json()["digest"],
@@ -78,8 +81,11 @@ def line_of(run: WalkRun, data: Mapping[str, Any]) -> Line:
 
 
 def append_line(file: Location, history: Sequence[Line], new: Line) -> None:
-    """Write a history with a new line, unless its last line is of the same run; raise OutputError if that fails."""
-    if history and history[-1].get("run") == new["run"]:
+    """Write a history with a new line, unless its last line of the same trend is of the same run.
+
+    Raises OutputError if the file cannot be written.
+    """
+    if [line.get("run") for line in _of_same_trend(history, new)][-1:] == [new["run"]]:
         return
     with open_for_writing(file) as stream:
         for line in (*history, new):
@@ -89,11 +95,10 @@ def append_line(file: Location, history: Sequence[Line], new: Line) -> None:
 def trend(history: Sequence[Line], new: Line) -> dict[str, Any]:
     """Return the rates of the runs like a new one, the oldest first, and the change since the one before.
 
-    A run like it has the same spec, scenario, sweep, depth, weights and end of walks. An earlier line of the same run
-    is left out. A change is shown if the 95% interval of the difference excludes 0 (Newcombe's method 10).
+    Runs are alike if all values of `_SAME` are equal. An earlier line of the same run is left out. A change is shown if
+    the 95% interval of the difference excludes 0 (Newcombe's method 10).
     """
-    like = [line for line in history if all(line.get(name) == new[name] for name in _SAME)]
-    like = [line for line in like if line.get("run") != new["run"]]
+    like = [line for line in _of_same_trend(history, new) if line.get("run") != new["run"]]
     rows = []
     for rate in new["rates"]:
         earlier = [found for line in like for found in line["rates"] if _key(found) == _key(rate)]
@@ -102,6 +107,10 @@ def trend(history: Sequence[Line], new: Line) -> dict[str, Any]:
                 {**_name(rate), "rates": [_share(found) for found in (*earlier, rate)], **_change(earlier, rate)}
             )
     return {"runs": len(like) + 1, "rows": rows}
+
+
+def _of_same_trend(history: Sequence[Line], new: Line) -> list[Line]:
+    return [line for line in history if all(line.get(name) == new[name] for name in _SAME)]
 
 
 def _key(rate: Mapping[str, Any]) -> tuple[str, str, bool]:

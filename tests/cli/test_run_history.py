@@ -13,7 +13,8 @@ from tests.traces.walks.walked import spec_of_walks, walks_in
 
 def line(run, walks, *, of=1000, spec="queue", **options):
     rate = {"setting": "", "property": "in_order", "is_error": False, "walks": walks, "of": of}
-    same = {"scenario": None, "sweep": {}, "depth": 9, "bias": "uniform", "weights": {}, "beyond": False}
+    same = {"scenario": None, "constants": [{}], "sweep": {}, "properties": ["in_order"], "depth": 9}
+    same |= {"bias": "uniform", "weights": {}, "beyond": False}
     return {"format": "tidemark-history", "spec": spec, **same, **options, "run": run, "rates": [rate]}
 
 
@@ -27,15 +28,18 @@ def test_a_change_is_shown_if_it_is_significant(walks, change):
 
 def test_other_runs_have_no_part_in_a_trend():
     history = [line("a", 5, depth=8), line("b", 5, spec="other"), line("c", 5, beyond=True), line("d", 7)]
+    history += [line("e", 5, constants=[{"size": 2}]), line("f", 5, properties=["in_order", "is_short"])]
     found = trend(history, line("d", 7))
     assert found["runs"] == 1 and found["rows"][0]["change"] == "first run"
 
 
 def test_a_run_is_appended_once(tmp_path):
+    """Also if a line of another trend follows it."""
     file = tmp_path / "new/history.jsonl"
-    for new in (line("a", 1), line("b", 2), line("b", 2)):
+    lines = [line("a", 1), line("b", 2), line("c", 3, spec="other")]
+    for new in (lines[0], lines[1], lines[1], lines[2], lines[1]):
         append_line(file, read_history(file), new)
-    assert read_history(file) == [line("a", 1), line("b", 2)]
+    assert read_history(file) == lines
 
 
 @pytest.mark.parametrize(
