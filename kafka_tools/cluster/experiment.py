@@ -277,8 +277,8 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
         raise InputError(f"client is one of {', '.join(_CLIENTS)}, not {client}")
     version = str(content.get("kafka", "4.3.1"))
     release(version)
-    releases = content.get("releases", "")
-    if releases and not _RELEASES.fullmatch(str(releases)):
+    releases = str(content.get("releases", ""))
+    if "releases" in content and not _RELEASES.fullmatch(releases):
         raise InputError(f'releases is a text such as "from 4.0" or "before 4.0", not {releases}')
     found = Experiment(
         name=name,

@@ -30,10 +30,13 @@ class PartitionMetadata:
 
 
 def partition_metadata(address: tuple[str, int], topic: str, partition: int) -> PartitionMetadata | None:
-    """Return what a broker knows about a partition; None if it does not answer or does not know the partition."""
+    """Return what a broker knows about a partition; None if it does not answer or does not know the partition.
+
+    An answer that is no Metadata response counts as none.
+    """
     try:
         return _found(response_to(_request(topic), address, _SECONDS), partition)
-    except OSError:
+    except (OSError, struct.error):
         return None
 
 

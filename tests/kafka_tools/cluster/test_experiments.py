@@ -65,6 +65,7 @@ def test_at_least_twelve_entries():
         ('steps = ["finish"]\nkafka = "2.8.0"', "Kafka 2.8.0 is not run here"),
         ('steps = ["finish"]\nkafka = "new"', "is not like 4.3.1"),
         ('steps = ["finish"]\nreleases = "4.0"', 'releases is a text such as "from 4.0" or "before 4.0", not 4.0'),
+        ('steps = ["finish"]\nreleases = 0', 'releases is a text such as "from 4.0" or "before 4.0", not 0'),
         ('steps = ["finish"]\nreleases = "before 4.0"', "kafka is 4.3.1, and releases is before 4.0"),
         ('steps = ["finish"]\npartitions = 0', "partitions is a number from 1"),
         ('steps = ["begin", "finish"]', "begin: the producer has no transactional.id"),

@@ -68,7 +68,9 @@ def test_a_partition_is_found_by_its_number(answered_with):
     assert (header.kind, header.version) == ("Metadata", 7) and requests[0].endswith(b"\0\4tide\0")
 
 
-@pytest.mark.parametrize("answer", [framed(response((1, FIRST))), b"", b"\0\0", framed(response((0, FIRST)))[:-9]])
+@pytest.mark.parametrize(
+    "answer", [framed(response((1, FIRST))), b"", b"\0\0", framed(response((0, FIRST)))[:-9], framed(b"HTTP")]
+)
 def test_an_answer_without_the_partition_is_none(answered_with, answer):
     assert partition_metadata(answered_with(answer)[0], "tide", 0) is None
 
