@@ -116,7 +116,8 @@ def free_ports(count: int) -> list[int]:
     """Return free ports of the loopback address, which no other process gets from this function; or raise InputError.
 
     The kernel chooses the ports of outgoing connections from a range. None of these ports is in it, so that no
-    connection takes the port of a broker that is down. A name in the abstract namespace of Unix sockets reserves each
+    connection takes the port of a broker that is down. (A range that begins below 11000 leaves too few ports: then
+    those from 10000 to 10999 are used.) A name in the abstract namespace of Unix sockets reserves each
     port until this process ends, so that clusters that are made at the same time have different ports.
     """
     candidates = range(_FIRST_PORT, _first_outgoing_port())
