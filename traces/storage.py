@@ -287,14 +287,18 @@ def matching(folder: Location, pattern: str) -> list[Location]:
 def files_below(folder: Location, pattern: str) -> list[Location]:
     """Return the files of a folder and of the folders in it whose names match a pattern, by path.
 
-    As for readers of Parquet data sets, names that begin with a dot or an underscore do not count.
+    As for Spark, names that begin with a dot do not count, nor those with an underscore that have no `=`.
     """
     if isinstance(folder, RemotePath):
         names = folder.names_below()
     else:
         names = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
-    shown = (name for name in names if not any(part.startswith((".", "_")) for part in name.split("/")))
+    shown = (name for name in names if not any(_is_hidden(part) for part in name.split("/")))
     return [folder / name for name in sorted(shown) if fnmatch.fnmatchcase(name.rpartition("/")[2], pattern)]
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 @contextmanager

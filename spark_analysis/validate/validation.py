@@ -108,8 +108,8 @@ def validate_on_spark(
 
 
 def _files_of(log: Location) -> list[Location]:
-    """Return the files of a log: the file itself, or all Parquet files of a data set, also those in its folders."""
-    return files_below(log, "*.parquet") if log.is_dir() else [log]
+    """Return the files of a log: the file itself, or all files of a data set, also those in its folders."""
+    return files_below(log, "*") if log.is_dir() else [log]
 
 
 def _number_of_parts(spark: SparkSession, files: Sequence[Location]) -> int:

@@ -140,7 +140,7 @@ def test_files_that_no_validation_wrote_are_kept(tmp_path):
 
 def test_a_data_set_with_folders_is_read_as_a_whole(spark, task, tmp_path):
     logs = tmp_path / "logs"
-    for name in ("day=1", "day=2", "others/of a person"):
+    for name in ("_day=1", "day=2", "others/of a person"):
         (logs / name).mkdir(parents=True)
         dataset(logs / name)
     found = validate_on_spark(task, (logs,), out=tmp_path / "out", spark=spark)
