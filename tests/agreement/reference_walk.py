@@ -91,6 +91,9 @@ def _is_over(spec: Spec, properties: list[str], walk: Reference, depth: int) -> 
             walk.reached |= truth << bit
         else:
             walk.violated |= (not truth) << bit
+    if failed:
+        # A failed evaluation has precedence over a violation in the same state, and hides it.
+        walk.violated = 0
     if failed or walk.violated:
         walk.ending = "bounds" if failed else "violation"
     elif len(walk.actions) == depth:
