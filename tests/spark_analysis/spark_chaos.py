@@ -155,8 +155,8 @@ class ChaosBench:
         words = [str(self._command.candidates_before_spark), *self._command.words(self._inputs, out)]
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         environment = os.environ | {"TMPDIR": str(temporary), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
-        log = (self._folder / "log").open("wb")
-        return subprocess.Popen([sys.executable, "-c", _COMMAND, *words], env=environment, stdout=log, stderr=log)
+        with (self._folder / "log").open("wb") as log:
+            return subprocess.Popen([sys.executable, "-c", _COMMAND, *words], env=environment, stdout=log, stderr=log)
 
     @staticmethod
     def _finish(process: subprocess.Popen[bytes]) -> int:
