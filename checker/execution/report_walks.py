@@ -330,11 +330,13 @@ def query_walks_of(folder: Location, spec: Path | None, query: str, json_name: s
 
 
 def _story_lines(cluster: dict[str, Any]) -> list[Line]:
-    """Return the sentences of a cause: the violation, the step that made it possible, and the step that violates."""
+    """Return the sentences of a cause: the promise, the violation, the steps that made it possible and that violate."""
     steps = {"Made possible": cluster["made_possible_by"], "Violated": cluster["violated_by"]}
     texts = [f"{verb} by step {step['step']}: {step['sentence']}" for verb, step in steps.items() if step is not None]
+    promise = [f"Promised: {cluster['promise']}"] if cluster["promise"] else []
+    tickets = [f"Tickets: {', '.join(cluster['tickets'])}"] if cluster["tickets"] else []
     return [
         line(part)
-        for text in (cluster["sentence"], *texts)
+        for text in (*promise, cluster["sentence"], *texts, *tickets)
         for part in textwrap.wrap(text, SENTENCE_WIDTH, initial_indent=" " * 5, subsequent_indent=" " * 7)
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 WIDTH, HEIGHT = 640.0, 260.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 12.0, 12.0, 40.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 82.0, 12.0, 12.0, 40.0
 _LABEL_HEIGHT = 15.0
 _MOST_NAMES = 3
 

@@ -141,7 +141,7 @@ class _ReportWork:
         explore = partial(_explored, shipped, self.max_states, self.exact_states, self.splitting, rare)
         explored = dict(zip(specs, source.map(explore, list(specs), "explore the spec"), strict=True))
         known = {number: found.baseline for number, found in explored.items()}
-        data = report_data(run, _roles(run), counts, clusters, shrunk, explored, specs, notes)
+        data = report_data(run, _roles(run), counts, clusters, shrunk, explored, specs, _scenario(run, specs), notes)
         missed = tuple(
             (specs[entry["configuration"]], _violation_in(known[entry["configuration"]], entry["property"]))
             for entry in data["missed"]
@@ -231,6 +231,14 @@ def _roles(run: WalkRun) -> Mapping[str, Role]:
         return registry.select_spec(run.target).spec.roles
     except UserError:
         return {}
+
+
+def _scenario(run: WalkRun, specs: Mapping[int, Spec]) -> str:
+    """Return the description of the scenario of a run; "" without one."""
+    spec = next(iter(specs.values()), None)
+    if spec is None or run.sweep:
+        return ""
+    return registry.select_spec(run.target).description(run.scenario, spec.constants)
 
 
 def dot_of(found: WalkReport) -> str:

@@ -17,6 +17,8 @@ from spark_analysis.report.causes import CauseCluster, CauseClusters
 from spark_analysis.report.exhaustive_baseline import ExhaustiveBaseline, ExploredConfiguration
 from spark_analysis.report.risk_factors import risk_factors, settings_without_cause
 from spark_analysis.report.shrunk_walks import ShrunkWalks
+from spark_analysis.report.spec_words import description_of, promise_of, texts_of, ticket_addresses, tickets_of
+from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, WalkOutcome, failures_of
 from traces.failed_conjunct import conjunct_text
 from traces.schedule import calls_of
@@ -56,12 +58,13 @@ def report_data(
     shrunk: ShrunkWalks,
     explored: Mapping[int, ExploredConfiguration],
     specs: Mapping[int, Spec],
+    scenario: str,
     notes: list[str],
 ) -> dict[str, Any]:
     """Return the data of the whole report.
 
-    `roles` are those of the properties. `explored` and `specs` are by configuration, without changed specs.
-    `notes` are sentences about data that the report does not include.
+    `roles` are those of the properties. `explored` and `specs` are by configuration, without changed specs. `scenario`
+    is the description of the scenario. `notes` are sentences about data that the report does not include.
     """
     known = {number: found.baseline for number, found in explored.items()}
     failures = walk_failures(run, roles, counts.outcomes)
@@ -75,6 +78,8 @@ def report_data(
         for entry in found["failures"]:
             totals[WalkFailure(entry["property"], entry["is_error"])] += entry["walks"]
     walks = sum(counts.walks.values())
+    # The docstrings of a spec that has changed since the walks may describe other rules.
+    documented = next((type(spec) for spec in specs.values()), None)
     causes = [_cluster(found, specs[found.configuration]) for found in clusters.found]
     data = {
         "format": FORMAT,
@@ -89,6 +94,7 @@ def report_data(
         "sampling": run.sampling,
         "sweep": run.sweep,
         "expected": run.expected,
+        "description": description_of(documented, scenario) if documented is not None else [],
         "walks": walks,
         "steps": sum(taken.takes for by in counts.taken.values() for taken in by.values()),
         "is_complete": walks == run.total,
@@ -97,6 +103,7 @@ def report_data(
             {
                 "property": failure.name,
                 "is_error": failure.is_error,
+                "promise": _promise(documented, failure),
                 **_share(wilson(count, walks)),
                 **_settings(configurations, failure),
             }
@@ -113,7 +120,14 @@ def report_data(
     }
     for cause in causes:
         cause["absent_with"] = settings_without_cause(data, cause)
+    named = texts_of([data["description"], data["failures"], causes, data["missed"]])
+    data["tickets"] = ticket_addresses(documented, named) if documented is not None else {}
     return data
+
+
+def _promise(spec: type[Spec] | None, failure: WalkFailure) -> str:
+    """Return what a property promises; "" for a value that leaves its bounds."""
+    return promise_of(spec, failure.name) if spec is not None and not failure.is_error else ""
 
 
 def _settings(configurations: Sequence[Mapping[str, Any]], failure: WalkFailure) -> dict[str, Any]:
@@ -360,7 +374,9 @@ def _cluster(found: CauseCluster, spec: Spec) -> dict[str, Any]:
         "kind": cause.kind,
         "conjunct": cause.conjunct,
         "conjunct_text": conjunct_text(spec, cause.property, cause.conjunct),
+        "promise": _promise(type(spec), failure_of(cause)),
         "actions": list(cause.actions),
+        "tickets": tickets_of(type(spec), (cause.property, *cause.actions)),
         **_estimate(found.walks),
         "by_configuration": {str(number): _estimate(walks) for number, walks in found.by_configuration.items()},
         "sampled": sum(walk.is_sampled for walk in found.shrunk_walks),

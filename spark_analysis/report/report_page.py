@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from checker.output.counterexample_text import constants_text
 from checker.output.page.render import render
+from checker.output.page.tickets import with_links
 from spark_analysis.report import report_charts
 from spark_analysis.report.chart_geometry import count_text, difference_text, share_text
 from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown, removal_text
@@ -54,7 +56,13 @@ def walk_report_page(
     return render(
         "report.html.j2",
         package="spark_analysis.report",
-        filters={"share": share_text, "difference": difference_text, "count": count_text, "constants": constants_text},
+        filters={
+            "share": share_text,
+            "difference": difference_text,
+            "count": count_text,
+            "constants": constants_text,
+            "linked": partial(with_links, addresses=data["tickets"]),
+        },
         title=f"{headline(data)}: {data['spec']}",
         data=data,
         headline=headline(data),
