@@ -41,6 +41,14 @@ def report(
             help="Compare with an earlier report: its report.json, or the folder of the report or of its walks.",
         ),
     ] = None,
+    against: Annotated[
+        list[Location] | None,
+        option(
+            metavar="OTHER",
+            help="Show a report on a related spec beside this one: its report.json, or the folder of the report or of "
+            "its walks (repeatable).",
+        ),
+    ] = None,
     history: Annotated[
         Location | None,
         option(
@@ -83,5 +91,6 @@ def report(
         exact=exact,
         splitting=splitting or 0,
         compare=compare,
+        against=against or (),
         history=history,
     )

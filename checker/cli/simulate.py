@@ -64,6 +64,14 @@ def simulate(
     report: Annotated[
         bool, option("--report", help="Then write the report, as the command report does, to DIR/report.")
     ] = False,
+    against: Annotated[
+        list[str] | None,
+        option(
+            metavar="SPEC[/SCENARIO]",
+            help="With --report, make such walks of a related spec too, and show it in the report (repeatable). A spec "
+            "gets the constants of these walks, a scenario has its own.",
+        ),
+    ] = None,
     master: Master = None,
     partitions: Partitions = None,
     json: JsonFile = "",
@@ -97,5 +105,7 @@ def simulate(
         deadlock=deadlock,
         beyond=beyond,
     )
-    where = WalkDestination(out=out, master=master, partitions=partitions, json=json, report=report)
+    where = WalkDestination(
+        out=out, master=master, partitions=partitions, json=json, report=report, against=tuple(against or ())
+    )
     return execute_simulation(request, where)

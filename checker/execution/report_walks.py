@@ -7,6 +7,7 @@ import shlex
 import sys
 import textwrap
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from spark_analysis.report.make_report import MOST_EXACT_STATES, MOST_STATES, Wa
 from spark_analysis.report.readable_parts import readable_parts
 from spark_analysis.report.report_page import rate_of, walk_report_page, walks_text
 from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown
-from spark_analysis.report.run_comparison import compare_reports, read_report
+from spark_analysis.report.run_comparison import compare_reports, compare_siblings, read_report, run_name, sibling_name
 from spark_analysis.report.run_history import append_line, line_of, read_history, trend
 from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.report.walk_queries import query_walks, result_lines, result_objects
@@ -63,15 +64,18 @@ def report_walks(
     exact: bool = False,
     splitting: int = 0,
     compare: Location | None = None,
+    against: Sequence[Location] = (),
     history: Location | None = None,
     spark: Any = None,
+    with_summary: bool = True,
 ) -> int:
     """Write the report on a folder of walks, show a summary, and return the exit status.
 
     `spec` is the file of the spec, if that is not in the library. `exact` computes exact probabilities of larger
     configurations too. `splitting` is the number of walks for each level of importance splitting, 0 for none. `compare`
-    is the place of an earlier report to compare with. `history` is the file to which the rates are appended. `spark` is
-    a session to use instead of a new one. Raises UserError if the folder has no readable walks or the report cannot be
+    is the place of an earlier report to compare with, `against` are those of reports on related specs. `history` is the
+    file to which the rates are appended. `spark` is a session to use instead of a new one. Without
+    `with_summary`, only errors are shown. Raises UserError if the folder has no readable walks or the report cannot be
     written. An interrupt writes nothing.
     """
     # Wrong input is reported before a folder is created.
@@ -80,6 +84,7 @@ def report_walks(
         require_pyspark()
     lines = read_history(history) if history is not None else []
     earlier = read_report(compare) if compare is not None else None
+    siblings = [read_report(place) for place in against]
     to = out or folder / "report"
     json_file = Path(json_name) if json_name not in ("", STANDARD_OUTPUT) else None
     files = {f"--out {name}": to / name for name in ("report.html", "report.json", "causes.dot")}
@@ -101,6 +106,7 @@ def report_walks(
     )
     if earlier is not None:
         found.data["comparison"] = compare_reports(earlier, found.data)
+    found.data["siblings"] = compare_siblings(found.data, siblings)
     if history is not None:
         _add_to_history(history, lines, found)
     words = ["python", "-m", "checker", "report", str(folder), *registry.spec_words(found.run.target)]
@@ -114,7 +120,8 @@ def report_walks(
     else:
         if json_name:
             _write_text(Path(json_name), _json_text(found.data))
-        write(_summary_lines(found.data, to / "report.html", time.perf_counter() - started), sys.stdout)
+        if with_summary:
+            write(_summary_lines(found.data, to / "report.html", time.perf_counter() - started), sys.stdout)
     return _status(found)
 
 
@@ -218,10 +225,9 @@ def _counterexample(
 
 def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list[Line]:
     """Return the lines of the summary: each property with its rate, the causes, and notes."""
-    name = data["spec"] + (f"/{data['scenario']}" if data["scenario"] else "")
     shown = [
         line(
-            (name, "bold"),
+            (run_name(data), "bold"),
             f"  {data['walks']:,} walks{beyond_text(data['beyond'])}, {data['steps']:,} steps, in {seconds:.1f} s",
         )
     ]
@@ -261,7 +267,11 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
     if len(data["clusters"]) > 8:
         shown += [BLANK, line(f"  and {len(data['clusters']) - 8} more causes")]
     shown += _risk_lines(data["risks"])
-    shown += _comparison_lines(data["comparison"]) if data["comparison"] else []
+    if data["comparison"]:
+        before = data["comparison"]["before"]
+        shown += _comparison_lines(data["comparison"], "Compared with ", run_name(before), before["walks"])
+    for sibling in data["siblings"]:
+        shown += _comparison_lines(sibling, "Beside ", sibling_name(sibling), sibling["after"]["walks"])
     shown += _trend_lines(data["trend"]) if data["trend"] else []
     choice = choice_text(data["bias"], data["weights"])
     notes = [*([choice] if choice else []), *data["notes"]]
@@ -282,11 +292,9 @@ def _risk_lines(risks: list[dict[str, Any]]) -> list[Line]:
     return [BLANK, line("  Risk factors (an association, not a proof of a cause):"), *shown] if shown else []
 
 
-def _comparison_lines(comparison: dict[str, Any]) -> list[Line]:
-    """Return the changes since the earlier report, with the causes that vanished and those that are new."""
-    before = comparison["before"]
-    name = before["spec"] + (f"/{before['scenario']}" if before["scenario"] else "")
-    shown = [BLANK, line("  Compared with ", (name, "bold"), f", {before['walks']:,} walks:")]
+def _comparison_lines(comparison: dict[str, Any], title: str, name: str, walks: int) -> list[Line]:
+    """Return the differences from the report on another run, with the causes that vanish and those that are new."""
+    shown = [BLANK, line(f"  {title}", (name, "bold"), f", {walks:,} walks:")]
     rows = [(row["property"], row) for row in comparison["failures"]]
     rows += [(f"{row['property']} by {', '.join(row['actions'])}", row) for row in comparison["causes"]]
     for text, row in rows:

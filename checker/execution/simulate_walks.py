@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from checker.errors import InputError
 from checker.execution.report_walks import report_walks
+from checker.execution.sibling_walks import sibling_walks
 from checker.output import styled_lines
 from checker.output.files import JsonLines
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs
@@ -21,7 +24,7 @@ from checker.printable import printable
 from checker.records import dataclass
 from checker.run.interrupts import interruptible
 from checker.run.registry import target_files
-from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT
 from spark_analysis.report.make_report import session_settings
 from spark_analysis.session import master_url, opened, require_pyspark
 from spark_analysis.walks.simulation import simulate
@@ -32,12 +35,16 @@ from traces.walks.walk_request import WalkRequest, requested_run
 from traces.walks.walk_totals import WalkTotals, add_totals, read_totals
 from traces.walks.writing import check_walk_outputs
 
+SIBLINGS = "siblings"
+"""The folder below that of the walks for the walks of related specs."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class WalkDestination:
     """The Spark master that makes walks, the folder and the JSON file for them, and whether to report on them.
 
-    Without a master and partitions, processes of this machine make at most `local_simulation.MOST_WALKS` walks.
+    `against` are the specs, or scenarios, that the report shows beside the walks. Without a master and partitions,
+    processes of this machine make at most `local_simulation.MOST_WALKS` walks.
     """
 
     out: Location
@@ -45,6 +52,7 @@ class WalkDestination:
     partitions: int | None
     json: str
     report: bool = False
+    against: tuple[str, ...] = ()
 
 
 def execute_simulation(request: WalkRequest, where: WalkDestination) -> int:
@@ -53,26 +61,48 @@ def execute_simulation(request: WalkRequest, where: WalkDestination) -> int:
     master_url(where.master)
     if where.report and where.json == STANDARD_OUTPUT:
         raise InputError("--report and --json - both write to the standard output: name a file with --json FILE")
+    if where.against and not where.report:
+        raise InputError("--against shows related specs in the report: add --report")
     check_outputs({"--json": where.json}, target_files([request.target]))
     check_walk_outputs({"--json": Path(where.json) if where.json not in ("", STANDARD_OUTPUT) else None}, where.out)
     run = requested_run(request)
+    siblings = sibling_walks(request, run, where.against)
     on_spark = where.master is not None or where.partitions is not None or run.total > local_simulation.MOST_WALKS
     if on_spark:
         require_pyspark()
-    watch = _PartWatcher(run, where.out, "to start Spark" if on_spark else "to start")
     with ExitStack() as stack:
-        # One session makes the walks and the report on them.
+        # One session makes the walks and the reports on them.
         own = opened(where.master, settings=session_settings(where.master)) if on_spark and where.report else None
         spark = stack.enter_context(own) if own is not None else None
-        status = _execute(run, where, watch, spark, on_spark=on_spark)
+        status = _execute(run, where, spark, on_spark=on_spark)
         if status == EXIT_STOPPED or not where.report:
             return status
-        file = next(iter(target_files([request.target])), None)
-        return report_walks(where.out, file, master=where.master, spark=spark)
+        for sibling in siblings:
+            beside = dataclasses.replace(where, out=where.out / SIBLINGS / sibling.folder, json="")
+            stopped = _execute(sibling.run, beside, spark, on_spark=on_spark) == EXIT_STOPPED
+            status = EXIT_STOPPED if stopped else _report(sibling.request, beside, spark, with_summary=False)
+            if status in (EXIT_STOPPED, EXIT_WRONG_INPUT):
+                return status
+        against = [where.out / SIBLINGS / sibling.folder for sibling in siblings]
+        return _report(request, where, spark, against=against)
 
 
-def _execute(run: WalkRun, where: WalkDestination, watch: _PartWatcher, spark: Any, *, on_spark: bool) -> int:
+def _report(
+    request: WalkRequest,
+    where: WalkDestination,
+    spark: Any,
+    *,
+    against: Sequence[Location] = (),
+    with_summary: bool = True,
+) -> int:
+    """Report on the walks of a request, and return the exit status."""
+    file = next(iter(target_files([request.target])), None)
+    return report_walks(where.out, file, master=where.master, against=against, spark=spark, with_summary=with_summary)
+
+
+def _execute(run: WalkRun, where: WalkDestination, spark: Any, *, on_spark: bool) -> int:
     """Make the walks, show their totals, and return the exit status."""
+    watch = _PartWatcher(run, where.out, "to start Spark" if on_spark else "to start")
     with JsonLines(where.json) as json_lines, interruptible() as cancelled:
         is_whole = _simulate(run, where, watch, cancelled, spark, on_spark=on_spark)
         if not is_whole:

@@ -116,6 +116,7 @@ def report_data(
         "samples": _samples(shrunk),
         "risks": risk_factors(run, counts, failures) if not run.beyond else [],
         "comparison": None,
+        "siblings": [],
         "trend": None,
     }
     for cause in causes:

@@ -14,6 +14,7 @@ from checker.output.page.tickets import with_links
 from spark_analysis.report import report_charts
 from spark_analysis.report.chart_geometry import count_text, difference_text, share_text
 from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown, removal_text
+from spark_analysis.report.run_comparison import run_name, sibling_name
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,9 @@ def walk_report_page(
         without_violation=settings_without_violation(data) if len(data["configurations"]) > 1 else [],
         most_any=max((found["any"]["high"] for found in data["configurations"]), default=1.0),
         is_sweep=len(data["configurations"]) > 1,
+        sibling_rows=_sibling_rows(data),
+        sibling_properties=_sibling_properties(data),
+        sibling_name=sibling_name,
         command=command,
     )
 
@@ -243,6 +247,39 @@ def share_range(found: Mapping[str, Any], total: int) -> str:
         return share_text(found["walks"] / total)
     low, high = share_text(found["low"] / total), share_text(found["high"] / total)
     return f"{share_text(found['walks'] / total)} ({low} to {high})"
+
+
+def _sibling_properties(data: Mapping[str, Any]) -> list[tuple[str, bool]]:
+    """Return the failures of this run and of its siblings that some walks have, in the order of the run."""
+    rows = [row for sibling in data["siblings"] for row in sibling["failures"]]
+    found = [(row["property"], row["is_error"]) for row in rows if row["before"]["walks"] or row["after"]["walks"]]
+    return list(dict.fromkeys(found))
+
+
+def _sibling_rows(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a row for each run and setting: first this run, then its siblings.
+
+    `shares` has for each of `_sibling_properties` the share of walks and the change against this run; None stands for a
+    property that one of the two runs does not check.
+    """
+    properties = _sibling_properties(data)
+    rows = []
+    for found in data["configurations"] if data["siblings"] else ():
+        shares = {(entry["property"], entry["is_error"]): (entry, "") for entry in found["failures"]}
+        own = [shares.get(key) for key in properties]
+        setting = constants_text(found["swept"])
+        rows.append({"name": run_name(data), "is_this": True, "setting": setting, "shares": own})
+    for sibling in data["siblings"]:
+        for setting in dict.fromkeys(row["setting"] for row in sibling["failures"]):
+            shares = {
+                (row["property"], row["is_error"]): (row["after"], row["change"])
+                for row in sibling["failures"]
+                if row["setting"] == setting
+            }
+            compared = [shares.get(key) for key in properties]
+            name = sibling_name(sibling)
+            rows.append({"name": name, "is_this": False, "setting": setting, "shares": compared})
+    return rows
 
 
 def _text(value: Any) -> str:

@@ -1,8 +1,8 @@
-"""Comparison of two reports, such as before and after a change of rules: which causes vanished, and which are new."""
+"""Comparison of reports: before and after a change of rules, or of a spec with its siblings. Which causes differ?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from checker.errors import InputError
@@ -52,7 +52,8 @@ def compare_reports(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
     causes = [row for name in both for row in _causes(name, (before, old[name]), (after, new[name]))]
     without = [found for found in (before, after) if _lacks_causes(found)]
     return {
-        "before": {"spec": before["spec"], "scenario": before["scenario"], "walks": before["walks"]},
+        "before": _named(before),
+        "after": _named(after),
         "notes": [
             *_notes(before, after, sorted({*old, *new} - {*both}), sorted(of_one)),
             *(f"Causes are not compared: the report on {found['spec']} has none." for found in without[:1]),
@@ -62,6 +63,46 @@ def compare_reports(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
         ],
         "causes": [] if without else [row for row in causes if row["property"] not in of_one],
     }
+
+
+def compare_siblings(data: Mapping[str, Any], siblings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return how each sibling differs from a report: of a related spec, or of the same with other constants.
+
+    A sibling is the side "after"; `constants` are its constants that differ. Raises InputError if it has no setting in
+    common with the report.
+    """
+    return [
+        {**found, **_constants_beside(data, sibling, found["notes"])}
+        for sibling in siblings
+        for found in [compare_reports(data, sibling)]
+    ]
+
+
+def _constants_beside(data: Mapping[str, Any], sibling: Mapping[str, Any], notes: Sequence[str]) -> dict[str, Any]:
+    """Return the constants of a sibling that differ from a report's, without the varied ones, and the notes."""
+    own, other = (
+        {name: value for name, value in found["configurations"][0]["constants"].items() if name not in found["sweep"]}
+        for found in (data, sibling)
+    )
+    of_one = sorted(own.keys() ^ other.keys())
+    more = [f"Only one of the two specs has the constants {', '.join(of_one)}."] if of_one else []
+    different = {name: value for name, value in other.items() if name in own and own[name] != value}
+    return {"constants": different, "notes": [*notes, *more]}
+
+
+def _named(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {"spec": data["spec"], "scenario": data["scenario"], "walks": data["walks"]}
+
+
+def run_name(side: Mapping[str, Any]) -> str:
+    """Return the name of one side of a comparison: `replication/kip320`, or with the scenario."""
+    return f"{side['spec']}/{side['scenario']}" if side["scenario"] else str(side["spec"])
+
+
+def sibling_name(sibling: Mapping[str, Any]) -> str:
+    """Return the name of the sibling in a comparison, with the constants that differ."""
+    constants = constants_text(sibling["constants"])
+    return run_name(sibling["after"]) + (f" ({constants})" if constants else "")
 
 
 def _checked(data: Mapping[str, Any]) -> set[str]:
