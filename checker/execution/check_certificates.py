@@ -97,7 +97,7 @@ def checked(
     if stale := _stale(certificate, run):
         return CheckedCertificate(certificate, stale=stale)
     limits = QueryLimits(timeout)
-    cells = induction_cells(run.spec, certificate.unbounded, properties, lemmas, limits)
+    cells = induction_cells(run.spec.without_view(), certificate.unbounded, properties, lemmas, limits)
     if digest_of(cells.program) != certificate.program:
         return CheckedCertificate(certificate, stale="the spec has changed since")
     cells.refuse_vacuous_proof()

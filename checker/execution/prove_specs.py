@@ -159,6 +159,7 @@ def _method_module(settings: ProofSettings) -> str:
 def _task(run: Run, settings: ProofSettings, requested: tuple[str, ...], progress: ProofProgress) -> ProofTask:
     """Return the task for a run; raise InputError if it has no property to prove.
 
+    A view is not used: the explorer looks up single states for the prover, and lemmas may read what a view leaves out.
     Properties that the scenario expects to be violated are proved only on request.
     """
     untreated = liveness_names(run.spec, run.properties)
@@ -176,6 +177,7 @@ def _task(run: Run, settings: ProofSettings, requested: tuple[str, ...], progres
             )
         raise InputError("no invariant or step invariant is expected to hold, so nothing can be proved")
     lemmas = run.spec.names_of(Role.LEMMA)
+    run = dataclasses.replace(run, spec=run.spec.without_view())
     if not settings.unbounded:
         run = dataclasses.replace(run, spec=_replayable(run.spec))
     return ProofTask(run, names, lemmas, untreated, settings, progress.show)

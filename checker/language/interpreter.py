@@ -130,7 +130,7 @@ class Interpreter:
     """Runs a spec's methods. `Spec` derives from it and provides the declarations."""
 
     name: ClassVar[str]
-    roles: ClassVar[dict[str, Role]] = {}
+    roles: dict[str, Role] = {}
     constants: dict[str, int | bool | str]
     """The constants in their plain form, of which collections and members are texts."""
     constant_values: dict[str, Any]
@@ -225,7 +225,7 @@ class Interpreter:
         copied = copy.copy(self)
         # The instances are numbered again, so numbers of the restricted spec differ from those of the whole one.
         roles = {name: role for name, role in self.roles.items() if role is not Role.ACTION or name in actions}
-        copied.roles, copied._shapes = roles, None  # type: ignore[misc]
+        copied.roles, copied._shapes = roles, None
         return copied
 
     def shapes(self) -> list[ActionShape]:

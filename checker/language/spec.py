@@ -268,6 +268,12 @@ class Spec(Interpreter, metaclass=SpecClass):
         copied.fairness = {name: found for name, found in (self.fairness | fairness).items() if found is not None}
         return copied
 
+    def without_view(self) -> Self:
+        """Return the spec without its view: every two states differ, as a proof needs them."""
+        copied = copy.copy(self)
+        copied.roles = {name: role for name, role in self.roles.items() if role is not Role.VIEW}
+        return copied
+
     def unbounded(self, names: Collection[str]) -> Self:
         """Return the spec with some constants left open, for the prover.
 

@@ -40,9 +40,7 @@ def refuted(spec: Spec, names: list[str], workers: int) -> Refutation:
     from checker.engines.native.engine import explore
 
     watched = copy.copy(spec)
-    watched.roles = {  # type: ignore[misc]
-        name: Role.INVARIANT if role is Role.LEMMA else role for name, role in spec.roles.items()
-    }
+    watched.roles = {name: Role.INVARIANT if role is Role.LEMMA else role for name, role in spec.roles.items()}
     plan = Plan(tuple(names), stop="all", workers=workers, max_states=MAX_STATES, quick=True)
     timer = threading.Timer(MAX_SECONDS, plan.cancelled.set)
     timer.daemon = True

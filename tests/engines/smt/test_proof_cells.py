@@ -38,6 +38,8 @@ QUICK, SLOW = 0.5, 3.0
 
 cvc5 takes about ten times as long as Z3.
 """
+ALWAYS = ("kip320_any_replicas",)
+"""Certificates that the slow tests repeat all the same: the proof on which most depends."""
 
 
 class Bare(Peterson):
@@ -329,7 +331,9 @@ def test_quick_certificates_are_confirmed(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [p for p in CERTIFICATES if QUICK <= SECONDS[p] < SLOW], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [p for p in CERTIFICATES if QUICK <= SECONDS[p] < SLOW or p.stem in ALWAYS], ids=lambda path: path.stem
+)
 def test_slow_certificates_are_confirmed(path):
     confirm(path)
 

@@ -30,7 +30,7 @@ _COUNTER = itertools.count(1)
 
 
 def with_methods(spec: Spec, methods: str) -> Spec:
-    """Return a spec with the same constants and a subclass that also has the methods of a text.
+    """Return a spec with the same constants, for proofs: a subclass with the methods of a text, and without a view.
 
     The text may use the names of the class's module, the names of `checker.language`, and the spec's types.
     """
@@ -44,7 +44,7 @@ def with_methods(spec: Spec, methods: str) -> Spec:
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec"), names)
     found: Spec = names[base.__name__](**spec.constants)
-    return found
+    return found.without_view()
 
 
 def types_of(spec: Spec) -> dict[str, type]:
