@@ -62,7 +62,8 @@ class SecondSolverCells:
         answer, reason = _answer(conditions, min(QUANTIFIED_SECONDS, self._seconds))
         if answer == "no" or (left := ends - time.perf_counter()) <= 0:
             return answer, reason
-        instances = self._cells.instances(conditions, left)
+        # Half of the time remains for the quantifiers: a busy machine may not have decided them in a second.
+        instances = self._cells.instances(conditions, left / 2)
         if instances is not None and _answer(instances, max(1.0, ends - time.perf_counter()))[0] == "no":
             return "no", ""
         left = ends - time.perf_counter()
