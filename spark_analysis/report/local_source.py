@@ -16,9 +16,11 @@ from checker.run.process_pool import results_in_order
 from checker.run.workers import default_workers
 from spark_analysis.report.partial_counts import (
     COLUMNS,
+    PASSED_COLUMNS,
     VIOLATION_COLUMNS,
     PartialCount,
     partial_counts,
+    passed_counts,
     summed,
     violation_counts,
 )
@@ -34,6 +36,8 @@ from spark_analysis.report.walk_source import (
 from traces.storage import Location, local_copy
 from traces.walks.records import STATES, VIOLATIONS, WALKS, WalkRun, part_path, read_parts
 from traces.walks.state_tallies import merged_tallies
+
+_OWN_COLUMNS = [name for name in PASSED_COLUMNS if name not in ("length", "actions")]
 
 
 class LocalWalkSource:
@@ -58,9 +62,20 @@ class LocalWalkSource:
             found = list(partial_counts(digests, walks, beyond=self._run.beyond, actions=actions))
             if part in self._violations:
                 found += violation_counts(digests, _batches(self._violations[part], VIOLATION_COLUMNS))
+                found += passed_counts(digests, actions, self._violating(part))
             return found
 
         return summed(batch for batches in self.map(count, list(self._walks), "count the walks") for batch in batches)
+
+    def _violating(self, part: int) -> list[pa.RecordBatch]:
+        """Return the first violations of a part with the lengths and the actions of their walks."""
+        walks = pa.concat_tables(read_parts([self._walks[part]], ["walk", "length", "actions"]))
+        violations = pa.concat_tables(read_parts([self._violations[part]], ["walk", *_OWN_COLUMNS]))
+        at = pc.index_in(violations["walk"], walks["walk"].combine_chunks())
+        found = violations.drop_columns(["walk"])
+        for name in ("length", "actions"):
+            found = found.append_column(name, walks[name].take(at))
+        return list(found.select(list(PASSED_COLUMNS)).combine_chunks().to_batches())
 
     def state_groups(self) -> list[StateGroup]:
         """Return the counts of all sampled states."""

@@ -25,12 +25,16 @@ VIOLATION_COLUMNS = (
 )
 """The input columns of the first violations of properties, which walks with --beyond have."""
 
-OUTCOME, PATTERN, INSTANCE, BRANCH, FOREIGN, VIOLATION, EXPOSED = range(7)
+PASSED_COLUMNS = ("configuration", "spec_digest", "bit", "violated_at", "length", "actions")
+"""The input columns of first violations, each with the length and the actions of its walk."""
+
+OUTCOME, PATTERN, INSTANCE, BRANCH, FOREIGN, VIOLATION, EXPOSED, PASSED = range(8)
 """Kinds of rows: the walks with one end; the violating walks with one pattern; those that took an action instance
 (`key`); those that took a side of a condition (`key`: its bit in the column `branches`); those of another spec; with
---beyond, those that violate one property (`violated`) after a number of steps (`length`); without it, the exposed ones:
-those that take step `length` and have taken an action (`key`: its number) by then, all (`violated` is null) or those
-that fail with this step, by `verdict`, `property` and `violated`."""
+--beyond, those that violate one property (`violated`) after a number of steps (`length`); the exposed ones: those that
+take step `length` and have taken an action (`key`: its number) by then, all (`violated` is null) or those that fail
+with this step, by `verdict`, `property` and `violated`; with --beyond, those that take step `length` after their first
+violation of the property `violated`, all (`key` is null) or those that have taken an action (`key`) by then."""
 
 WALK_BITS = 47
 """Bits of a walk's number in `first` of a PATTERN row; the 16 bits above hold the number of steps.
@@ -52,6 +56,8 @@ SCHEMA = pa.schema(
 steps (of an instance). `first`: the number of the first such walk; see also `WALK_BITS`."""
 
 KEYS = tuple(name for name in SCHEMA.names if name not in ("walks", "takes", "first"))
+
+_NEVER = np.iinfo(np.int32).max
 
 _MOST_BYTES = 1 << 22
 """Number of bytes of coverage that are unpacked to bits at once."""
@@ -82,12 +88,13 @@ def partial_counts(
     batches: Iterable[pa.RecordBatch],
     *,
     beyond: bool = False,
-    actions: Mapping[int, NDArray[np.int64]] | None = None,
+    actions: Mapping[int, NDArray[np.int64]],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the partial counts of batches of walks that have `COLUMNS`; `digests` are those of the run's specs.
 
-    With `beyond`, the patterns are those of errors: `violation_counts` has the others. `actions` has for each
-    configuration the number of each instance's action (instances,); without it, exposed walks are not counted.
+    With `beyond`, the patterns and the failures of exposed walks are those of errors: `violation_counts` and
+    `passed_counts` have the others. `actions` has for each configuration the number of each instance's action
+    (instances,).
     """
     known = pa.array(sorted(digests), pa.string())
     for batch in batches:
@@ -102,8 +109,8 @@ def partial_counts(
             walked = _in_order(own.filter(pa.array(configurations == number)))
             walks = np.asarray(walked["walk"])
             yield from _instances(int(number), walked, walks)
-            if actions is not None:
-                yield from _exposed(int(number), walked, actions[int(number)])
+            failing = _errors(walked) if beyond else walked.filter(pc.not_equal(walked["verdict"], "holds"))
+            yield from _exposed(int(number), walked, failing, actions[int(number)])
             keys, covered, first = _bits(_chunk(walked["branches"]), walks)
             yield from _batches(BRANCH, {"configuration": int(number), "key": keys, "walks": covered, "first": first})
 
@@ -192,29 +199,75 @@ def _instances(number: int, table: pa.Table, walks: NDArray[np.int64]) -> Iterat
     yield from _batches(INSTANCE, columns)
 
 
-def _exposed(number: int, table: pa.Table, actions: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-    """Yield for each action and step the walks that have taken the action by then."""
-    instances, rows = _numbers(_chunk(table["actions"]), np.dtype("<u2"))
+def passed_counts(
+    digests: Collection[str], actions: Mapping[int, NDArray[np.int64]], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the partial counts of exposed walks, by batches of first violations that have `PASSED_COLUMNS`.
+
+    A walk with --beyond is at risk of violating a property until its first violation of it: an action that it takes
+    later is no cause. These are the exposed walks that violate a property with a step, and those that have passed it.
+    """
+    known = pa.array(sorted(digests), pa.string())
+    for batch in batches:
+        table = _decoded(batch, PASSED_COLUMNS)
+        table = table.filter(pc.is_in(table["spec_digest"], known))
+        keys = table.group_by(["configuration", "bit"], use_threads=False).aggregate([]).to_pylist()
+        for key in keys:
+            number, bit = key["configuration"], key["bit"]
+            is_own = pc.and_(pc.equal(table["configuration"], number), pc.equal(table["bit"], bit))
+            yield from _passed(number, bit, table.filter(is_own), actions[number])
+
+
+def _passed(number: int, bit: int, table: pa.Table, actions: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """Yield the counts of `passed_counts` for the walks that violate one property."""
+    at, lengths = (np.asarray(table[name]).astype(np.int64) for name in ("violated_at", "length"))
+    columns = {"configuration": number, "violated": 1 << bit}
+    yield from _steps_from(PASSED, columns, at + 1, lengths)
+    first = _first_taken(table, actions)
+    for action in range(first.shape[1]):
+        own = first[:, action]
+        yield from _steps_from(PASSED, columns | {"key": action}, np.maximum(own, at + 1), lengths)
+        cases = np.bincount(at[own <= at])
+        steps = np.flatnonzero(cases)
+        failing = columns | {"key": action, "verdict": np.full(len(steps), "violated")}
+        yield from _batches(EXPOSED, failing | {"length": steps, "walks": cases[steps]})
+
+
+def _exposed(number: int, table: pa.Table, failing: pa.Table, actions: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """Yield for each action and step the walks that have taken the action by then, and those that fail with it."""
     lengths = np.asarray(table["length"]).astype(np.int64)
-    size = int(actions.max(initial=-1)) + 1
-    never = np.iinfo(np.int32).max
-    first = np.full((len(table), size), never, np.int32)
-    steps = np.arange(1, len(rows) + 1) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    # Of several assignments to an item, the last one remains: that of the first step.
-    first[rows[::-1], actions[instances[::-1]]] = steps[::-1]
-    longest = int(lengths.max(initial=0))
-    for action in range(size):
-        has_it = first[:, action] < never
-        began = np.bincount(first[has_it, action], minlength=longest + 2)
-        ended = np.bincount(lengths[has_it] + 1, minlength=longest + 2)
-        exposed = np.cumsum(began - ended)[: longest + 1]
-        at = np.flatnonzero(exposed)
+    first, first_failing = _first_taken(table, actions), _first_taken(failing, actions)
+    for action in range(first.shape[1]):
         counted = {"configuration": number, "key": action}
-        yield from _batches(EXPOSED, counted | {"length": at, "walks": exposed[at]})
-        bad = table.filter(pa.array(has_it & np.asarray(pc.not_equal(table["verdict"], "holds").combine_chunks())))
+        yield from _steps_from(EXPOSED, counted, first[:, action], lengths)
+        bad = failing.filter(pa.array(first_failing[:, action] < _NEVER))
         keys = ["verdict", "property", "violated", "length"]
         found = bad.group_by(keys, use_threads=False).aggregate([([], "count_all")])
         yield from _batches(EXPOSED, counted | {name: found[name] for name in keys} | {"walks": found["count_all"]})
+
+
+def _first_taken(table: pa.Table, actions: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the first step of each walk that takes an action (walks, actions); _NEVER if no step does."""
+    instances, rows = _numbers(_chunk(table["actions"]), np.dtype("<u2"))
+    lengths = np.bincount(rows, minlength=len(table))
+    first = np.full((len(table), int(actions.max(initial=-1)) + 1), _NEVER, np.int32)
+    steps = np.arange(1, len(rows) + 1) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    # Of several assignments to an item, the last one remains: that of the first step.
+    first[rows[::-1], actions[instances[::-1]]] = steps[::-1]
+    return first
+
+
+def _steps_from(
+    what: int, columns: dict[str, Any], first: NDArray[np.int32 | np.int64], last: NDArray[np.int64]
+) -> list[pa.RecordBatch]:
+    """Return for each step the number of walks for which it is between `first` and `last`, both included."""
+    is_any = first <= last
+    size = int(last.max(initial=0)) + 2
+    began = np.bincount(first[is_any], minlength=size)
+    ended = np.bincount(last[is_any] + 1, minlength=size)
+    walks = np.cumsum(began - ended)
+    steps = np.flatnonzero(walks)
+    return _batches(what, columns | {"length": steps, "walks": walks[steps]})
 
 
 def _batches(what: int, columns: dict[str, Any]) -> list[pa.RecordBatch]:

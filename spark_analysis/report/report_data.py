@@ -114,7 +114,7 @@ def report_data(
         "missed": [_missed(found, specs[found.configuration]) for found in missed_by(totals, known)],
         "rarer_causes": {"causes": clusters.rarer, "walks": clusters.rarer_walks},
         "samples": _samples(shrunk),
-        "risks": risk_factors(run, counts, failures) if not run.beyond else [],
+        "risks": risk_factors(run, counts, failures),
         "comparison": None,
         "siblings": [],
         "trend": None,

@@ -3,6 +3,9 @@
 A walk that ends at a violation is short, and a long walk contains more actions. So an action is compared step by step:
 of the walks that take a step, those that have taken the action by then (this step included) with the others. The strata
 of an action are the steps of each configuration. Those of a setting are the values of the other varied constants.
+
+A walk with --beyond counts for a property up to its first violation of it, as if it ended there: an action that it
+takes later is no cause of that violation.
 """
 
 from __future__ import annotations
@@ -23,10 +26,7 @@ def risk_factors(run: WalkRun, counts: WalkCounts, failures: Sequence[WalkFailur
     """Return the risk ratio of each action and of each varied setting, for each failure that walks have."""
     rows = []
     for failure in failures:
-        cases = Counter[Place]()
-        for found in counts.outcomes:
-            if failure in failures_of(found, run.properties):
-                cases[found.configuration, found.length] += found.walks
+        cases = _cases(run, counts, failure)
         if not cases:
             continue
         rows += [_row(failure, "action", name, None, found) for name, found in _actions(run, counts, failure, cases)]
@@ -40,20 +40,47 @@ def risk_factors(run: WalkRun, counts: WalkCounts, failures: Sequence[WalkFailur
     return rows
 
 
+def _cases(run: WalkRun, counts: WalkCounts, failure: WalkFailure) -> Counter[Place]:
+    """Return the number of walks that have a failure first with each step."""
+    cases: Counter[Place] = Counter()
+    if run.beyond and not failure.is_error:
+        for time in counts.times:
+            if time.violated == _bit(run, failure):
+                cases[time.configuration, time.steps] += time.walks
+        return cases
+    for found in counts.outcomes:
+        if failure in failures_of(found, run.properties):
+            cases[found.configuration, found.length] += found.walks
+    return cases
+
+
+def _bit(run: WalkRun, failure: WalkFailure) -> int:
+    return 1 << run.properties.index(failure.name)
+
+
 def _actions(
     run: WalkRun, counts: WalkCounts, failure: WalkFailure, cases: Mapping[Place, int]
 ) -> Iterator[tuple[str, RiskRatio]]:
     at_risk = _at_risk(counts)
     exposed: dict[str, Counter[Place]] = defaultdict(Counter)
     exposed_cases: dict[str, Counter[Place]] = defaultdict(Counter)
+
+    def name_of(configuration: int, action: int) -> str:
+        return run.configurations[configuration].actions[action].name
+
     for found in counts.exposed:
-        name = run.configurations[found.configuration].actions[found.action].name
+        name = name_of(found.configuration, found.action)
         if found.verdict is None:
             exposed[name][found.configuration, found.step] += found.walks
         elif failure in failures_of(found, run.properties):
             exposed_cases[name][found.configuration, found.step] += found.walks
+    for passed in counts.passed:
+        if failure.is_error or passed.violated != _bit(run, failure):
+            continue
+        of_kind = at_risk if passed.action is None else exposed[name_of(passed.configuration, passed.action)]
+        of_kind[passed.configuration, passed.step] -= passed.walks
     for name in dict.fromkeys(action.name for found in run.configurations for action in found.actions):
-        if not exposed[name]:
+        if not any(exposed[name].values()):
             continue
         yield (
             name,

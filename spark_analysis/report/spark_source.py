@@ -14,9 +14,11 @@ from spark_analysis.local_paths import literal_path
 from spark_analysis.report.partial_counts import (
     COLUMNS,
     KEYS,
+    PASSED_COLUMNS,
     VIOLATION_COLUMNS,
     PartialCount,
     partial_counts,
+    passed_counts,
     violation_counts,
 )
 from spark_analysis.report.walk_source import (
@@ -64,6 +66,10 @@ class SparkWalkSource:
             if self._run.beyond:
                 violations = self._table(VIOLATIONS).select(*VIOLATION_COLUMNS)
                 counted = counted.unionAll(violations.mapInArrow(partial(violation_counts, digests), _PARTIAL_COUNTS))
+                walks = self._table(WALKS).where("violated <> 0").select("walk", "length", "actions")
+                violating = violations.join(walks, "walk").select(*PASSED_COLUMNS)
+                passed = partial(passed_counts, digests, actions_of(self._run))
+                counted = counted.unionAll(violating.mapInArrow(passed, _PARTIAL_COUNTS))
             sums = functions.sum("walks"), functions.sum("takes"), functions.min("first")
             return [PartialCount(*row) for row in counted.groupBy(*KEYS).agg(*sums).collect()]
 

@@ -17,6 +17,7 @@ from spark_analysis.report.partial_counts import (
     FOREIGN,
     INSTANCE,
     OUTCOME,
+    PASSED,
     PATTERN,
     VIOLATION,
     WALK_BITS,
@@ -72,6 +73,19 @@ class ExposedWalks(NamedTuple):
     walks: int
 
 
+class PassedWalks(NamedTuple):
+    """The walks of a configuration that take step `step` after their first violation of a property.
+
+    With an action, given by its number, those that have taken it by then. `violated` has the bit of the property.
+    """
+
+    configuration: int
+    action: int | None
+    step: int
+    violated: int
+    walks: int
+
+
 class ViolationPattern(NamedTuple):
     """The violating walks of a configuration with one fingerprint and one last action instance.
 
@@ -111,7 +125,7 @@ class WalkCounts:
     """All counts, by configuration; `branches` are also by bit of the column.
 
     `foreign` is the number of walks of another version of the spec, which no other count includes. `times` are those of
-    walks that go on after a violation, which are not in `exposed`.
+    walks that go on after a violation; such walks are in `exposed` after it too, and in `passed`.
     """
 
     outcomes: list[WalkOutcome]
@@ -124,6 +138,7 @@ class WalkCounts:
     walks: dict[int, int] = field(default_factory=dict)
     times: list[ViolationTime] = field(default_factory=list)
     exposed: list[ExposedWalks] = field(default_factory=list)
+    passed: list[PassedWalks] = field(default_factory=list)
 
 
 def failures_of(found: WalkOutcome | ViolationPattern | ExposedWalks, properties: Sequence[str]) -> list[WalkFailure]:
@@ -151,6 +166,7 @@ def count_walks(source: WalkSource) -> WalkCounts:
         _walks(kinds[OUTCOME]),
         sorted(_time(row) for row in kinds[VIOLATION]),
         [_exposed(row) for row in kinds[EXPOSED]],
+        [_passed(row) for row in kinds[PASSED]],
     )
 
 
@@ -211,6 +227,11 @@ def _states(groups: Sequence[StateGroup], samplings: Mapping[int, int]) -> dict[
 def _exposed(row: PartialCount) -> ExposedWalks:
     assert row.key is not None and row.length is not None
     return ExposedWalks(row.configuration, row.key, row.length, row.verdict, row.property, row.violated or 0, row.walks)
+
+
+def _passed(row: PartialCount) -> PassedWalks:
+    assert row.length is not None and row.violated is not None
+    return PassedWalks(row.configuration, row.key, row.length, row.violated, row.walks)
 
 
 def _time(row: PartialCount) -> ViolationTime:

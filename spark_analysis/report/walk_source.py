@@ -70,13 +70,8 @@ class WalkSource(Protocol):
         """
 
 
-def actions_of(run: WalkRun) -> dict[int, NDArray[np.int64]] | None:
-    """Return for each configuration the number of each instance's action (instances,), for `partial_counts`.
-
-    Returns None for walks that go on after a violation: they may take an action after it.
-    """
-    if run.beyond:
-        return None
+def actions_of(run: WalkRun) -> dict[int, NDArray[np.int64]]:
+    """Return for each configuration the number of each instance's action (instances,), for `partial_counts`."""
     return {
         found.number: np.repeat(np.arange(len(found.actions)), [action.instances for action in found.actions])
         for found in run.configurations

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from checker.language.roles import Role
+from checker.run.registry import load_file
 from spark_analysis.report.local_source import LocalWalkSource
 from spark_analysis.report.risk_factors import comparison_text, is_shown, removal_text, risk_factors
 from spark_analysis.report.risk_factors import settings_without_cause as without_cause
 from spark_analysis.report.walk_counts import WalkFailure, count_walks
-from tests.traces.walks.walked import walks_in
+from tests.traces.walks.walked import request, simulated, spec_file, walks_in
 from traces.walks.records import part_paths, read_parts
 from traces.walks.statistics import ExposureStratum, risk_ratio
+from traces.walks.walk_request import requested_run
 
 
 def test_ratio_of_one_stratum_is_that_of_the_shares():
@@ -90,6 +94,115 @@ def test_risks_of_actions_and_settings(counted):
     assert (larger["walks_with"], larger["walks_without"]) == (bad[3], bad[1] + bad[2])
     assert larger["ratio"] == pytest.approx(2 * bad[3] / (bad[1] + bad[2]), rel=1e-5)
     assert is_shown(larger) and larger["low"] < larger["ratio"] < larger["high"]
+
+
+TOSSES = """
+from checker.language import Range, Spec, action, invariant, require, step_invariant
+
+
+class Queue(Spec):
+    heads = Range(0, 4)
+    tails = Range(0, 6)
+
+    @action
+    def head(self):
+        require(self.heads < 4)
+        self.heads += 1
+
+    @action
+    def tail(self):
+        require(self.tails < 4)
+        self.heads = 0
+        self.tails += 1
+
+    @action
+    def fall(self):
+        require(self.heads >= 1)
+        self.tails += 2
+
+    @invariant
+    def few(self):
+        return self.heads < 2
+
+    @invariant
+    def tails_late(self):
+        return self.tails < 4 and (self.heads < 3 or self.tails != 1)
+
+    @step_invariant
+    def no_leap(self, old):
+        return self.heads + 1 >= old.heads
+
+    @invariant
+    def nothing(self):
+        return self.heads >= 0
+"""
+PROPERTIES = ("few", "tails_late", "no_leap")
+DEPTH = 7
+
+
+def risks_of(folder, *, walks, properties=(), beyond=False):
+    """Return the risk factors of walks of the tosses, by property and action."""
+    folder.mkdir()
+    given = dict(scenario=None, walks=walks, depth=DEPTH, properties=properties, beyond=beyond)
+    run = requested_run(request(spec_file(folder, TOSSES), **given))
+    source = LocalWalkSource(simulated(folder / "walks", run), run, range(run.parts))
+    failures = [*(WalkFailure(name, False) for name in run.properties), WalkFailure("fall", True)]
+    return {(row["property"], row["name"]): row for row in risk_factors(run, count_walks(source), failures)}
+
+
+def test_risks_beyond_a_violation_are_those_of_the_property_alone(tmp_path):
+    """A walk counts up to its first violation: its further steps, and other properties, change nothing."""
+    beyond = risks_of(tmp_path / "beyond", walks=1500, beyond=True)
+    for name in PROPERTIES:
+        alone = risks_of(tmp_path / name, walks=1500, properties=(name,))
+        found = {key: row for key, row in beyond.items() if key[0] == name}
+        assert found == {key: row for key, row in alone.items() if key[0] == name}
+        assert len(found) == 3
+    # Walks that no property ends.
+    errors = risks_of(tmp_path / "nothing", walks=1500, properties=("nothing",))
+    assert errors == {key: row for key, row in beyond.items() if key[0] == "fall"} != {}
+
+
+def exact_strata(spec, name):
+    """Return for each action the strata of its risk, one for each step, as probabilities over all walks."""
+    strata = defaultdict(lambda: [Fraction(0)] * 4)
+
+    def follow(state, taken, share, step):
+        if step > DEPTH:
+            return
+        steps, failures = spec.expand(state)
+        # A walk ends in a state in which some action leaves its bounds.
+        for found in steps if not failures else ():
+            part, actions = share / len(steps), taken | {found.action}
+            old = state if spec.roles[name] is Role.STEP_INVARIANT else None
+            is_bad = not spec.holds(name, found.state, old)
+            for action in ("head", "tail", "fall"):
+                place = strata[action, step]
+                place[0 if action in actions else 2] += part
+                place[1 if action in actions else 3] += part * is_bad
+            if not is_bad:
+                follow(found.state, actions, part, step + 1)
+
+    [initial] = spec.initial_states()
+    follow(initial, frozenset(), Fraction(1), 1)
+    found = defaultdict(list)
+    for (action, _), stratum in strata.items():
+        found[action].append(ExposureStratum(*map(float, stratum)))
+    return found
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_risks_beyond_a_violation_contain_the_exact_ones(tmp_path, name):
+    found = risks_of(tmp_path / "walks", walks=4000, beyond=True)
+    [entry] = load_file(spec_file(tmp_path, TOSSES)).entries
+    compared = 0
+    for action, strata in exact_strata(entry.spec(), name).items():
+        exact, estimated = risk_ratio(strata), found.get((name, action))
+        if estimated is None or estimated["low"] is None:
+            continue
+        assert estimated["low"] <= exact.ratio <= estimated["high"]
+        compared += 1
+    assert compared
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_partial_counts_are_independent_of_order_and_batches(walked):
         order = list(range(len(table)))
         chance.shuffle(order)
         batches = table.take(order).combine_chunks().to_batches(max_chunksize=size)
-        results.append(set(summed(partial_counts(digests, batches))))
+        results.append(set(summed(partial_counts(digests, batches, actions=actions_of(run)))))
     assert results[0] == results[1]
     inside = {
         (row.what, row.configuration, row.key): [row.walks, row.takes, row.first]
@@ -89,7 +89,9 @@ def test_partial_counts_are_independent_of_order_and_batches(walked):
     assert inside == counted_one_by_one(table)
     assert sum(row.walks for row in results[0] if row.what == counting.FOREIGN) == 0
     other = digests - {run.configurations[0].spec_digest}
-    foreign = [row for row in summed(partial_counts(other, batches)) if row.what == counting.FOREIGN]
+    foreign = [
+        row for row in summed(partial_counts(other, batches, actions=actions_of(run))) if row.what == counting.FOREIGN
+    ]
     assert [row.walks for row in foreign] == [700]
 
 
@@ -230,5 +232,13 @@ def test_violations_of_walks_that_go_on_are_counted(source_of, tmp_path):
     assert len(rows) > len(walks.filter(pc.equal(walks["verdict"].cast("string"), "violated"))) > 0
     times = Counter((row["configuration"], 1 << row["bit"], row["violated_at"]) for row in rows)
     assert {time[:-1]: time.walks for time in found.times} == times
+    passed = Counter()
+    lengths = {row["walk"]: row["length"] for row in walks.to_pylist()}
+    for row in rows:
+        for step in range(row["violated_at"] + 1, lengths[row["walk"]] + 1):
+            passed[row["configuration"], None, step, 1 << row["bit"]] += 1
+    assert {row[:-1]: row.walks for row in found.passed if row.action is None} == passed
+    local = count_walks(LocalWalkSource(folder, run, range(run.parts)))
+    assert (set(found.passed), set(found.exposed)) == (set(local.passed), set(local.exposed))
     patterns = Counter((1 << row["bit"], row["fingerprint"], row["instance"]) for row in rows)
     assert {(row.violated, row.fingerprint, row.instance): row.walks for row in found.patterns} == patterns
