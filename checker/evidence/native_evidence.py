@@ -9,7 +9,6 @@ from checker.engines.native import engine
 from checker.engines.native.engine import (
     CompiledSpec,
     compile_program,
-    declared_properties,
     explore_compiled,
     extra_masks,
     garbage_collection_paused,
@@ -29,7 +28,7 @@ from checker.ir import nodes
 from checker.language.spec import Spec
 from checker.run.finding import Finding
 from checker.run.memory import available_memory
-from checker.run.plan import Plan
+from checker.run.plan import Plan, searched_properties
 from checker.run.result import Result
 
 
@@ -45,7 +44,7 @@ def explore(spec: Spec, plan: Plan) -> Result:
         result.findings_omitted = OMITTED_WITH_SYMMETRY
         return result
     started = time.perf_counter()
-    names = declared_properties(spec, plan)
+    names = searched_properties(spec, plan.properties)
     with garbage_collection_paused():
         program = compile_spec(spec, names)
         premises = [premise.predicate for premise in premises_of(program)[: MOST_PROPERTIES - len(names)]]

@@ -12,7 +12,6 @@ from checker.engines.native.engine import (
     CompiledSpec,
     compile_native,
     compile_program,
-    declared_properties,
     explore_compiled,
 )
 from checker.engines.native.explore import memory_layout
@@ -20,7 +19,7 @@ from checker.engines.native.results import initial_states
 from checker.errors import BoundsError
 from checker.frontend import compile_spec
 from checker.language import Domain, Spec
-from checker.run.plan import CheckpointPlan, Plan
+from checker.run.plan import CheckpointPlan, Plan, searched_properties
 from checker.run.result import Result
 from checker.run.symmetry import required_symmetry
 from specs.examples.echo import Echo
@@ -81,7 +80,7 @@ def random_run(seed: int, folder: Path) -> int:
     plan = Plan(tuple(spec.properties), "all", 1, max_depth=chosen.randint(3, 6), deadlock=True)
     if seed % 5 == 1:
         plan.store = "compact"
-    compiled = compile_native(spec, declared_properties(spec, plan), quick=True)
+    compiled = compile_native(spec, searched_properties(spec, plan.properties), quick=True)
     try:
         return stopped_and_resumed(compiled, plan, folder / f"kept-{seed}", chosen)
     except BoundsError:
@@ -110,7 +109,7 @@ REAL: dict[str, tuple[Spec, type[Domain] | None]] = {
 def test_specs_with(name: str, tmp_path: Path) -> None:
     spec, domain = REAL[name]
     plan = Plan(tuple(spec.properties), "all")
-    names = declared_properties(spec, plan)
+    names = searched_properties(spec, plan.properties)
     program = compile_spec(spec, names)
     symmetry = None if domain is None else required_symmetry(program, spec.resolved_type(domain))
     compiled = compile_program(spec, program, names, quick=True, symmetry=symmetry)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from checker.engines.native.engine import declared_properties, explore, initial_states
+from checker.engines.native.engine import explore, initial_states
 from checker.errors import BoundsError, SpecError
 from checker.frontend import compile_spec
 from checker.language.liveness import liveness_names
 from checker.run import ledger, registry
 from checker.run.expectation import checked_properties, stop_for
-from checker.run.plan import DEADLOCK, Plan
+from checker.run.plan import DEADLOCK, Plan, searched_properties
 from checker.run.symmetry import symmetry_of_run
 from specs.replication.kip320 import Kip320
 from traces.replay import replay
@@ -42,7 +42,7 @@ def compare(scenario):
     if isinstance(plan.stop, frozenset):
         plan.stop &= frozenset(checked)
     try:
-        symmetry_of_run(spec, compile_spec(spec, declared_properties(spec, plan)), initial_states(spec))
+        symmetry_of_run(spec, compile_spec(spec, searched_properties(spec, plan.properties)), initial_states(spec))
     except (BoundsError, SpecError) as error:
         pytest.skip(str(error))
     whole = explore(spec, plan)

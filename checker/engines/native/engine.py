@@ -196,7 +196,7 @@ def explore(spec: Spec, plan: Plan, lowering: LoweringProcess | None = None) -> 
         from checker.frontend.liveness_typing import type_liveness
 
         type_liveness(spec, liveness)
-    names = declared_properties(spec, plan)
+    names = searched_properties(spec, plan.properties)
     try:
         if plan.symmetry:
             compiled = _compile_with_symmetry(spec, names, quick=plan.quick)
@@ -222,11 +222,6 @@ def _compile_with_symmetry(spec: Spec, properties: list[str], *, quick: bool) ->
         return compile_program(spec, program, properties, quick=quick, symmetry=symmetry)
 
 
-def declared_properties(spec: Spec, plan: Plan) -> list[str]:
-    """Return the properties of a plan that states and steps decide: all but `deadlock` and liveness properties."""
-    return searched_properties(spec, plan.properties)
-
-
 def explore_compiled(
     compiled: CompiledSpec, plan: Plan, initial: list[State], compile_seconds: float
 ) -> tuple[Result, exploration.Exploration]:
@@ -235,7 +230,7 @@ def explore_compiled(
     The plan may check some of the compiled properties only: bit i of the exploration is property i of the plan.
     Liveness is undecided if these are not the initial states of the spec, and with symmetry.
     """
-    names = declared_properties(compiled.spec, plan)
+    names = searched_properties(compiled.spec, plan.properties)
     starts = wrong_starts(compiled.spec, names, initial)
     decided = {violation.property for violation in starts}
     is_over = plan.satisfied_by(decided) or any(violation.kind == "bounds_error" for violation in starts)

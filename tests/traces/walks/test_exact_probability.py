@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -90,20 +92,52 @@ def test_a_large_spec_has_no_result():
     assert exact_probabilities(Coin(), ["no_three"], 4, {}, 2) is None
 
 
+def coverage(truth, total):
+    """Return the probability that the interval of `total` walks contains the probability of a violation.
+
+    It is the sum of the binomial probabilities of all counts of which the interval contains it.
+    """
+    found = 0.0
+    for count in range(total + 1):
+        share = wilson(count, total)
+        if share.low <= truth <= share.high:
+            choices = math.lgamma(total + 1) - math.lgamma(count + 1) - math.lgamma(total - count + 1)
+            found += math.exp(choices + count * math.log(truth) + (total - count) * math.log1p(-truth))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("total", "low", "high"),
+    [(100, 0.92, 0.967), (1000, 0.946, 0.9645), (4000, 0.948, 0.955)],
+)
+def test_intervals_contain_the_probability_in_95_percent_of_runs(total, low, high):
+    """Exactly computed. For some probabilities it is a little less, since counts are whole numbers."""
+    shares = [coverage(truth, total) for truth in (0.01, 0.05, 0.1, 0.25, 0.5, 0.75)]
+    assert low <= min(shares) and max(shares) <= high
+
+
 @pytest.mark.parametrize("weights", [{}, {"broker_append": 5}], ids=["uniform", "weighted"])
-def test_intervals_of_walks_contain_the_exact_probability(weights):
-    """Of 100 seeds, 95 should. Fewer than 89 would have a probability of 0.01."""
+def test_walks_violate_a_property_with_the_exact_probability(weights):
+    """The numbers of violating walks of 400 seeds have the binomial distribution of the exact probability.
+
+    Their mean shows a bias of the walks, and their spread a dependence between the walks of a seed. The intervals of
+    about 380 seeds contain the probability. Each bound fails by chance with a probability of about 0.001.
+    """
     (selection,) = registry.select("producer/plain_producer/p1_reorder_by_retry")
     assert selection.scenario is not None
     spec = selection.scenario.spec(**selection.scenario.constants)
     properties = [name for name in spec.properties if name == "no_reorder"]
-    weights = {name: weight for name, weight in weights.items() if name in {shape.name for shape in spec.shapes()}}
-    truth = exact_probabilities(spec, properties, 30, weights, 20_000)
-    assert truth is not None
-    walker = Walker(spec, properties)
-    covered = 0
-    for seed in range(100):
-        walks = walker.walk(walk_seeds(seed, 0, 1000), 30, weights=walker.weights_of(weights))
-        share = wilson(int(np.count_nonzero(walks.violated)), 1000)
-        covered += share.low <= truth["no_reorder", False] <= share.high
-    assert covered >= 89
+    truth = exact_probabilities(spec, properties, 30, weights, 20_000)["no_reorder", False]
+    walker, seeds, total = Walker(spec, properties), 400, 1000
+    counts = []
+    for seed in range(seeds):
+        walks = walker.walk(walk_seeds(seed, 0, total), 30, weights=walker.weights_of(weights))
+        counts.append(int(np.count_nonzero(walks.violated)))
+    scores = (np.array(counts) - total * truth) / math.sqrt(total * truth * (1 - truth))
+    assert abs(scores.sum()) / math.sqrt(seeds) < 3.3
+    # The sum of squares has the mean `seeds` and the variance 2 * seeds.
+    assert abs((scores**2).sum() - seeds) / math.sqrt(2 * seeds) < 3.3
+    shares = [wilson(count, total) for count in counts]
+    expected = coverage(truth, total)
+    covered = sum(share.low <= truth <= share.high for share in shares)
+    assert abs(covered - seeds * expected) / math.sqrt(seeds * expected * (1 - expected)) < 3.3
