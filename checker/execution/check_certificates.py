@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from checker.engines.smt.induction_cells import induction_cells
+from checker.engines.smt.lemmas.lemma_text import with_lemma_text
 from checker.engines.smt.proof_cells import CellPlace, ProofAids, ProofCell, proved_cells
 from checker.engines.smt.second_solver import SecondSolverCells, version
 from checker.engines.smt.solving import QueryLimits
@@ -90,9 +91,12 @@ def checked(
     """Prove the cells of a certificate again with cvc5, each with the hypotheses that it names.
 
     `target` is the spec, as a name of the command line. Raises UserError if the certificate names an unknown spec or
-    constant, or if the proof would be vacuous.
+    constant, if its found lemmas are not lemmas alone, or if the proof would be vacuous.
     """
     run = _run_of(certificate, target)
+    if certificate.found:
+        spec = with_lemma_text(run.spec, certificate.found).with_symbolic_parameters()
+        run = dataclasses.replace(run, spec=spec)
     properties, lemmas = list(certificate.properties), list(certificate.lemmas)
     if stale := _stale(certificate, run):
         return CheckedCertificate(certificate, stale=stale)
@@ -139,8 +143,14 @@ def _settings(certificate: Certificate) -> tuple[str, ...]:
 
 def _command(certificate: Certificate, target: str, file: Path) -> str:
     """Return the command that writes a certificate again."""
-    options = {"--set": _settings(certificate), "--unbounded": certificate.unbounded, "--certificate": (str(file),)}
+    options = {
+        "--property": certificate.properties,
+        "--set": _settings(certificate),
+        "--unbounded": certificate.unbounded,
+        "--certificate": (str(file),),
+    }
     words = [word for option, values in options.items() for value in values for word in (option, value)]
+    words += ["--find-lemmas"] if certificate.found else []
     return shlex.join(["python", "-m", "checker", "prove", _with_scenario(certificate, target), *words])
 
 

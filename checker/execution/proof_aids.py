@@ -55,4 +55,5 @@ def certificate_of(task: ProofTask, program: nodes.Program, proof: InductionProo
         tidemark=tidemark_version(),
         seconds=round(sum(cell.processor_seconds for cell in proof.cells), 3),
         cells={cell.place: CertifiedCell(cell.needed, cell.processor_seconds) for cell in proof.cells},
+        found=task.found,
     )

@@ -53,7 +53,7 @@ class ProofTask:
     """One configuration to prove: the properties, the lemmas to use, and the settings.
 
     `untreated` are the liveness properties that the method does not decide. `on_progress` receives a short text about
-    the current query.
+    the current query. `found` is the text of the lemmas that a search has added to the spec.
     """
 
     run: Run
@@ -62,6 +62,7 @@ class ProofTask:
     untreated: list[str]
     settings: ProofSettings
     on_progress: Callable[[str], None]
+    found: str = ""
 
 
 @dataclass(frozen=True)

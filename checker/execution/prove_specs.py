@@ -134,10 +134,8 @@ def require_solvers(*, second: bool = False) -> None:
 
 def _method_module(settings: ProofSettings) -> str:
     """Return the name of the module that proves; raise InputError for options that exclude each other."""
-    if settings.certificate is not None and (
-        settings.method != "induction" or settings.find_lemmas or settings.explain
-    ):
-        raise InputError("--certificate needs a whole proof by induction, without --find-lemmas or --explain")
+    if settings.certificate is not None and (settings.method != "induction" or settings.explain):
+        raise InputError("--certificate needs a whole proof by induction, without --explain")
     if settings.explain and settings.find_lemmas:
         raise InputError("--explain is about a cell of the spec as it is: omit --find-lemmas")
     if settings.unbounded and settings.find_lemmas:

@@ -28,7 +28,9 @@ def prove_task(task: ProofTask) -> ProofOutcome:
     goals = [*task.names, *task.lemmas]
     found = find_lemmas(run.spec, goals, settings.workers, QueryLimits(settings.timeout), task.on_progress)
     spec = with_methods(run.spec, found.methods).with_symbolic_parameters()
-    extended = dataclasses.replace(task, run=dataclasses.replace(run, spec=spec), lemmas=spec.names_of(Role.LEMMA))
+    extended = dataclasses.replace(
+        task, run=dataclasses.replace(run, spec=spec), lemmas=spec.names_of(Role.LEMMA), found=found.methods
+    )
     outcome = prove_in(TransitionSystem(spec, [*extended.names, *extended.lemmas]), extended)
     return dataclasses.replace(
         outcome,

@@ -37,7 +37,8 @@ class Certificate:
 
     `scenario` is "" for a spec without a scenario. `settings` are the constants that `--set` changed, `constants` all
     of them, with "any" for those in `unbounded`. `program` is the digest of the typed program. `seconds` is the sum
-    of the processor seconds of the cells, which are given by conjunct and action.
+    of the processor seconds of the cells, which are given by conjunct and action. `found` is the text of those lemmas
+    that are not of the spec: `--find-lemmas` has found them.
     """
 
     spec: str
@@ -52,6 +53,7 @@ class Certificate:
     tidemark: str
     seconds: float
     cells: Mapping[tuple[str, str], CertifiedCell]
+    found: str = ""
 
     @property
     def target(self) -> str:
@@ -77,6 +79,7 @@ class Certificate:
             "solver": self.solver,
             "tidemark": self.tidemark,
             "seconds": self.seconds,
+            **({"found": self.found} if self.found else {}),
         }
         lines = [_HEADING, *(f"{name} = {_toml(value)}" for name, value in head.items())]
         conjunct = None
@@ -99,6 +102,8 @@ def _toml(value: Any) -> str:
         return "{ " + ", ".join(f"{json.dumps(name)} = {_toml(part)}" for name, part in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, str) and "\n" in value:
+        return '"""\n' + "\n".join(json.dumps(line)[1:-1] for line in value.split("\n")) + '"""'
     # Strings, numbers and truth values are written as in JSON.
     return json.dumps(value)
 
@@ -114,7 +119,7 @@ def read_certificate(path: Path) -> Certificate:
         }
         lists: dict[str, Any] = {name: _strings(content.pop(name)) for name in ("unbounded", "properties", "lemmas")}
         found = Certificate(**content, **lists, cells=cells)
-        texts = (found.spec, found.scenario, found.program, found.solver, found.tidemark)
+        texts = (found.spec, found.scenario, found.program, found.solver, found.tidemark, found.found)
         if not all(isinstance(text, str) for text in texts):
             raise TypeError("a name is not a string")
         dict(found.settings), dict(found.constants), float(found.seconds)
@@ -145,12 +150,12 @@ def certificates_beside(spec: Spec) -> list[Path]:
 def certificate_for(name: str, spec: Spec, unbounded: Iterable[str]) -> Certificate | None:
     """Return the certificate beside a spec that is most like a proof: of the same spec, with the same open constants.
 
-    Of several, the first with the same constants, or else the first.
+    Of several, the first with the same constants, or else the first. One with found lemmas is of another proof.
     """
     found = [
         certificate
         for certificate in map(read_certificate, certificates_beside(spec))
-        if certificate.spec == name and set(certificate.unbounded) == set(unbounded)
+        if certificate.spec == name and set(certificate.unbounded) == set(unbounded) and not certificate.found
     ]
     closed = {key: value for key, value in spec.constants.items() if key not in unbounded}
     same = [one for one in found if {**one.constants, **closed} == dict(one.constants)]
