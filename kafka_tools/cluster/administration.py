@@ -10,6 +10,7 @@ from checker.errors import InputError, MissingExtraError
 from checker.run.endings import StoppedError
 
 _SECONDS = 120
+_OFFSET_SECONDS = 5
 _PAUSE = 0.2
 
 
@@ -44,22 +45,41 @@ def create_topic(bootstrap: str, topic: str, assignment: Sequence[Sequence[int]]
 
 
 def elect_preferred_leaders(bootstrap: str, topic: str, partitions: Sequence[int]) -> None:
-    """Elect the preferred leader of partitions; raise InputError if the cluster refuses."""
-    from confluent_kafka import ElectionType, TopicPartition
+    """Elect the preferred leader of partitions; raise InputError if the cluster refuses, also for one of them."""
+    from confluent_kafka import ElectionType, KafkaError, TopicPartition
 
     wanted = [TopicPartition(topic, each) for each in partitions]
-    _request(
-        bootstrap,
-        lambda admin: admin.elect_leaders(ElectionType.PREFERRED, wanted),
-        f"the preferred leader of {topic} cannot be elected",
-    )
+    refusal = f"the preferred leader of {topic} cannot be elected"
+    answer = _request(bootstrap, lambda admin: admin.elect_leaders(ElectionType.PREFERRED, wanted), refusal)
+    for partition, error in sorted(answer.items(), key=lambda pair: pair[0].partition):
+        if error is not None and error.args[0].code() != KafkaError.ELECTION_NOT_NEEDED:
+            raise InputError(f"{refusal}: partition {partition.partition}: {error.args[0].str()}")
 
 
-def _request(bootstrap: str, send: Callable[[Any], Any], refusal: str, done: int | None = None) -> None:
-    """Send a request until it is answered. `done` is the error of a second request if the first one was executed.
+def consumable_end(bootstrap: str, topic: str, partition: int, *, read_committed: bool) -> int | None:
+    """Return the end of a partition for consumers, or None if its leader does not answer.
 
-    Raises InputError, with `refusal` as the beginning of its message, if the answer is an error, and StoppedError if
-    there is no answer in time.
+    It is the high watermark, or with `read_committed` the last stable offset, before the first open transaction.
+    """
+    from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+    from confluent_kafka.admin import OffsetSpec
+
+    level = IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
+    admin = admin_client()({"bootstrap.servers": bootstrap, "log_level": 0})
+    wanted = TopicPartition(topic, partition)
+    answers = admin.list_offsets({wanted: OffsetSpec.latest()}, isolation_level=level, request_timeout=_OFFSET_SECONDS)
+    try:
+        return int(answers[wanted].result(2 * _OFFSET_SECONDS).offset)
+    except (KafkaException, TimeoutError):
+        return None
+
+
+def _request(bootstrap: str, send: Callable[[Any], Any], refusal: str, done: int | None = None) -> Any:
+    """Send a request until it is answered, and return the answer.
+
+    `done` is the error of a second request if the first one was executed: then the answer is None. Raises InputError,
+    with `refusal` as the beginning of its message, if the answer is an error, and StoppedError if there is no answer in
+    time.
     """
     from confluent_kafka import KafkaError, KafkaException
 
@@ -71,14 +91,13 @@ def _request(bootstrap: str, send: Callable[[Any], Any], refusal: str, done: int
     accepted: tuple[int, ...] = ()
     while True:
         try:
-            send(admin).result(max(end - time.monotonic(), _PAUSE))
-            return
+            return send(admin).result(max(end - time.monotonic(), _PAUSE))
         except TimeoutError:
             raise StoppedError(f"{refusal}: no broker answers within {_SECONDS} s") from None
         except KafkaException as error:
             code = error.args[0].code()
             if code in accepted:
-                return
+                return None
             if code not in lost:
                 raise InputError(f"{refusal}: {error.args[0].str()}") from None
             if time.monotonic() > end:

@@ -46,7 +46,12 @@ from typing import Any
 from checker.errors import InputError
 from checker.output.files import make_folder
 from checker.run.endings import StoppedError
-from kafka_tools.cluster.administration import admin_client, create_topic, elect_preferred_leaders
+from kafka_tools.cluster.administration import (
+    admin_client,
+    consumable_end,
+    create_topic,
+    elect_preferred_leaders,
+)
 from kafka_tools.cluster.cluster import BROKER, Cluster, Node, running
 from kafka_tools.cluster.distribution import release
 from kafka_tools.cluster.partition_metadata import PartitionMetadata, leader_of, newest, partition_metadata
@@ -398,6 +403,8 @@ class ExperimentRun:
                 self._network.add(fault_rule(step, self.experiment.brokers))
             case ["release"]:
                 self._network.release()
+            case ["await", "decided"]:
+                return self._until(self._is_decided)
             case ["await", what, number]:
                 return self._await(what, int(number))
             case ["forward"]:
@@ -446,11 +453,25 @@ class ExperimentRun:
         counts: dict[str, Callable[[], bool]] = {
             "acknowledged": lambda: sum(len(producer.acknowledged) for producer in self._producers) >= number,
             "failed": lambda: sum(len(producer.failed) for producer in self._producers) >= number,
-            "isr": lambda: self._in_sync() >= number,
+            "isr": lambda: self._in_sync() == number,
+            "watermark": lambda: self._end(read_committed=False) >= number,
+            "handled": lambda: self._network.handled() >= number,
             "leader": lambda: self._leader() == number,
             **{name: functools.partial(self._has_faults, name, number) for name in FAULTS},
         }
         return self._until(counts[what])
+
+    def _end(self, partition: int = 0, *, read_committed: bool) -> int:
+        """Return the high watermark of a partition, or the last stable offset; -1 if no leader answers."""
+        found = consumable_end(self._cluster.direct, _TOPIC, partition, read_committed=read_committed)
+        return -1 if found is None else found
+
+    def _is_decided(self) -> bool:
+        """Return whether no transaction is open: the last stable offset has reached the high watermark."""
+        partitions = range(self.experiment.partitions)
+        return all(
+            self._end(each, read_committed=True) >= self._end(each, read_committed=False) >= 0 for each in partitions
+        )
 
     def _has_faults(self, name: str, number: int) -> bool:
         return self._network.count(FAULTS[name]) >= number

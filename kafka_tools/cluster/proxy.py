@@ -109,8 +109,11 @@ class _Connection:
     """Requests by correlation id: the opener has not received their responses."""
     at_broker: Counter[int] = field(default_factory=Counter)
     """How many responses the broker owes for a correlation id."""
+    held: set[int] = field(default_factory=set)
+    """The correlation ids of requests that were held, and that the broker has not answered."""
     idle: asyncio.Event = field(default_factory=asyncio.Event)
     is_ending: bool = False
+    is_abandoned: bool = False
     is_closed: bool = False
 
 
@@ -131,6 +134,7 @@ class ProxyNetwork:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxies", daemon=True)
         self._counts: Counter[Fault] = Counter()
+        self._handled = 0
         self._sent: Counter[tuple[str, int]] = Counter()
         self._failure: BaseException | None = None
         self.ports: list[int] = []
@@ -159,6 +163,10 @@ class ProxyNetwork:
     def count(self, fault: Fault) -> int:
         """Return how many messages had a fault."""
         return self._counts[fault]
+
+    def handled(self) -> int:
+        """Return how many requests that were held have been answered by their broker since."""
+        return self._handled
 
     def add(self, rule: FaultRule) -> None:
         """Apply a rule from now on."""
@@ -302,11 +310,15 @@ class ProxyNetwork:
                 return
             if not connection.is_closed:
                 await self._pass_request(connection, waiting.request, waiting.copies)
+        if connection.held:
+            # The opener has gone. The broker's answer shows that it has handled the request.
+            connection.is_abandoned = True
+            await self._wait_until_idle(connection)
         self._close(connection)
 
     async def _write_responses(self, connection: _Connection, queue: asyncio.Queue[_Waiting]) -> None:
         while not (waiting := await self._next(queue)).is_last and waiting.request is not None:
-            if not connection.is_closed:
+            if not (connection.is_closed or connection.is_abandoned):
                 await self._pass_response(connection, waiting.request, waiting.data, waiting.copies)
         if waiting.is_last:
             connection.is_ending = True
@@ -331,7 +343,7 @@ class ProxyNetwork:
         request = PassingRequest(connection.number, connection.opener, connection.link.broker, number, header, message)
         self._observer.sent(request)
         connection.unanswered[header.correlation] = request
-        waiting = self._faulty(request, "requests", message)
+        waiting = self._faulty(connection, request, "requests", message)
         connection.is_ending = waiting is not None and waiting.is_last
         return waiting
 
@@ -346,12 +358,15 @@ class ProxyNetwork:
         if request is None:
             return None
         self._observer.answered(request, message)
+        if correlation in connection.held:
+            connection.held.remove(correlation)
+            self._handled += 1
         if correlation in connection.at_broker:
             # The answer to the second copy of a duplicated request takes its place.
             return None
-        return self._faulty(request, "responses", message)
+        return self._faulty(connection, request, "responses", message)
 
-    def _faulty(self, request: PassingRequest, side: Side, message: bytes) -> _Waiting | None:
+    def _faulty(self, connection: _Connection, request: PassingRequest, side: Side, message: bytes) -> _Waiting | None:
         """Return a message with the faults of the rules; None if it is lost."""
         waiting = _Waiting(request, message, self._loop.time())
         is_lost = False
@@ -364,6 +379,8 @@ class ProxyNetwork:
                     is_lost = True
                 case "hold":
                     waiting.gate = self._gate
+                    if side == "requests":
+                        connection.held.add(request.header.correlation)
                 case "delay":
                     waiting.due += rule.seconds
                 case "duplicate":

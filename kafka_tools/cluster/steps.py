@@ -15,7 +15,9 @@ STEPS = {
     "begin|commit|abort": "call this method of a transactional producer, and wait until it returns or fails",
     "await acknowledged N": "wait until N futures succeeded in all",
     "await failed N": "wait until N futures failed in all",
-    "await isr N": "wait until the partition has N in-sync replicas",
+    "await isr N": "wait until the leader knows that the partition has N in-sync replicas",
+    "await watermark N": "wait until the high watermark of the partition is N or more",
+    "await decided": "wait until no transaction is open",
     "await leader N": "wait until broker N leads the partition",
     "lose MESSAGES": "let the proxies lose messages; the connection stays",
     "break MESSAGES": "lose messages together with their connection",
@@ -24,6 +26,7 @@ STEPS = {
     "hold MESSAGES": "hold messages until `release`, also after the connection of the client is closed",
     "await lost|broken|delayed|duplicated|held N": "wait until N messages in all had such a fault",
     "release": "deliver the held messages",
+    "await handled N": "wait until brokers have answered N requests in all that were held",
     "forward": "end the faults of messages, except those that hold",
     "cut": "close the client's connections and refuse new ones",
     "restore": "accept the client's connections again",
@@ -56,8 +59,8 @@ FAULTS: dict[str, Fault] = {
 """The faults that `await` counts."""
 
 _OTHER = re.compile(
-    r"(send|sleep|await (acknowledged|failed|isr|lost|broken|delayed|duplicated|held)) \d+"
-    r"|send \d+ to \d+|send again \S+|begin|commit|abort|restart producer"
+    r"(send|sleep|await (acknowledged|failed|isr|watermark|handled|lost|broken|delayed|duplicated|held)) \d+"
+    r"|send \d+ to \d+|send again \S+|begin|commit|abort|await decided|restart producer"
     r"|(stop|kill|start) all|forward|release|cut|restore|heal|finish"
 )
 _OF_BROKERS = re.compile(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+
 import pytest
 
 from checker.errors import InputError
@@ -23,12 +25,21 @@ class ScriptedAdmin:
         self.requests += 1
         return {topic.topic: self for topic in topics}
 
+    def elect_leaders(self, kind, partitions):
+        self.requests += 1
+        return self
+
+    def list_offsets(self, wanted, **settings):
+        self.requests += 1
+        return dict.fromkeys(wanted, self)
+
     def result(self, seconds):
         answer = self.answers.pop(0)
         if isinstance(answer, int):
             raise kafka.KafkaException(kafka.KafkaError(answer))
-        if answer is not None:
+        if isinstance(answer, Exception):
             raise answer
+        return answer
 
 
 def create(monkeypatch, *answers):
@@ -60,3 +71,40 @@ def test_a_refusal_is_an_error_and_silence_decides_nothing(monkeypatch, answers,
     with pytest.raises(error) as caught:
         create(monkeypatch, *answers)
     assert message in caught.value.message
+
+
+def elected(*errors):
+    """Return the answer to an election: an error, or none, for each partition from 0."""
+    found = [None if error is None else kafka.KafkaException(kafka.KafkaError(error)) for error in errors]
+    return {kafka.TopicPartition("tide", number): error for number, error in enumerate(found)}
+
+
+def elect(monkeypatch, *answers):
+    """Elect the preferred leader of two partitions with these answers; return the number of requests."""
+    admin = ScriptedAdmin(answers)
+    monkeypatch.setattr(administration, "admin_client", lambda: lambda settings: admin)
+    monkeypatch.setattr(administration, "_PAUSE", 0)
+    administration.elect_preferred_leaders("127.0.0.1:1", "tide", [0, 1])
+    return admin.requests
+
+
+@pytest.mark.parametrize("errors", [(None, None), (None, kafka.KafkaError.ELECTION_NOT_NEEDED)])
+def test_a_preferred_leader_is_elected(monkeypatch, errors):
+    assert elect(monkeypatch, LOST, elected(*errors)) == 2
+
+
+def test_an_election_that_one_partition_refuses_is_an_error(monkeypatch):
+    answer = elected(kafka.KafkaError.ELECTION_NOT_NEEDED, kafka.KafkaError.PREFERRED_LEADER_NOT_AVAILABLE)
+    with pytest.raises(InputError) as caught:
+        elect(monkeypatch, answer)
+    expected = "the preferred leader of tide cannot be elected: partition 1: Broker: Preferred leader was not available"
+    assert caught.value.message == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "end"), [(types.SimpleNamespace(offset=7), 7), (LOST, None), (TimeoutError(), None)]
+)
+def test_the_end_of_a_partition_is_known_if_its_leader_answers(monkeypatch, answer, end):
+    admin = ScriptedAdmin([answer])
+    monkeypatch.setattr(administration, "admin_client", lambda: lambda settings: admin)
+    assert administration.consumable_end("127.0.0.1:1", "tide", 0, read_committed=True) == end

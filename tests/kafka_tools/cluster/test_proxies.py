@@ -215,7 +215,7 @@ def test_a_duplicated_response_arrives_twice(network, client):
     assert client.exchange(PRODUCE, 1) == 1 and client.receive() == 1 and client.exchange(PRODUCE, 2) == 2
 
 
-def test_a_held_request_arrives_after_its_client_is_gone(network, broker, client):
+def test_a_held_request_arrives_after_its_client_is_gone(network, broker, client, journal):
     apply(network, "hold Produce requests 1")
     client.send(PRODUCE, 1)
     assert not client.has_response()
@@ -223,8 +223,12 @@ def test_a_held_request_arrives_after_its_client_is_gone(network, broker, client
     assert Client(network.ports[0]).exchange(PRODUCE, 2) == 2
     network.forward()
     assert network.count("hold") == 1 and broker.seen == [(PRODUCE, 2)], "forward does not release"
+    assert network.handled() == 0
     network.release()
-    until(lambda: broker.seen == [(PRODUCE, 2), (PRODUCE, 1)])
+    until(lambda: network.handled() == 1)
+    assert broker.seen == [(PRODUCE, 2), (PRODUCE, 1)]
+    until(lambda: journal.lines[-1] == "closed [1]")
+    assert "answered 1" in journal.lines and "delivered 1" not in journal.lines, "nobody receives the response"
 
 
 def test_a_held_response_holds_those_behind_it(network, client):
@@ -233,7 +237,16 @@ def test_a_held_response_holds_those_behind_it(network, client):
     client.send(METADATA, 2)
     assert not client.has_response()
     network.release()
-    assert client.receive() == 1 and client.receive() == 2
+    assert client.receive() == 1 and client.receive() == 2 and network.handled() == 0
+
+
+def test_a_held_request_of_a_client_that_waits_is_answered(network, client):
+    apply(network, "hold Produce requests 1")
+    client.send(PRODUCE, 1)
+    until(lambda: network.count("hold") == 1)
+    network.release()
+    assert client.receive() == 1 and network.handled() == 1
+    assert client.exchange(PRODUCE, 2) == 2 and network.handled() == 1
 
 
 def test_a_broken_request_ends_the_connection_after_the_answers_of_others(network, broker, client, journal):
