@@ -62,12 +62,13 @@ def consumable_end(bootstrap: str, topic: str, partition: int, *, read_committed
     It is the high watermark, or with `read_committed` the last stable offset, before the first open transaction.
     """
     from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
-    from confluent_kafka.admin import OffsetSpec
+    from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
     level = IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
     admin = admin_client()({"bootstrap.servers": bootstrap, "log_level": 0})
     wanted = TopicPartition(topic, partition)
-    answers = admin.list_offsets({wanted: OffsetSpec.latest()}, isolation_level=level, request_timeout=_OFFSET_SECONDS)
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    answers = admin.list_offsets({wanted: latest}, isolation_level=level, request_timeout=_OFFSET_SECONDS)
     try:
         return int(answers[wanted].result(2 * _OFFSET_SECONDS).offset)
     except (KafkaException, TimeoutError):

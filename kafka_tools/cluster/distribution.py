@@ -33,6 +33,15 @@ _SECONDS = 900
 _CONNECT_SECONDS, _SILENT_SECONDS = 10, 20
 """The time limits of Maven for a connection to a repository, and for the next bytes of an answer (default: 30 min)."""
 
+_SILENCE = ("aether.connector.requestTimeout", "maven.wagon.rto")
+"""The properties of the second limit: Maven up to 3.8 reads the last one only."""
+
+_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+"""The goal by its whole name. For a short one Maven asks for every default plugin, and waits for each answer."""
+
+_MESSAGE = 400
+"""How many characters of a message of Maven are shown."""
+
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>tidemark</groupId><artifactId>broker</artifactId><version>1</version><packaging>pom</packaging>
@@ -125,11 +134,10 @@ def _fetch(version: str, folder: Path) -> None:
             for group, artifact, number in _BINDINGS[release(version)[0]]
         )
         (target / "pom.xml").write_text(_POM.format(version=version, binding=binding))
-        goal = "dependency:copy-dependencies"
         options = ["-q", "-B", "--strict-checksums", "-f", str(target / "pom.xml"), "-DincludeScope=runtime"]
         options.append(f"-Daether.connector.connectTimeout={1000 * _CONNECT_SECONDS}")
-        options.append(f"-Daether.connector.requestTimeout={1000 * _SILENT_SECONDS}")
-        command = [maven, *options, f"-DoutputDirectory={target / 'lib'}", goal]
+        options += [f"-D{name}={1000 * _SILENT_SECONDS}" for name in _SILENCE]
+        command = [maven, *options, f"-DoutputDirectory={target / 'lib'}", _GOAL]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
         except subprocess.TimeoutExpired:
@@ -137,7 +145,7 @@ def _fetch(version: str, folder: Path) -> None:
         if done.returncode:
             lines = _COLOUR.sub("", done.stdout + done.stderr).splitlines()
             reasons = [line.removeprefix("[ERROR] ") for line in lines if "ERROR" in line] or lines[-1:]
-            raise InputError(f"Maven cannot fetch the jars of Kafka {version}: {' '.join(reasons[:1])[:300]}")
+            raise InputError(f"Maven cannot fetch the jars of Kafka {version}: {_shortened(' '.join(reasons[:1]))}")
         (target / _MANIFEST).write_text(json.dumps(_digests(target / "lib"), indent=1))
         os.chmod(target, 0o700)
         if folder.exists():
@@ -145,6 +153,11 @@ def _fetch(version: str, folder: Path) -> None:
         os.rename(target, folder)
         # The context manager removes the folder that is no longer there.
         target.mkdir()
+
+
+def _shortened(text: str) -> str:
+    """Return a message of Maven without its middle: it begins with what failed, and ends with why."""
+    return text if len(text) <= _MESSAGE else f"{text[: _MESSAGE // 2]} ... {text[-_MESSAGE // 2 :]}"
 
 
 def _digests(folder: Path) -> dict[str, str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -15,9 +17,10 @@ from checker.cli.app import main
 from checker.errors import InputError
 from checker.run.endings import StoppedError
 from kafka_tools.cluster import cluster as module
+from kafka_tools.cluster import distribution
 from kafka_tools.cluster.cluster import BROKER, CLIENT, CONTROLLER, Cluster, Node, cluster_identifier
 from kafka_tools.cluster.distribution import libraries, require_java
-from kafka_tools.cluster.process import _first_outgoing_port, free_ports
+from kafka_tools.cluster.process import LOOPBACK, _first_outgoing_port, free_ports
 from kafka_tools.cluster.producer_process import ProducerProcess, librdkafka_driver
 from kafka_tools.cluster.proxy_process import send_command, start_proxies
 from kafka_tools.cluster.reassignment import _error, _request
@@ -76,16 +79,54 @@ def test_no_maven(tmp_path, monkeypatch, capsys):
     assert "the jars of Kafka 4.3.1 are fetched by Maven, and no mvn is on the PATH" in capsys.readouterr().err
 
 
-def test_what_maven_says_is_shown_without_colours(tmp_path, monkeypatch):
-    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "jdk", "17.0.1")))
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setenv("TIDEMARK_KAFKA_CACHE", str(tmp_path / "cache"))
-    maven = tmp_path / "mvn"
-    maven.write_text("#!/bin/sh\nprintf '\\033[0m[ERROR] Connection refused\\nmore\\n'\nexit 1\n")
+def fake_maven(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(folder / "jdk", "17.0.1")))
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("TIDEMARK_KAFKA_CACHE", str(folder / "cache"))
+    maven = folder / "mvn"
+    maven.write_text(f"#!/bin/sh\n{script}\n")
     maven.chmod(0o755)
+
+
+def test_what_maven_says_is_shown_without_colours(tmp_path, monkeypatch):
+    fake_maven(tmp_path, monkeypatch, "printf '\\033[0m[ERROR] Connection refused\\nmore\\n'\nexit 1")
     with pytest.raises(InputError) as caught:
         libraries("4.3.1")
     assert caught.value.message == "Maven cannot fetch the jars of Kafka 4.3.1: Connection refused"
+
+
+def test_a_long_message_of_maven_keeps_its_end(tmp_path, monkeypatch):
+    fake_maven(tmp_path, monkeypatch, f"echo '[ERROR] Plugin {'x' * 600}: Read timed out'; exit 1")
+    with pytest.raises(InputError) as caught:
+        libraries("4.3.1")
+    message = caught.value.message
+    assert message.startswith("Maven cannot fetch the jars of Kafka 4.3.1: Plugin xxx")
+    assert message.endswith("xxx: Read timed out") and len(message) < 500
+
+
+def test_maven_has_a_time_limit(tmp_path, monkeypatch):
+    fake_maven(tmp_path, monkeypatch, "exec sleep 60")
+    monkeypatch.setattr(distribution, "_SECONDS", 0.2)
+    with pytest.raises(InputError, match=r"Maven did not fetch the jars of Kafka 4\.3\.1 within 0\.2 s"):
+        libraries("4.3.1")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("mvn") is None or shutil.which("java") is None, reason="no Maven or no Java")
+def test_a_repository_that_accepts_and_says_nothing(tmp_path, monkeypatch, capsys):
+    """Maven up to 3.8 reads other limits than later ones, and by default it waits for 30 minutes."""
+    monkeypatch.setenv("TIDEMARK_KAFKA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("MAVEN_OPTS", f"-Duser.home={tmp_path}")
+    monkeypatch.setattr(distribution, "_SILENT_SECONDS", 1)
+    monkeypatch.setattr(distribution, "_SECONDS", 60)
+    (tmp_path / ".m2").mkdir()
+    with socket.create_server((LOOPBACK, 0)) as silent:
+        url = f"http://{LOOPBACK}:{silent.getsockname()[1]}"
+        mirror = f"<mirror><id>silent</id><mirrorOf>*</mirrorOf><url>{url}</url></mirror>"
+        (tmp_path / ".m2" / "settings.xml").write_text(f"<settings><mirrors>{mirror}</mirrors></settings>")
+        assert main(["experiment", "i7-restart"]) == 2
+    error = capsys.readouterr().err
+    assert "Maven cannot fetch the jars of Kafka 4.3.1: " in error and "Read timed out" in error
 
 
 def cluster_without_brokers(folder: Path, *, has_proxies: bool) -> Cluster:
