@@ -109,22 +109,26 @@ def _combined(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed
                         if _precedes(other, observed, latest.get(key), isr.get(observed.partition, [])):
                             _absorb(observed, other)
                         elif (before := latest.get(key)) is not None:
-                            _absorb(before, other)
+                            result += _absorbed_by(before, other, isr.get(observed.partition, []))
                 case _:
                     for other in held.pop(key, []):
                         if (before := latest.get(key)) is not None:
-                            _absorb(before, other)
+                            result += _absorbed_by(before, other, isr.get(observed.partition, []))
             before = latest.get(key)
             result.append(observed)
             latest[key] = observed
             if before is not None and _asks_meanwhile(before, observed):
                 # The leader asks while it counts the fetch; in the model it asks after that.
+                if observed.time - before.time > _SAME_STEP_MS:
+                    observed.time = before.time  # the process was paused between the two lines
                 result.remove(before)
                 result.append(replace(before, time=observed.time))
     for key, others in held.items():
         for other in others:
-            if (before := latest.get(key)) is not None:
-                _absorb(before, other)
+            # The broker may have died before it wrote the line of a count, and before it answered the fetch.
+            is_of_count = other.kind == "committed" and other.partition is not None
+            if (before := latest.get(key)) is not None and not (is_of_count and before.kind == "recorded"):
+                result += _absorbed_by(before, other, isr.get(key[1], []))
     # A thread takes the time of its line before it waits for the other threads' lines to be written.
     return iter(sorted((each for each in result if each.kind not in _PARTS), key=lambda each: each.time))
 
@@ -147,8 +151,8 @@ def _cause_of(observed: Observed, cause: Observed | None) -> list[Observed]:
 
 def _asks_meanwhile(before: Observed, observed: Observed) -> bool:
     """Return whether a leader has asked to add the follower to the ISR while it counted this fetch."""
-    is_recent = observed.time - before.time <= _SAME_STEP_MS
-    return (before.kind, observed.kind) == ("asked_to_expand", "recorded") and is_recent
+    is_count = (before.kind, observed.kind) == ("asked_to_expand", "recorded")
+    return is_count and bool(before.fields["follower"] == observed.fields["follower"])
 
 
 def _precedes(other: Observed, observed: Observed, before: Observed | None, isr: list[int]) -> bool:
@@ -178,6 +182,18 @@ def _precedes(other: Observed, observed: Observed, before: Observed | None, isr:
         case (("receiving" | "cached"), "received"):
             return True
     return False
+
+
+def _absorbed_by(before: Observed, other: Observed, isr: list[int]) -> list[Observed]:
+    """Add the fields of a held line to the line before it, or return the line as an observation of its own.
+
+    An append raises no high watermark by itself unless its leader is alone in the ISR: its thread has raised what
+    another thread has counted, and has not written yet.
+    """
+    if (before.kind, other.kind) == ("appended", "committed") and len(isr) > 1:
+        return [replace(other, kind="raised")]
+    _absorb(before, other)
+    return []
 
 
 def _absorb(observed: Observed, other: Observed) -> None:

@@ -24,6 +24,9 @@ _SAME_MOMENT_MS = 5
 _QUORUM_TIMEOUT_MS = 2000
 """The default of controller.quorum.fetch.timeout.ms: after that, the quorum elects another controller."""
 
+_NOT_ATTEMPTED = "OPERATION_NOT_ATTEMPTED"
+"""The error of a request that a broker does not send, because it has another one of the partition in flight."""
+
 _UNAWARE_MS = 1000
 """How long a controller that was paused may not notice that another one is active."""
 
@@ -47,9 +50,12 @@ class _Broker:
     isr: frozenset[int] = frozenset()  # of a leader, as it knows it
     awaits_metadata: bool = False  # of a leader: it knows its partition epoch from an answer only
     joining: int | None = None  # of a leader: the follower that it asks to add
+    requests: list[Event] = field(default_factory=list)  # of a leader: what it has asked for, and has no answer to
+    raised: int = 0  # of a leader: a high watermark of which the count has left no line yet
     counted: dict[int, int] = field(default_factory=dict)  # of a leader: the log end of each follower
     fetch: tuple[Any, ...] | None = None  # the fetch that its leader has not answered
     is_handled: bool = False
+    was_handled: bool = False  # whether its leader had counted a fetch of its former registration
     last_fetch: Event | None = None
     earlier_offset: int | None = None  # that of the fetch before
     repeat_time: int = -_SAME_MOMENT_MS - 1  # when a count of its fetch last seemed to repeat the one before
@@ -75,6 +81,7 @@ class PartitionEvents:
         self.events: list[Event] = []
         self.repeated: Counter[str] = Counter()
         self._inserted: list[tuple[int, Event]] = []
+        self._unsent: list[Event] = []
         self._names: dict[int, str] = {}
         self._brokers: dict[int, _Broker] = {}
         self._partition_epoch = -1
@@ -88,11 +95,11 @@ class PartitionEvents:
         self._is_over = False
 
     def result(self) -> list[Event]:
-        """Return the events, with those that were inferred later in their place."""
+        """Return the events without requests that were not sent, and with those that were inferred later."""
         found = list(self.events)
         for position, event in sorted(self._inserted, key=lambda pair: -pair[0]):
             found.insert(position, {**event, "time": found[position - 1]["time"]})
-        return found
+        return [event for event in found if not any(event is unsent for unsent in self._unsent)]
 
     # Causality.
 
@@ -109,7 +116,7 @@ class PartitionEvents:
             case "received":
                 leader = self._brokers.get(broker.leader or 0)
                 return leader is None or (
-                    (broker.is_handled or self._seems_counted(broker, fields["offset"]))
+                    (broker.is_handled or broker.was_handled or self._seems_counted(broker, fields["offset"]))
                     and leader.end >= fields.get("end", 0)
                     and (not leader.leads or leader.high_watermark >= fields["sent"])
                 )
@@ -120,6 +127,8 @@ class PartitionEvents:
                 return broker.may_commit(fields) and self._may_count(observed.broker, fields)
             case "leading" | "following":
                 return bool(fields["epoch"] <= self._leader_epoch)
+            case "refreshed" if self._forgets_granted_request(observed.broker, fields):
+                return False
             case "refreshed" | "learnt_isr":
                 return bool(fields["partition_epoch"] <= self._partition_epoch)
             case "changed":
@@ -129,6 +138,18 @@ class PartitionEvents:
                 leader = self._brokers.get(broker.leader or 0)
                 return leader is None or leader.epoch >= broker.epoch
         return True
+
+    def _forgets_granted_request(self, number: int, fields: dict[str, Any]) -> bool:
+        """Return whether a leader learns an ISR again while its request is under way, which the controller will grant.
+
+        The request stays in flight when the leader drops it. In the model it does not, and is granted before.
+        """
+        broker = self._brokers[number]
+        following = self._changes.get(self._partition_epoch + 1, {})
+        is_again = broker.awaits_metadata and fields["partition_epoch"] == broker.partition_epoch
+        is_open = self._asked.get(number, False) and self._partition_epoch == broker.partition_epoch
+        is_granted = following.get("cause") == "alter_partition" and following.get("node") == number
+        return broker.leads and is_again and is_open and is_granted
 
     def _may_count(self, number: int, fields: dict[str, Any]) -> bool:
         """Return whether the follower has sent the fetch, and the ISR has what the count has committed, if anything."""
@@ -195,22 +216,23 @@ class PartitionEvents:
             found["epoch_start"] = fields["epoch_start"]
         return found
 
-    def _commit_by_count(self, number: int, high_watermark: int) -> None:
+    def _commit_by_count(self, number: int, high_watermark: int, slack: int = 0) -> bool:
         """Give a new high watermark to the count that has raised it, if the line is that of another thread.
 
         A thread raises the high watermark by what others have counted, before they write their lines. So the line of
-        that count is not older than this one.
+        that count is not older than this one, or by `slack` milliseconds at most. Returns whether there is one.
         """
         name, later = self._name(number), []
         for event in reversed(self.events):
-            if event.get("time", 0) < self._time or event["event"] not in ("handled_fetch", "appended"):
+            if event.get("time", 0) < self._time - slack or event["event"] not in ("handled_fetch", "appended"):
                 continue
             if event["broker"] == name and event["high_watermark"] < high_watermark:
                 later.append(event)
                 if event["event"] == "handled_fetch" and event["end"] == high_watermark:
                     for each in later:
                         each["high_watermark"] = high_watermark
-                    return
+                    return True
+        return False
 
     def _on_appended(self, number: int, fields: dict[str, Any]) -> None:
         broker = self._brokers[number]
@@ -241,6 +263,7 @@ class PartitionEvents:
             earlier = broker.last_fetch["offset"]
             broker.earlier_offset = earlier if earlier < fields["offset"] else None  # else it has truncated
         broker.fetch, broker.is_handled, broker.last_fetch = fetch, False, fields
+        broker.was_handled = False
         self._note("fetch", broker=self._name(number), **fields)
 
     def _on_recorded(self, number: int, fields: dict[str, Any]) -> None:
@@ -267,6 +290,8 @@ class PartitionEvents:
             self._repeat("handled_fetch")
             return
         follower.is_handled = True
+        if leader.raised > leader.high_watermark and self._has_counted(leader, number, leader.raised):
+            fields = {"high_watermark": leader.raised} | fields
         shown = self._leader_fields(number, fields)
         self._note(
             "handled_fetch",
@@ -277,6 +302,20 @@ class PartitionEvents:
         )
         self._commit(leader, leader.high_watermark)
 
+    def _has_counted(self, leader: _Broker, number: int, offset: int) -> bool:
+        """Return whether every other follower in the ISR is counted up to an offset."""
+        return all(leader.counted.get(other, 0) >= offset for other in leader.isr - {number})
+
+    def _on_raised(self, number: int, fields: dict[str, Any]) -> None:
+        """Give a high watermark that another thread has raised to its count, which may come after this line."""
+        broker, reached = self._brokers[number], fields["high_watermark"]
+        if not broker.leads or reached <= broker.high_watermark:
+            return
+        if self._commit_by_count(number, reached, _SAME_MOMENT_MS):
+            self._commit(broker, reached)
+        else:
+            broker.raised = reached
+
     def _on_received(self, number: int, fields: dict[str, Any]) -> None:
         broker = self._brokers[number]
         records = fields["end"] - fields["offset"]
@@ -286,6 +325,7 @@ class PartitionEvents:
         self._infer_counted_fetch(number, fields["offset"])
         broker.received_time = self._time
         broker.end, broker.fetch, broker.is_handled = fields["end"], None, False
+        broker.was_handled = False
         if "high_watermark" in fields:
             broker.high_watermark = fields["high_watermark"]
         started = {"epoch_start": fields["epoch_start"]} if "epoch_start" in fields else {}
@@ -367,7 +407,7 @@ class PartitionEvents:
         initial, broker = self._enter(number, fields), self._brokers[number]
         broker.leads, broker.leader, broker.partition_epoch = True, number, fields["partition_epoch"]
         broker.isr, broker.joining, broker.counted = frozenset(fields["isr"]), None, {}
-        broker.awaits_metadata = False
+        broker.awaits_metadata, broker.requests, broker.raised = False, [], 0
         shown = self._leader_fields(number, fields) | initial
         self._note(
             "leading",
@@ -400,11 +440,13 @@ class PartitionEvents:
     def _on_asked_to_shrink(self, number: int, fields: dict[str, Any]) -> None:
         self._asked[number] = True
         self._note("asked_to_shrink", broker=self._name(number), followers=self._named(fields["followers"]))
+        self._brokers[number].requests.append(self.events[-1])
 
     def _on_asked_to_expand(self, number: int, fields: dict[str, Any]) -> None:
         self._asked[number] = True
         self._brokers[number].joining = fields["follower"]
         self._note("asked_to_expand", broker=self._name(number), follower=self._name(fields["follower"]))
+        self._brokers[number].requests.append(self.events[-1])
 
     def _on_learnt_isr(self, number: int, fields: dict[str, Any]) -> None:
         """Note that a leader has learned a change of the ISR from the answer to its request."""
@@ -430,7 +472,7 @@ class PartitionEvents:
             self._repeat("learnt_isr")
             return False
         broker.partition_epoch = fields["partition_epoch"]
-        broker.isr, broker.joining = frozenset(fields["isr"]), None
+        broker.isr, broker.joining, broker.requests = frozenset(fields["isr"]), None, []
         self._asked.pop(number, None)
         shown = self._leader_fields(number, fields)
         self._note(
@@ -449,9 +491,19 @@ class PartitionEvents:
             # The leader keeps waiting, for newer metadata.
             self._repeat("rejected_isr")
             return
+        broker = self._brokers[number]
+        if fields["error"] == _NOT_ATTEMPTED and broker.requests and self._has_request_in_flight(broker):
+            # The request was not sent: neither it nor its refusal is a step.
+            self._unsent.append(broker.requests.pop())
+            self._repeat("rejected_isr")
+            return
         self._asked.pop(number, None)
-        self._brokers[number].joining = None
+        broker.joining, broker.requests = None, []
         self._note("rejected_isr", broker=self._name(number), error=fields["error"])
+
+    def _has_request_in_flight(self, broker: _Broker) -> bool:
+        """Return whether the last request of a leader follows another one that is open, or that was granted."""
+        return len(broker.requests) > 1 or self._partition_epoch > broker.partition_epoch
 
     def _on_changed(self, number: int, fields: dict[str, Any]) -> None:
         valid = self._changes.get(fields["partition_epoch"], fields)
@@ -548,6 +600,7 @@ class PartitionEvents:
         self._fence(fields)
         broker.registered = broker.fenced = True
         # The fetches from now on carry another broker epoch, although their lines do not show it.
+        broker.was_handled = broker.is_handled
         broker.fetch, broker.is_handled = None, False
         self._note("registered", broker=self._name(fields["node"]))
 
@@ -596,33 +649,48 @@ class PartitionEvents:
             self._note("started", broker=self._name(number))
 
 
+@dataclass
+class _LoggedChange:
+    """A change of a partition as a process of a controller has logged it, and whether the process has reverted it."""
+
+    process: tuple[int, int]
+    fields: Event
+    is_reverted: bool = False
+
+
 def committed_changes(observed: Iterable[Observed], partition: str) -> dict[int, Event]:
-    """Return the change of each partition epoch that the quorum has.
+    """Return the change of each partition epoch that the quorum has; an empty one if all that were logged are reverted.
 
     A controller logs a change before the quorum has it. If the controller fails, another change may take its place: the
     last one is valid. Only the controller that makes a change logs its cause. A former controller, after a pause, may
-    log the same change for another cause. It logs the change again when it has learned the one of the quorum.
+    log the same change for another cause. It reverts what the quorum does not have, and logs the changes of the quorum
+    from there on.
     """
     starts: Counter[int] = Counter()
-    found: dict[int, list[tuple[tuple[int, int], Event]]] = {}
+    found: dict[int, list[_LoggedChange]] = {}
     for each in sorted(observed, key=lambda each: each.time):
         if each.partition == partition and each.kind == "created":
             starts[each.broker] += 1
         elif each.partition == partition and each.kind == "changed":
-            process = (each.broker, starts[each.broker])
-            found.setdefault(each.fields["partition_epoch"], []).append((process, each.fields))
+            process, epoch = (each.broker, starts[each.broker]), each.fields["partition_epoch"]
+            for later in [change for other, changes in found.items() if other >= epoch for change in changes]:
+                later.is_reverted |= later.process == process
+            found.setdefault(epoch, []).append(_LoggedChange(process, each.fields))
     return {epoch: _valid(changes) for epoch, changes in found.items()}
 
 
-def _valid(changes: Sequence[tuple[tuple[int, int], Event]]) -> Event:
-    """Return the change that the quorum has, of those of one partition epoch, each with the process that logged it.
+def _valid(changes: Sequence[_LoggedChange]) -> Event:
+    """Return the change that the quorum has, of those of one partition epoch; an empty one if all were reverted.
 
     A process that starts logs every change of the partition, after its creation.
     """
-    same = [(process, change) for process, change in changes if _content(change) == _content(changes[-1][1])]
-    copies = Counter(process for process, _ in same)
-    made = [(process, change) for process, change in same if "cause" in change]
-    return min(made, key=lambda pair: copies[pair[0]], default=same[0])[1]
+    kept = [change for change in changes if not change.is_reverted]
+    if not kept:
+        return {}
+    same = [change for change in changes if _content(change.fields) == _content(kept[-1].fields)]
+    copies = Counter(change.process for change in same)
+    made = [change for change in same if "cause" in change.fields]
+    return min(made, key=lambda change: (change.is_reverted, copies[change.process]), default=same[0]).fields
 
 
 def _content(fields: Event) -> Event:

@@ -1,4 +1,4 @@
-"""Recordings of three soaks: partitions of which an earlier recorder or spec rejected an event, with their log lines.
+"""Recordings of four soaks: partitions of which an earlier recorder or spec rejected an event, with their log lines.
 
 The fast tests check what the recorder makes of the lines. The slow one validates all partitions of one configuration.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_tools.recording.broker_log import Observed
 from kafka_tools.recording.partition import RecordedPartition
+from kafka_tools.recording.partition_events import PartitionEvents
 from kafka_tools.recording.recorder import as_json, record_partition
 from specs.replication.partition import Partition
 from tests.kafka_tools.recording.kept_cluster import logs_of
@@ -15,19 +17,22 @@ from traces.validate.events import RecordedEvent, RecordedTrace
 from traces.validate.moves import NativeMoves
 from traces.validate.validator import Validator
 
-ONE_REPLICA = ("soak-11-1", "soak-18-2", "soak-76-0", "soak-77-0", "soak-83-2", "soak-90-2")
-"""The partitions with acks=all and min.insync.replicas=1."""
+ONE_REPLICA = (
+    *("soak-11-1", "soak-18-2", "soak-76-0", "soak-77-0", "soak-83-2", "soak-90-2"),
+    *("soak-66-1", "soak-91-0", "soak-146-1"),
+)
+"""Partitions with acks=all and min.insync.replicas=1."""
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
     found = {}
-    for name in ("soak-4.3.1", "soak-2-4.3.1", "soak-3-4.3.1"):
+    for name in ("soak-4.3.1", "soak-2-4.3.1", "soak-3-4.3.1", "soak-4-4.3.1"):
         logs = logs_of(name, folder)
         assert not logs.unparsed
         found |= {partition: as_json(record_partition(logs, partition).events) for partition in logs.partitions}
-    assert len(found) == 17
+    assert len(found) == 23
     return found
 
 
@@ -128,6 +133,79 @@ def test_a_leader_learns_the_same_isr_twice(kept):
     learnt, again = named(events, "learnt_isr", answered=True)[0][0], named(events, "learnt_isr_again")[0][0]
     asked = [number for number, _ in named(events, "asked_to_expand", follower="b2")]
     assert learnt < asked[0] < again < asked[1]
+
+
+def test_a_change_that_its_controller_reverts_is_none(kept):
+    # Broker 2 was paused when it had granted a request, fenced broker 1 after that, and reverted both changes.
+    assert changes(kept["soak-66-1"]) == [(1, "alter_partition"), (2, "alter_partition")]
+    ((_, granted),) = named(kept["soak-66-1"], "changed", partition_epoch=2)
+    assert granted["isr"] == ["b1", "b2", "b3"] and granted["time"] == 13006
+
+
+def test_an_append_raises_no_high_watermark_that_others_have_counted(kept):
+    events = kept["soak-94-1"]
+    ((appended, _),) = named(events, "appended", broker="b2", end=8, high_watermark=6)
+    assert named(events, "handled_fetch", follower="b3", end=7, high_watermark=7)[0][0] == appended + 1
+
+
+def test_a_high_watermark_before_the_end_of_a_broker_is_no_step_of_an_earlier_count(kept):
+    # The leader was killed when it had raised the high watermark to 2, before it wrote the line of the count.
+    ends = [event["high_watermark"] for _, event in named(kept["soak-2-1"], "handled_fetch", broker="b1", end=1)]
+    assert ends == [0, 1]
+
+
+def test_a_request_is_granted_before_its_leader_drops_it(kept):
+    events = kept["soak-91-0"]
+    ((asked, _),) = named(events, "asked_to_expand", follower="b2")
+    assert [event["event"] for event in events[asked : asked + 3]] == [
+        "asked_to_expand",
+        "changed",
+        "learnt_isr_again",
+    ]
+
+
+def test_a_leader_that_is_paused_while_it_asks_has_counted_before(kept):
+    events = kept["soak-125-0"]
+    ((asked, _),) = named(events, "asked_to_expand", follower="b3")
+    counted = {"event": "handled_fetch", "broker": "b1", "follower": "b3", "end": 4, "high_watermark": 4, "time": 6548}
+    assert events[asked - 1] == counted and events[asked]["time"] == 6548
+
+
+def test_a_fetch_of_a_former_registration_is_answered(kept):
+    events = kept["soak-146-1"]
+    ((registered, _),) = named(events, "registered", broker="b3")
+    ((received, _),) = named(events, "received", broker="b3", end=5)
+    assert not [event for event in events[registered:received] if event.get("follower") == "b3"]
+    assert named(events, "appended", end=5)[0][0] < received < named(events, "appended", end=6)[0][0]
+
+
+REFUSED = {"error": "OPERATION_NOT_ATTEMPTED"}
+ASKED = {"follower": 2}
+
+
+@pytest.mark.parametrize(
+    ("steps", "shown"),
+    [
+        (["asked", "rejected"], ["asked_to_expand", "rejected_isr"]),
+        (["asked", "asked", "rejected"], ["asked_to_expand"]),
+        (["asked", "granted", "asked", "rejected"], ["asked_to_expand", "changed"]),
+    ],
+)
+def test_a_request_that_is_not_sent_is_no_step(steps, shown):
+    """A broker sends no request while it has another one in flight, which the leader may have dropped."""
+    granted = {"isr": [1, 2], "partition_epoch": 1, "cause": "alter_partition", "node": 1}
+    kinds = {
+        "asked": ("asked_to_expand", ASKED),
+        "rejected": ("rejected_isr", REFUSED),
+        "granted": ("changed", granted),
+    }
+    events = PartitionEvents("tide-0")
+    first = {"replicas": [1, 2], "isr": [1], "leader": 1}
+    leading = {"epoch": 0, "end": 0, "high_watermark": 0, "partition_epoch": 0, "isr": [1]}
+    observed = [("created", first), ("leading", leading), *(kinds[step] for step in steps)]
+    for time, (kind, fields) in enumerate(observed):
+        events.take(Observed(time, 1, kind, "tide-0", fields))
+    assert [event["event"] for event in events.result()][2:] == shown
 
 
 @pytest.mark.slow
