@@ -119,8 +119,8 @@ def _combined(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed
             latest[key] = observed
             if before is not None and _asks_meanwhile(before, observed):
                 # The leader asks while it counts the fetch; in the model it asks after that.
-                if observed.time - before.time > _SAME_STEP_MS:
-                    observed.time = before.time  # the process was paused between the two lines
+                # The count is not later than the request, although its line may be, also after a pause.
+                observed.time = min(observed.time, before.time)
                 result.remove(before)
                 result.append(replace(before, time=observed.time))
     for key, others in held.items():

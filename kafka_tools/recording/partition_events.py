@@ -459,6 +459,9 @@ class PartitionEvents:
         if broker.leads and broker.awaits_metadata and fields["partition_epoch"] == broker.partition_epoch:
             broker.joining = None
             self._asked.pop(number, None)
+            if fields.get("high_watermark", 0) > broker.high_watermark:
+                # The ISR is the same, so that a count has raised it, which another thread writes.
+                self._commit_by_count(number, fields["high_watermark"], _SAME_MOMENT_MS)
             shown = self._leader_fields(number, fields)
             self._note("learnt_isr_again", broker=self._name(number), **shown)
             self._commit(broker, broker.high_watermark)

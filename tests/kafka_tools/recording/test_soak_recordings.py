@@ -32,7 +32,7 @@ def kept(tmp_path_factory):
         logs = logs_of(name, folder)
         assert not logs.unparsed
         found |= {partition: as_json(record_partition(logs, partition).events) for partition in logs.partitions}
-    assert len(found) == 23
+    assert len(found) == 24
     return found
 
 
@@ -162,6 +162,15 @@ def test_a_request_is_granted_before_its_leader_drops_it(kept):
         "changed",
         "learnt_isr_again",
     ]
+
+
+def test_a_leader_counts_and_asks_before_it_learns_the_isr_again(kept):
+    events = kept["soak-172-0"]
+    asked = named(events, "asked_to_expand", follower="b3")[0][0]
+    assert events[asked - 1]["event"] == "handled_fetch" and events[asked - 1]["high_watermark"] == 2
+    granted = named(events, "changed", partition_epoch=3)[0][0]
+    again = next(number for number, _ in named(events, "learnt_isr_again") if number > asked)
+    assert asked < granted < again and events[again]["high_watermark"] == 2
 
 
 def test_a_leader_that_is_paused_while_it_asks_has_counted_before(kept):
