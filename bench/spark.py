@@ -35,6 +35,7 @@ DEPTH = 40
 
 WALKED_SECONDS, WALKED_AT_ONCE = 3.0, 20_000
 POLL_SECONDS = 0.2
+_COLUMNS = "walks", "place", "seconds", "processor s", "peak MB", "sent MB"
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -94,27 +95,33 @@ def walker_rate(name: str) -> float:
 
 
 def _compare(scenario: str, sizes: Sequence[int], *, is_compared: bool) -> None:
-    """Measure each size in each place, and print a table."""
+    """Measure each size in each place; print a line as soon as it is measured, and a table at the end."""
     places = ("in process", "local[2]", "cluster") if is_compared else ("in process",)
     found: dict[tuple[int, str], Cost] = {}
-    table = Table("walks", "place", "seconds", "processor s", "peak MB", "sent MB", title="simulate and report")
     with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as name:
         for place in places:
             with _place(place, Path(name)) as (master, processes):
                 for size in sizes:
-                    found[size, place] = _measured(
-                        scenario, size, master, Path(name) / f"{places.index(place)}-{size}", processes
-                    )
+                    out = Path(name) / f"{places.index(place)}-{size}"
+                    found[size, place] = cost = _measured(scenario, size, master, out, processes)
+                    # A measurement takes minutes, and one that is cut off still has its first rows.
+                    pairs = zip(_COLUMNS, _cells(size, place, cost), strict=True)
+                    print(", ".join(f"{column} {cell}" for column, cell in pairs), flush=True)
+    table = Table(*_COLUMNS, title="simulate and report")
     for size in sizes:
         for place in places:
-            cost = found[size, place]
-            figures = cost.seconds, cost.processor_seconds, cost.peak_bytes / 1e6, cost.sent_bytes / 1e6
-            table.add_row(f"{size:,}", place, *(f"{figure:,.1f}" for figure in figures))
+            table.add_row(*_cells(size, place, found[size, place]))
     Console().print(table)
     for place in places[1:]:
         pays = [size for size in sizes if found[size, place].seconds < found[size, places[0]].seconds]
         answer = f"from {pays[0]:,} walks" if pays else "at none of these sizes"
         print(f"{place} takes less time than this process {answer}")
+
+
+def _cells(size: int, place: str, cost: Cost) -> tuple[str, ...]:
+    """Return the texts of a row."""
+    figures = cost.seconds, cost.processor_seconds, cost.peak_bytes / 1e6, cost.sent_bytes / 1e6
+    return (f"{size:,}", place, *(f"{figure:,.1f}" for figure in figures))
 
 
 @contextmanager
