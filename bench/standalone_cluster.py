@@ -34,14 +34,14 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[StandaloneClu
     with ExitStack() as running:
         master = ["org.apache.spark.deploy.master.Master", "--host", _HOST, "--port", "0", "--webui-port", "0"]
         running.enter_context(_process(master, folder / "master.log"))
-        url = _logged(folder / "master.log", r"Starting Spark master at (spark://\S+)")
+        url = logged(folder / "master.log", r"Starting Spark master at (spark://\S+)")
         started = []
         for number in range(workers):
             place = ["--host", _HOST, "--port", "0", "--webui-port", "0", "--work-dir", str(folder / f"work-{number}")]
             command = ["org.apache.spark.deploy.worker.Worker", "-c", "1", "-m", _MEMORY, *place, url]
             started.append(running.enter_context(_process(command, folder / f"worker-{number}.log")))
         for number in range(workers):
-            _logged(folder / f"worker-{number}.log", r"(Successfully registered with master)")
+            logged(folder / f"worker-{number}.log", r"(Successfully registered with master)")
         yield StandaloneCluster(url, tuple(started), folder)
 
 
@@ -69,7 +69,7 @@ def _process(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[bytes
             process.wait()
 
 
-def _logged(log: Path, pattern: str) -> str:
+def logged(log: Path, pattern: str) -> str:
     """Wait until a log has a line, and return the group of the pattern."""
     ends = time.monotonic() + START_SECONDS
     while time.monotonic() < ends:

@@ -11,6 +11,7 @@ from checker.errors import InputError, UserError
 _DAMAGED = re.compile(r"((?:/|[a-z0-9]+://)[^\s'\"]*\.parquet)[^\n]*(?:not a Parquet file|magic|[Cc]orrupt|expected)")
 _UNREADABLE = re.compile(r"while reading file (?:file:(?://)?)?([^\s'\"]*\.parquet)")
 _CAUSE = re.compile(r"^\s*(?:Caused by: )?((?:[\w.$]*(?:Error|Exception))\b[^\n]*)", re.MULTILINE)
+_CONDITION = re.compile(r"^\[(?!PYTHON_EXCEPTION)[A-Z_.0-9]+\] [^\n]+", re.MULTILINE)
 _OWN = re.compile(r"\b(?:InputError|OutputError|SpecError|MissingExtraError|StorageError): ([^\n]+)")
 
 
@@ -47,6 +48,8 @@ def job_error(error: Exception, work: str) -> UserError:
 def _cause(text: str) -> str:
     """Return the last error in the text of an exception, which holds the tracebacks of Python and Java."""
     causes = [cause.strip() for cause in _CAUSE.findall(text)]
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # A server of Spark Connect adds the stack of Java, which may name an error without its message.
+    messages = [cause for cause in causes if ": " in cause] or _CONDITION.findall(text)
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
     missing = [cause for cause in causes if "ModuleNotFoundError" in cause]
-    return (missing or causes or lines or ["it gave no reason"])[-1]
+    return (missing or messages or causes or lines or ["it gave no reason"])[-1]

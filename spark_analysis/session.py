@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from checker.errors import InputError, MissingExtraError, UserError
 from checker.run.scratch_folders import scratch_folder
 from checker.run.workers import default_workers
+from spark_analysis.job_errors import spark_errors_as_input_errors
 from spark_analysis.user_settings import submitted_settings, user_settings
 
 if TYPE_CHECKING:
@@ -75,7 +76,11 @@ _CONNECT = {
     "spark.sql.session.timeZone": "UTC",
 }
 """The settings of a session of Spark Connect: its server has the others."""
+_CONNECT_SECONDS, _CONNECT_ATTEMPTS = 10, 6
+"""The time in which a server must accept a connection; and the attempts of a later request, which take a minute."""
+
 _RECORDS_IN_BATCH = 1 << 16
+_MOST_CORES = 1 << 16
 
 
 def session(
@@ -95,6 +100,9 @@ def session(
     """
     url = master_url(master)
     require_pyspark()
+    # PySpark warns about recent pandas releases at every use. Nothing here uses pandas.
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+    _silence_error_logs()
     if is_connect(url):
         return _connected(url, dict(settings or {}))
     _require_java()
@@ -102,8 +110,6 @@ def session(
     interpreter = sys.executable if url.startswith("local") else os.environ.get("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_PYTHON"] = interpreter
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    # PySpark warns about recent pandas releases at every use. Nothing here uses pandas.
-    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     logging.getLogger().addFilter(_is_not_interrupt)
     with _kept_interrupt_handler():
         configuration = _configuration(url, name, memory) | dict(settings or {})
@@ -125,21 +131,40 @@ def _connected(url: str, settings: dict[str, str]) -> SparkSession:
 
     try:
         import grpc
-
-        builder = SparkSession.builder.remote(url)
+        from pyspark.sql.connect.client import DefaultChannelBuilder
+        from pyspark.sql.connect.client.retries import DefaultPolicy
     except ImportError as error:
         missing = f"Spark Connect needs more packages ({error}): pip install 'pyspark[connect]'"
         raise MissingExtraError(missing) from None
+    # What follows the server may be a token.
+    server = url.partition("/;")[0]
     try:
+        with DefaultChannelBuilder(url).toChannel() as channel:
+            grpc.channel_ready_future(channel).result(_CONNECT_SECONDS)
+        builder = SparkSession.builder.remote(url)
         for name, value in (_CONNECT | settings).items():
             if name.startswith("spark.sql."):
                 builder = builder.config(name, value)
         spark = builder.getOrCreate()
+        # By default the client waits ten minutes for a server that has ended.
+        spark.client.set_retry_policies([DefaultPolicy(max_retries=_CONNECT_ATTEMPTS)])
         spark.addArtifact(str(_packages()), pyfile=True)
+    except grpc.FutureTimeoutError:
+        raise InputError(
+            f"the Spark Connect server {server} does not answer: check its address and whether it is running"
+        ) from None
     except (PySparkException, grpc.RpcError, OSError, ValueError) as error:
         reason = next(iter(str(error).strip().splitlines()), "it gave no reason")
-        raise InputError(f"the Spark Connect server {url} cannot be used: {reason}") from None
+        raise InputError(f"the Spark Connect server {server} cannot be used: {reason}") from None
     return spark
+
+
+def _silence_error_logs() -> None:
+    """Keep PySpark from writing each error with its stack trace to the standard error before it raises it."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _is_not_interrupt(record: logging.LogRecord) -> bool:
@@ -172,9 +197,8 @@ class LazySession:
     def __init__(self, master: str | None = None, **options: Any) -> None:
         self._master, self._options = master_url(master), options
         require_pyspark()
-        if is_connect(self._master):
-            raise InputError("exploration needs a master such as spark://HOST:PORT: it does not run on Spark Connect")
-        _require_java()
+        if not is_connect(self._master):
+            _require_java()
         self._session: SparkSession | None = None
 
     def __enter__(self) -> LazySession:
@@ -196,18 +220,30 @@ class LazySession:
         """Whether the session was used."""
         return self._session is not None
 
-    @property
+    @functools.cached_property
     def cores(self) -> int:
         """The number of cores. On a cluster, it is known only after the start."""
         if found := re.match(r"local\[(\d+)", self._master):
             return int(found.group(1))
-        return self.spark.sparkContext.defaultParallelism
+        return cores_of(self.spark)
 
 
-def cores_of(spark: SparkSession) -> int | None:
-    """Return the number of cores of a session; None for Spark Connect, which does not report it."""
-    is_connected = type(spark).__module__.startswith("pyspark.sql.connect")
-    return None if is_connected else spark.sparkContext.defaultParallelism
+def is_connected(spark: SparkSession) -> bool:
+    """Return whether a session is one of Spark Connect, which has no RDDs."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def cores_of(spark: SparkSession) -> int:
+    """Return the number of cores of a session."""
+    if not is_connected(spark):
+        return spark.sparkContext.defaultParallelism
+    from pyspark.sql import functions
+
+    # Spark Connect does not report it, but a range has a part for each core, or each row if those are fewer.
+    with spark_errors_as_input_errors("count the cores of the server"):
+        parts = spark.range(_MOST_CORES).select(functions.spark_partition_id().alias("part"))
+        [row] = parts.agg(functions.max("part").alias("last")).collect()
+    return int(row.last) + 1
 
 
 def master_url(master: str | None) -> str:
@@ -404,6 +440,11 @@ def _reason(logged: str, url: str) -> UserError:
         return InputError(
             "Spark cannot listen: its port is in use, or its address does not belong to this machine. Free the port, "
             "or set another port or address (spark.driver.port, spark.blockManager.port, SPARK_LOCAL_IP)"
+        )
+    if url.startswith("local") and (unknown := re.search(r"UnknownHostException: ([^\s:]+)", logged)):
+        return InputError(
+            f"Spark did not start: the name of this machine, {unknown[1]}, has no address. Add it to /etc/hosts, or "
+            f"set SPARK_LOCAL_IP={_LOOPBACK}"
         )
     if "masters are unresponsive" in logged or "UnknownHostException" in logged or "Failed to connect to" in logged:
         return InputError(f"the Spark master {url} does not answer: check its address and whether it is running")

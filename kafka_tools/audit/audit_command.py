@@ -82,8 +82,10 @@ def _runner(settings: AuditSettings, cancelled: threading.Event) -> Iterator[Run
     if settings.engine != "spark" and settings.master is None:
         yield in_processes(settings.workers or default_workers(), cancelled)
         return
-    from spark_analysis.session import opened
+    from spark_analysis.session import is_connect, master_url, opened
 
+    if is_connect(master_url(settings.master)):
+        raise InputError("audit needs a master such as spark://HOST:PORT: it does not run on Spark Connect")
     with opened(settings.master, name="tidemark audit") as spark:
         yield on_spark(spark, cancelled)
 

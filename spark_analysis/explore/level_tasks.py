@@ -77,13 +77,13 @@ class PartitionInput:
 class LevelWork:
     """What all tasks of a level have in common.
 
-    `level` is the inserted level, with its `candidates` (None: it is already stored, and only to be expanded). `code`
-    has the batch code as `value`. New files have names with `token`, which differs in every run of a driver, so that a
-    task that outlives its driver cannot replace them. `next_partitions`: the number of partitions of the next level, or
-    None if the level is not to be expanded.
+    `level` is the inserted level, with its `candidates` (None: it is already stored, and only to be expanded). New
+    files have names with `token`, which differs in every run of a driver, so that a task that outlives its driver
+    cannot replace them. `next_partitions`: the number of partitions of the next level, or None if the level is not to
+    be expanded.
     """
 
-    code: Any
+    code: BatchCode
     folder: str
     token: str
     level: int
@@ -97,7 +97,7 @@ class LevelWork:
     @property
     def batch(self) -> BatchEngine:
         """The spec's batch code, compiled once in each process."""
-        return _compiled(self.code.value)
+        return _compiled(self.code)
 
     def candidates_in(self, file: CandidateFile, partition: int) -> Words:
         """Return the candidates for a partition in a file; raise DamagedFileError if they are damaged."""

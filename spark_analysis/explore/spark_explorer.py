@@ -115,10 +115,10 @@ def explore(
         return replace(failed, violations=starts, distinct_states=len(initial), levels=(len(initial),))
     durable = checkpoint is not None
     with _folder(checkpoint) as folder, open_checkpoint(folder, compiled.identity, durable=durable) as kept:
-        with Jobs(session, compiled.code, folder, plan.cancelled, durable=durable) as jobs:
-            search = _SparkSearch(compiled, plan, kept, jobs)
-            search.load(initial, partitions)
-            outcome = search.run()
+        jobs = Jobs(session, compiled.code, folder, plan.cancelled, durable=durable)
+        search = _SparkSearch(compiled, plan, kept, jobs)
+        search.load(initial, partitions)
+        outcome = search.run()
         found = search.exploration(outcome)
         plan = replace(plan, workers=session.cores if session.is_started else 1)
         builder = ResultBuilder("spark", spec, compiled.state_of, plan, compiled.names, found)

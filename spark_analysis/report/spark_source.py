@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,7 @@ from spark_analysis.report.walk_source import (
     samplings_of,
 )
 from spark_analysis.session import cores_of
+from spark_analysis.task_map import mapped, result_of
 from traces.storage import Location, RemotePath, location_of
 from traces.walks.records import SCHEMAS, STATES, VIOLATIONS, WALKS, WalkRun, part_path, read_parts
 from traces.walks.state_tallies import largest_hash
@@ -114,13 +114,9 @@ class SparkWalkSource:
         """Return `work(item)` for each item, in the order of the items."""
         if not items:
             return []
-        cores = cores_of(self._spark)
-        tasks = min(len(items), _TASKS_PER_CORE * cores) if cores else len(items)
         with spark_errors_as_input_errors(doing):
-            numbers = self._spark.range(0, len(items), 1, tasks)
-            rows = numbers.mapInArrow(_task(work, list(items)), "number LONG, result BINARY").collect()
-        results = {row["number"]: pickle.loads(row["result"]) for row in rows}
-        return [results[number] for number in range(len(items))]
+            tasks = min(len(items), _TASKS_PER_CORE * cores_of(self._spark))
+            return [result_of(row) for row in mapped(self._spark, work, items, tasks).collect()]
 
     def _table(self, kind: str) -> DataFrame:
         """Return the rows of a kind of parts; with the schema, Spark opens no part to plan the job."""
@@ -161,15 +157,3 @@ def _type_name(kind: pa.DataType) -> str:
 def _plain(kind: pa.DataType) -> pa.DataType:
     """Return the type of the values of a dictionary, and any other type as it is."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _task(
-    work: Callable[[Item], Result], items: list[Item]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                result = pickle.dumps(work(items[number]))
-                yield pa.RecordBatch.from_arrays([pa.array([number]), pa.array([result])], ["number", "result"])
-
-    return run

@@ -44,8 +44,8 @@ message string"""
 
 _WRITTEN = "part int, summary string, error string"
 
-_PARTS_PER_CORE, _CORES = 4, 8
-"""Parts for each core: a core that finishes early takes another one. Cores, if a session does not report them."""
+_PARTS_PER_CORE = 4
+"""Parts for each core: a core that finishes early takes another one."""
 
 _BYTES_IN_PART, _MOST_PARTS = 4 << 20, 10_000
 """About the size of the logs of a part, of which the work is lost if its task dies; and the limit of their number."""
@@ -114,7 +114,7 @@ def _files_of(log: Location) -> list[Location]:
 
 def _number_of_parts(spark: SparkSession, files: Sequence[Location]) -> int:
     total = sum(file.size if isinstance(file, RemotePath) else file.stat().st_size for file in files)
-    return min(_MOST_PARTS, max(_PARTS_PER_CORE * (cores_of(spark) or _CORES), total // _BYTES_IN_PART))
+    return min(_MOST_PARTS, max(_PARTS_PER_CORE * cores_of(spark), total // _BYTES_IN_PART))
 
 
 def _identity(task: ValidationTask, files: Sequence[Location], by: str) -> dict[str, Any]:

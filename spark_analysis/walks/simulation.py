@@ -68,8 +68,7 @@ def _walk(
     cancelled: threading.Event,
     on_poll: Callable[[], None],
 ) -> None:
-    cores = cores_of(spark)
-    tasks = partitions or min(len(missing), TASKS_PER_CORE * cores if cores else len(missing))
+    tasks = partitions or min(len(missing), TASKS_PER_CORE * cores_of(spark))
     # An executor may run in another folder.
     shipped = dataclasses.replace(run, target=registry.absolute_target(run.target))
     write = partial(_write_parts, shipped, str(folder.absolute()), missing)

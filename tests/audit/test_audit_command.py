@@ -80,6 +80,7 @@ def test_nothing_is_written(log_directory, capsys):
         (["{}/empty"], "has no partitions"),
         (["{}", "--json", "{}/orders-0/audit.json"], "is inside an audited folder"),
         (["{}", "--engine", "native", "--master", "local[1]"], "--master needs --engine spark"),
+        (["{}", "--master", "sc://localhost"], "it does not run on Spark Connect"),
     ],
 )
 def test_wrong_input(log_directory, capsys, arguments, message):

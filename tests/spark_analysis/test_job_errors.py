@@ -20,3 +20,15 @@ def test_an_error_of_java_is_its_last_cause() -> None:
     text = "An error occurred\njava.lang.RuntimeException: first\nCaused by: java.io.IOException: no space\n\tat x"
     shown = str(job_error(Exception(text), "count the walks"))
     assert shown == "Spark could not count the walks: java.io.IOException: no space"
+
+
+def test_an_error_of_a_query_is_its_condition() -> None:
+    condition = "[PATH_NOT_FOUND] Path does not exist: file:/x. SQLSTATE: 42K03"
+    text = f"{condition}\n'Project\n\nJVM stacktrace:\norg.apache.spark.sql.AnalysisException\n\tat x"
+    assert str(job_error(Exception(text), "read the traces")) == f"Spark could not read the traces: {condition}"
+
+
+def test_frames_of_java_are_no_cause() -> None:
+    text = "Job aborted: Lost task 0.0: org.apache.spark.SparkException: worker exited\n\tat org.apache.a\n\tat ..."
+    shown = str(job_error(Exception(text), "explore level 3"))
+    assert shown == f"Spark could not explore level 3: {text.splitlines()[0]}"

@@ -108,6 +108,12 @@ def test_missing_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
         sessions.session()
 
 
+def test_a_machine_whose_name_has_no_address() -> None:
+    logged = "Exception in thread main java.net.UnknownHostException: box7: box7: Name or service not known"
+    assert "the name of this machine, box7, has no address" in str(sessions._reason(logged, "local[2,4]"))
+    assert "the Spark master spark://box7:1 does not answer" in str(sessions._reason(logged, "spark://box7:1"))
+
+
 _WITH_PORT = """
 import sys
 from checker.errors import UserError
