@@ -26,10 +26,11 @@ from spark_analysis.report.causes import first_and_frequent
 from spark_analysis.report.chart_geometry import share_text
 from spark_analysis.report.make_report import MOST_EXACT_STATES, MOST_STATES, WalkReport, dot_of, needs_spark, report_on
 from spark_analysis.report.readable_parts import readable_parts
-from spark_analysis.report.report_page import rate_of, walk_report_page, walks_text
+from spark_analysis.report.report_page import rate_of, walk_report_page
 from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown
 from spark_analysis.report.run_comparison import compare_reports, compare_siblings, read_report, run_name, sibling_name
 from spark_analysis.report.run_history import append_line, line_of, read_history, trend
+from spark_analysis.report.setting_multiples import walks_text
 from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.report.walk_queries import query_walks, result_lines, result_objects
 from spark_analysis.session import master_url, require_pyspark

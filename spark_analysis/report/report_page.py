@@ -15,6 +15,7 @@ from spark_analysis.report import report_charts
 from spark_analysis.report.chart_geometry import count_text, difference_text, share_text
 from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown, removal_text
 from spark_analysis.report.run_comparison import run_name, sibling_name
+from spark_analysis.report.setting_multiples import setting_multiples, walks_text
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def walk_report_page(
         has_exact=any(row.share["exact"] is not None for row in rows),
         clusters=[_cluster(data, found, page) for found, page in zip(data["clusters"], pages, strict=True)],
         time_charts=report_charts.time_charts(data),
+        multiples=setting_multiples(data),
         heat_maps=report_charts.heat_maps(data),
         broken_by=_broken_by(data),
         risks=_risks(data),
@@ -231,14 +233,6 @@ def _cluster(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None
         "where": where if len(swept) > 1 else [],
         "absent_with": [removal_text(setting) for setting in found["absent_with"]],
     }
-
-
-def walks_text(found: Mapping[str, Any]) -> str:
-    """Return a number of walks as text, with its interval if it is an estimate."""
-    walks, low, high = found["walks"], found["low"], found["high"]
-    if low == high:
-        return f"{walks:,} walk{'' if walks == 1 else 's'}"
-    return f"about {walks:,} walks ({low:,} to {high:,})"
 
 
 def share_range(found: Mapping[str, Any], total: int) -> str:
