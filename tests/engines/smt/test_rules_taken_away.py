@@ -9,6 +9,7 @@ import pytest
 
 from checker.cli.app import main
 from checker.engines.smt import induction
+from checker.engines.smt.induction_cells import induction_cells
 from checker.engines.smt.refutation import refuted
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
@@ -17,7 +18,11 @@ from checker.language.roles import Role
 PAGE = (Path(__file__).parents[3] / "docs" / "proving.md").read_text()
 (CODE,) = re.findall(r'```python title="without_a_rule.py"\n(.*?)```', PAGE, re.DOTALL)
 ROWS = re.findall(r"^\| `(\w+)` \| K\S+ \| (.*) \| `(\w+)` (\d+) \|$", PAGE, re.MULTILINE)
+OPEN = ("max_leader_epoch", "max_records", "log_size")
 CONSTANTS = {"JoinsEarly": dict(replicas=3, log_size=1, max_leader_epoch=1)}
+
+WITH_TWO_REPLICAS = [row[:2] for row in ROWS if row[0] not in CONSTANTS]
+"""The classes whose cells take seconds: with three replicas one cell takes a minute."""
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +49,24 @@ def test_exactly_the_cells_of_the_table_fail(module, name, cells, violated, leng
     assert all(cell.outcome == "fails" and cell.counterexample is not None for cell in failing)
     (found,) = refuted(kind(), [violated], workers=1).violations
     assert (found.property, found.length) == (violated, int(length))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "cells"), WITH_TWO_REPLICAS, ids=[name for name, _ in WITH_TWO_REPLICAS])
+def test_a_failing_cell_is_not_proved_without_bounds(module, name, cells):
+    """The first cell that fails at one size stays open with any number of epochs, records and log slots."""
+    spec = runpy.run_path(str(module))[name](replicas=2)
+    targets, lemmas = spec.names_of(Role.INVARIANT, Role.STEP_INVARIANT), spec.names_of(Role.LEMMA)
+    prover = induction_cells(spec, OPEN, targets, lemmas, QueryLimits(0.5))
+    places = {f"`{'/'.join(place)}`": place for place in prover.places}
+    assert prover.cell(places[cells.split(", ")[0]]).outcome == "unknown"
+
+
+def test_a_rule_taken_away_ends_at_a_finite_trace_without_bounds(module, capsys):
+    options = [word for name in OPEN for word in ("--unbounded", name)]
+    assert main(["prove", f"{module}/asks_once", "--set", "replicas=2", *options]) == 1
+    text = capsys.readouterr().out
+    assert "violated: weak_isr 13" in text and "proved by" not in text
 
 
 def test_all_cells_shows_the_trace_and_the_cells(capsys, tmp_path):
