@@ -10,12 +10,13 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_NEW = "tidemark-new-"
-"""The prefix of a folder that has no lock yet."""
+_NEW_SECONDS = 3600.0
+"""Age from which an empty folder without a lock is abandoned. A process locks and renames its new folder at once."""
 
 
 @contextmanager
@@ -25,8 +26,9 @@ def scratch_folder(name: str) -> Iterator[Path]:
     `name` describes the content, such as `states`. Raises OSError if the folder cannot be created.
     """
     remove_abandoned_folders()
-    created = Path(tempfile.mkdtemp(prefix=_NEW))
-    folder = created.with_name(f"{_prefix()}{name}-{created.name.removeprefix(_NEW)}")
+    new = _prefix("new")
+    created = Path(tempfile.mkdtemp(prefix=new))
+    folder = created.with_name(f"{_prefix('scratch')}{name}-{created.name.removeprefix(new)}")
     process, lock = os.getpid(), os.open(created, os.O_RDONLY)
     try:
         # A file system without locks: the folder is then removed by this process alone.
@@ -43,9 +45,15 @@ def scratch_folder(name: str) -> Iterator[Path]:
 
 def remove_abandoned_folders() -> None:
     """Remove the folders of this user without a process that holds a lock on them."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):
+    temporary = Path(tempfile.gettempdir())
+    for folder in temporary.glob(f"{_prefix('scratch')}*"):
         with suppress(OSError):
             _remove_if_abandoned(folder)
+    # A process that was killed between the creation and the renaming of its folder leaves an empty one.
+    for folder in temporary.glob(f"{_prefix('new')}*"):
+        with suppress(OSError):
+            if time.time() - folder.lstat().st_mtime > _NEW_SECONDS:
+                _remove_if_abandoned(folder)
 
 
 def _remove_if_abandoned(folder: Path) -> None:
@@ -59,6 +67,6 @@ def _remove_if_abandoned(folder: Path) -> None:
         os.close(lock)
 
 
-def _prefix() -> str:
+def _prefix(kind: str) -> str:
     # Other machines may share the folder for temporary files, but not the locks.
-    return f"tidemark-scratch-{os.uname().nodename}-{os.getuid()}-"
+    return f"tidemark-{kind}-{os.uname().nodename}-{os.getuid()}-"

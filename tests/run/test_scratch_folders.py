@@ -62,6 +62,19 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(way: str, pla
         assert list(place.iterdir()) == [own]
 
 
+def test_the_empty_folder_of_a_process_killed_before_it_had_a_name_is_removed_an_hour_later(place: Path) -> None:
+    killed = "from pathlib import Path\nPath.rename = lambda *_: os.kill(os.getpid(), 9)\n"
+    command = [sys.executable, "-S", "-c", _HOLDER.replace("with scratch", killed + "with scratch", 1), "kill"]
+    assert subprocess.run(command, cwd=Path(__file__).parents[2], check=False).returncode == -signal.SIGKILL
+    (empty,) = place.iterdir()
+    with scratch_folder("next"):
+        assert empty.is_dir()
+    an_hour_ago = empty.stat().st_mtime - 3601
+    os.utime(empty, (an_hour_ago, an_hour_ago))
+    with scratch_folder("next") as own:
+        assert list(place.iterdir()) == [own]
+
+
 def test_folders_of_others_stay(place: Path) -> None:
     with scratch_folder("x") as own:
         prefix = own.name.partition("-x-")[0]
