@@ -40,8 +40,7 @@ def _search_working_directory_last() -> None:
 
 def main() -> int:
     """Run the command line and return its exit status."""
-    # Start-up and compilation create many objects that stay alive. Fewer collections save time. The compilation of a
-    # spec leaves about 13,000 objects that only a collection frees.
+    # Start-up and compilation create many objects that stay alive. Fewer collections save time.
     gc.set_threshold(300_000)
     # NumPy's library of linear algebra, which nothing here calls, would start a thread for each CPU core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Literal
 
@@ -67,7 +67,26 @@ def native_engine_for(spec: Spec, properties: list[str], opened: ExitStack) -> E
     engine_named("native")
     from checker.engines.native import engine
 
-    return functools.partial(engine.explore, lowering=lowering)
+    return functools.partial(engine.explore, lowering=lowering.lowered)
+
+
+def native_engine_for_group(wanted: Sequence[tuple[Spec, Sequence[str]]]) -> Explore:
+    """Return the `explore` of the native engine for specs of one class, which share code as far as they can.
+
+    `wanted`: each spec, with the properties that are searched.
+    """
+    engine_named("native")
+    from checker.engines.native import engine
+    from checker.engines.native.shared_lowering import SharedLowering
+
+    return functools.partial(engine.explore, lowering=SharedLowering(wanted).lowered)
+
+
+def groups_with_shared_code(wanted: Sequence[tuple[Spec, Sequence[str]]]) -> list[list[int]]:
+    """Return the positions of specs in groups that `native_engine_for_group` may be given."""
+    from checker.engines.native.shared_lowering import groups
+
+    return groups(wanted)
 
 
 def has_checkpoint(folder: Location, name: EngineName) -> bool:

@@ -7,7 +7,7 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field
 from pathlib import Path
@@ -15,7 +15,15 @@ from pathlib import Path
 from checker.errors import EXIT_INTERNAL, InputError, UserError
 from checker.evidence.spec_findings import findings_by_spec
 from checker.execution.checkpoint_options import CheckpointOptions
-from checker.execution.engine_choice import EngineName, Explore, engine_named, has_checkpoint, native_engine_for
+from checker.execution.engine_choice import (
+    EngineName,
+    Explore,
+    engine_named,
+    groups_with_shared_code,
+    has_checkpoint,
+    native_engine_for,
+    native_engine_for_group,
+)
 from checker.execution.spark_engine import SparkOptions, spark_engine
 from checker.language.source_digest import digests_kept
 from checker.output import finding_text, ledger_text, styled_lines
@@ -309,34 +317,49 @@ def _outcomes(
 
     One run uses all workers. Several runs are executed in parallel, each by one worker process.
     """
+    shares_code = settings.engine == "native" and not (settings.coverage or settings.strict) and len(runs) > 1
+    wanted = [(run.spec, searched_properties(run.spec, run.properties)) for run in runs] if shares_code else []
+    groups = groups_with_shared_code(wanted) if shares_code else [[number] for number in range(len(runs))]
+
+    def explore_of(group: Sequence[int]) -> Explore:
+        return native_engine_for_group([wanted[number] for number in group]) if shares_code else explore
+
     is_shared = settings.engine == "spark"
     if len(runs) == 1 or settings.workers == 1 or is_shared or not hasattr(os, "fork"):
-        for run in runs:
+        engines = {number: engine for group in groups for engine in [explore_of(group)] for number in group}
+        for number, run in enumerate(runs):
             with ProgressDisplay(run.name, sys.stderr) as display:
                 plan = _plan(run, settings, settings.workers, cancelled)
+                plan.quick = len(runs) > 1
                 plan.on_progress = display.update
                 plan.checkpoint = _checkpoint_plan(settings, display)
-                outcome = _explored(run, plan, explore)
+                # The code that a group shares is freed after its last run.
+                outcome = _explored(run, plan, engines.pop(number))
             yield outcome
             if cancelled.is_set():
                 break
         return
 
     # Imported here: one run needs no processes.
-    from checker.run import process_pool
+    from checker.run.process_groups import results_of_groups
 
-    def explored(number: int, cancelled: threading.Event) -> Result | UserError:
-        plan = _plan(runs[number], settings, 1, cancelled)
-        plan.quick = True
-        if plan.max_memory is not None:
-            # The runs in progress share what the command may take.
-            plan.max_memory //= min(settings.workers, len(runs))
-        return _explored(runs[number], plan, explore)
+    def explored(group: Sequence[int]) -> Callable[[int, threading.Event], Result | UserError]:
+        engine = explore_of(group)
+
+        def explored_run(number: int, cancelled: threading.Event) -> Result | UserError:
+            plan = _plan(runs[number], settings, 1, cancelled)
+            plan.quick = True
+            if plan.max_memory is not None:
+                # The runs in progress share what the command may take.
+                plan.max_memory //= min(settings.workers, len(runs))
+            return _explored(runs[number], plan, engine)
+
+        return explored_run
 
     def died(number: int) -> UserError:
         return worker_died(runs[number].name)
 
-    yield from process_pool.results_in_order(len(runs), settings.workers, explored, cancelled, died)
+    yield from results_of_groups(groups, settings.workers, explored, cancelled, died)
 
 
 def _plan(run: Run, settings: RunSettings, workers: int, cancelled: threading.Event) -> Plan:

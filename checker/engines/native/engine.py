@@ -29,7 +29,7 @@ from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.explore.search_store import Words
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.state_layout import StateLayout, state_layout
-from checker.engines.native.lowering_process import LoweredSpec, LoweringProcess
+from checker.engines.native.lowering_process import LoweredSpec
 from checker.engines.native.results import (
     PathTraces,
     ResultBuilder,
@@ -86,18 +86,20 @@ class CompiledSpec:
         return self.layout.state_of(words)
 
 
-def compile_native(
-    spec: Spec, properties: list[str], *, quick: bool = False, lowering: LoweringProcess | None = None
-) -> CompiledSpec:
-    """Return a spec as machine code that checks the named properties. `Plan` documents `quick`.
+Lowering = Callable[[Spec, list[str]], LoweredSpec | None]
+"""Returns a spec that was lowered for some properties, and perhaps more; None: it is lowered by the caller."""
 
-    `lowering`: a process that lowers the spec already. Raises SpecError if the spec is outside the language.
+
+def compile_native(
+    spec: Spec, properties: list[str], *, quick: bool = False, lowering: Lowering | None = None
+) -> CompiledSpec:
+    """Return a spec as machine code that checks the named properties, and perhaps more. `Plan` documents `quick`.
+
+    `lowering`: lowers the spec in another way, such as `LoweringProcess.lowered`. Raises SpecError if the spec is
+    outside the language.
     """
     with garbage_collection_paused():
-        index = SourceIndex(spec, "explore", properties)
-        program_of = functools.cache(lambda: _typed(spec, properties))
-        kernels = _indexed_kernels(spec, index, properties, program_of, quick=quick, lowering=lowering)
-        return CompiledSpec(spec, state_layout(spec.variables), kernels, properties, program_of=program_of)
+        return _compiled(spec, SourceIndex(spec, "explore", properties), properties, quick=quick, lowering=lowering)
 
 
 def _typed(spec: Spec, properties: list[str]) -> nodes.Program:
@@ -106,35 +108,35 @@ def _typed(spec: Spec, properties: list[str]) -> nodes.Program:
     return compile_spec(spec, properties)
 
 
-def _indexed_kernels(
-    spec: Spec,
-    index: SourceIndex,
-    properties: list[str],
-    program_of: Callable[[], nodes.Program],
-    *,
-    quick: bool,
-    lowering: LoweringProcess | None = None,
-) -> Kernels:
-    """Return the kernels of a spec; compile it if the index does not have them.
+def _compiled(
+    spec: Spec, index: SourceIndex, properties: list[str], *, quick: bool, lowering: Lowering | None = None
+) -> CompiledSpec:
+    """Return a spec as machine code; compile it if the index does not have the code.
 
-    Quickly compiled kernels can compile optimised ones.
+    Quickly compiled code can compile optimised code for the same properties.
     """
+    program_of = functools.cache(lambda: _typed(spec, properties))
 
     def lowered() -> LoweredSpec:
-        found = None if lowering is None or quick else lowering.lowered(spec, properties)
+        found = None if lowering is None else lowering(spec, properties)
         if found is not None:
             return found
         from checker.engines.native.lowered_spec import lowered_with_kernels
 
         # Functions that look at several states at once save time in a long exploration, but take time to compile.
-        return LoweredSpec.of(lowered_with_kernels(spec, program_of(), properties, with_lanes=not quick))
+        native = lowered_with_kernels(spec, program_of(), properties, with_lanes=not quick)
+        return LoweredSpec.of(native, properties)
 
     found = index.code(lowered, quick=quick)
     machine_code = MachineCode(found.code, quick=found.is_quick)
-    better = functools.partial(_indexed_kernels, spec, index, properties, program_of, quick=False)
-    return Kernels(
-        found.words, found.instances, machine_code.address_of, machine_code, better if found.is_quick else None
-    )
+    if found.runtime:
+        from checker.engines.native.lowering.constant_block import SYMBOL, words_of
+
+        machine_code.write_words(SYMBOL, words_of(found.runtime, spec.constants, spec.declared_constants))
+    checked = list(found.properties)
+    better = (lambda: _compiled(spec, index, checked, quick=False).kernels) if found.is_quick else None
+    kernels = Kernels(found.words, found.instances, machine_code.address_of, machine_code, better)
+    return CompiledSpec(spec, state_layout(spec.variables), kernels, checked, program_of=program_of)
 
 
 @contextmanager
@@ -181,11 +183,11 @@ def _kernels(native: NativeSpec, better: Callable[[], Kernels] | None = None) ->
     return Kernels(native.layout.words, native.instances, code.address_of, code, better)
 
 
-def explore(spec: Spec, plan: Plan, lowering: LoweringProcess | None = None) -> Result:
+def explore(spec: Spec, plan: Plan, lowering: Lowering | None = None) -> Result:
     """Explore a spec breadth-first and return the result, as `checker.engines.python.explorer.explore` does.
 
-    A run that stops at a violation ends with the round (a part of a level) in which it was found. `lowering`: a process
-    that lowers the spec already. Raises SpecError if the spec is outside the language.
+    A run that stops at a violation ends with the round (a part of a level) in which it was found. `compile_native`
+    documents `lowering`. Raises SpecError if the spec is outside the language.
     """
     started = time.perf_counter()
     # A wrong liveness property or fair action is reported before the exploration.

@@ -14,6 +14,7 @@ import gc
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Never
 
 from checker.engines.native.llvm import code_cache
@@ -28,16 +29,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoweredSpec:
-    """The text of a spec's LLVM module, for states of `words` words and a number of action instances."""
+    """The text of a spec's LLVM module, for states of `words` words and a number of action instances.
+
+    Bit i of a mask is properties[i]. `runtime`: the constants that the code reads at run time, in the order of their
+    words (`lowering.constant_block`).
+    """
 
     words: int
     instances: int
     text: str
+    properties: tuple[str, ...] = ()
+    runtime: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, native: NativeSpec) -> LoweredSpec:
-        """Return the text of a module, with the two numbers that the machine code does not contain."""
-        return cls(native.layout.words, native.instances, str(native.module))
+    def of(cls, native: NativeSpec, properties: Sequence[str] = (), runtime: tuple[str, ...] = ()) -> LoweredSpec:
+        """Return the text of a module, with what the machine code does not contain."""
+        return cls(native.layout.words, native.instances, str(native.module), tuple(properties), runtime)
 
 
 class LoweringProcess:
@@ -74,7 +81,7 @@ class LoweringProcess:
         if status != 0:
             return None
         words, instances, text = content.decode().split(" ", 2)
-        return LoweredSpec(int(words), int(instances), text)
+        return LoweredSpec(int(words), int(instances), text, tuple(properties))
 
     def close(self) -> None:
         """End the process if nothing has waited for it."""
@@ -115,7 +122,9 @@ def _send(spec: Spec, properties: list[str], target: int) -> Never:
         from checker.frontend import compile_spec
 
         program = compile_spec(spec, properties)
-        found = LoweredSpec.of(lowered_with_kernels(spec, program, properties, with_lanes=True))
+        # Kept in a name: freeing the module would take time, and this process ends in a moment.
+        native = lowered_with_kernels(spec, program, properties, with_lanes=True)
+        found = LoweredSpec.of(native)
         with open(target, "wb") as file:
             file.write(f"{found.words} {found.instances} {found.text}".encode())
         status = 0

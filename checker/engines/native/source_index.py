@@ -1,7 +1,8 @@
 """The index of the cache of machine code by the sources of specs: a spec that did not change is not compiled again.
 
     FOLDER/DIGEST.o     as every entry of the cache; its content is JSON: the name of the machine code in the cache, and
-                        the numbers of words and action instances
+                        the numbers of words and action instances, the properties that the code checks, and the
+                        constants that it reads at run time
 
 The digest of an entry covers the source of the spec (`checker.language.source_digest`), its constants, the kernels that
 are wanted, the sources of the compiler, and the target of the machine code.
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
 class IndexedCode:
     """Machine code of a spec: an object file, for states of `words` words and a number of action instances.
 
-    `is_quick`: it was compiled quickly; see `object_code`.
+    `is_quick`: it was compiled quickly; see `object_code`. `LoweredSpec` documents `properties` and `runtime`.
     """
 
     words: int
     instances: int
     code: bytes
     is_quick: bool
+    properties: tuple[str, ...]
+    runtime: tuple[str, ...]
 
 
 class SourceIndex:
@@ -49,7 +52,7 @@ class SourceIndex:
     """
 
     def __init__(self, spec: Spec, kernels: str, names: Sequence[str] = ()):
-        self._spec = spec
+        self._spec, self.names = spec, tuple(names)
         self._key: str | None = None
         is_used = command_process.is_command() and code_cache.folder() is not None
         self._source = source_digest(spec) if is_used else None
@@ -74,9 +77,15 @@ class SourceIndex:
         spec = lowered()
         name, code = named_object_code(spec.text, quick=quick, is_indexed=self._key is not None)
         if self._is_unchanged():
-            content = json.dumps({"words": spec.words, "instances": spec.instances, "code": name})
-            code_cache.store(self._entry(quick=quick), content.encode())
-        return IndexedCode(spec.words, spec.instances, code, quick)
+            entry = {
+                "words": spec.words,
+                "instances": spec.instances,
+                "properties": spec.properties,
+                "runtime": spec.runtime,
+                "code": name,
+            }
+            code_cache.store(self._entry(quick=quick), json.dumps(entry).encode())
+        return IndexedCode(spec.words, spec.instances, code, quick, spec.properties, spec.runtime)
 
     def _is_unchanged(self) -> bool:
         """Return whether the sources are still those of the key: the front end has read them after the digest."""
@@ -92,12 +101,15 @@ class SourceIndex:
             return None
         entry = json.loads(content)
         words, instances, name = entry["words"], entry["instances"], entry["code"]
+        properties, runtime = tuple(entry["properties"]), tuple(entry["runtime"])
         # The numbers that the code and the results share are computed again: an entry that contradicts them is wrong.
         all_instances = sum(shape.instances for shape in self._spec.shapes())
         if words != state_layout(self._spec.variables).words or instances not in (0, all_instances):
             return None
+        if not set(self.names) <= set(properties) or not set(runtime) <= self._spec.constants.keys():
+            return None
         code = code_cache.load(name) if re.fullmatch("[0-9a-f]{64}", name) else None
-        return None if code is None else IndexedCode(words, instances, code, quick)
+        return None if code is None else IndexedCode(words, instances, code, quick, properties, runtime)
 
     def _entry(self, *, quick: bool) -> str:
         return code_cache.digest_of(str(self._key), f"quick {quick}")

@@ -28,9 +28,10 @@ class Emitted:
     """A function under construction that stores truths of LANES states, and the same truths of each state."""
 
     def __init__(self):
-        module = ir.Module(name="lanes")
+        # Kept: a function does not keep its module.
+        self.module = ir.Module(name="lanes")
         kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER, WORD_POINTER])
-        self.function = ir.IrFunction(module, kind, "truths")
+        self.function = ir.IrFunction(self.module, kind, "truths")
         self.emit = LaneEmitter(self.function)
         self.words = [self.emit.lanes_of(self.function.args[0], word, WORDS) for word in range(WORDS)]
         self.truths = []
@@ -45,7 +46,7 @@ class Emitted:
             self.emit.builder.store(word, self.emit.word_pointer(self.function.args[1], ir.ConstantValue(I64, lane)))
         self.emit.builder.ret_void()
         self.emit.finish()
-        code = MachineCode(self.function.module)
+        code = MachineCode(self.module)
         stored = np.zeros(LANES, np.uint64)
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(code.address_of("truths"))
         call(states.ctypes.data, stored.ctypes.data)

@@ -63,14 +63,14 @@ def test_the_text_is_that_of_this_process(started, spec):
     names = [name for name in spec.properties if spec.roles[name].name == "INVARIANT"]
     process = started(spec, names)
     own = lowered_with_kernels(spec, compile_spec(spec, names), names, with_lanes=True)
-    assert process.lowered(spec, names) == LoweredSpec.of(own)
+    assert process.lowered(spec, names) == LoweredSpec.of(own, names)
 
 
 def test_a_process_that_fails_has_no_result_and_the_caller_gets_the_error(started):
     spec = OutsideTheLanguage()
     process = started(spec, ["small"])
     with pytest.raises(SpecError, match="hash"):
-        engine.compile_native(spec, ["small"], lowering=process)
+        engine.compile_native(spec, ["small"], lowering=process.lowered)
 
 
 def test_a_process_that_was_killed_has_no_result(started):
@@ -78,7 +78,7 @@ def test_a_process_that_was_killed_has_no_result(started):
     process = started(spec, [])
     os.kill(process._process, signal.SIGKILL)
     assert process.lowered(spec, []) is None
-    assert engine.compile_native(spec, [], lowering=process).kernels.layout.words > 0
+    assert engine.compile_native(spec, [], lowering=process.lowered).kernels.layout.words > 0
 
 
 def test_another_spec_or_other_properties_have_no_result(started):
@@ -117,7 +117,7 @@ def test_no_process_is_started_where_it_is_of_no_use(command, monkeypatch, tmp_p
     monkeypatch.setenv("TIDEMARK_CODE_CACHE", str(tmp_path / "cache"))
     process = begun_lowering(spec, [])
     assert process is not None
-    engine.compile_native(spec, [], lowering=process)
+    engine.compile_native(spec, [], lowering=process.lowered)
     assert begun_lowering(spec, []) is None, "the cache has the code"
     monkeypatch.setenv("TIDEMARK_CODE_CACHE", "off")
     for target, name, value in (

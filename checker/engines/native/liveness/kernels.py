@@ -70,7 +70,7 @@ class LabelKernel:
 
     def __init__(self, index: SourceIndex, program: nodes.Program, *, quick: bool):
         """Take the code from the index, or compile the predicates of the program, which has no actions."""
-        found = index.code(lambda: LoweredSpec.of(_labelling(program)), quick=quick)
+        found = index.code(lambda: LoweredSpec.of(_labelling(program), index.names), quick=quick)
         self._code = MachineCode(found.code, quick=found.is_quick)
         self._label = _callable(self._code, LABEL, 4)
 

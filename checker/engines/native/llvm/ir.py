@@ -8,14 +8,21 @@ the types when it parses the text.
     function   its blocks, in the order in which they were appended
     block      lines of text, and a terminator, which always follows them
     value      a type, and the text that refers to it: `%.7`, `42`, `@name`
+
+A module owns its functions, and a function its blocks. The references back are weak, so a module that is not needed any
+more is freed at once, and not by a collection of garbage, which takes longer: a module has thousands of blocks.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import TypeVar
 
 from checker.engines.native.llvm.parts import PART
+
+Owner = TypeVar("Owner")
 
 
 class IrType:
@@ -236,7 +243,8 @@ class IrFunction(Value):
 
     def __init__(self, module: Module, kind: FunctionType, name: str):
         super().__init__(kind.as_pointer(), f'@"{name}"')
-        self.module, self.name, self.kind = module, name, kind
+        self._module = weakref.ref(module)
+        self.name, self.kind = name, kind
         self.args = tuple(Value(argument, f"%.arg{number}") for number, argument in enumerate(kind.args))
         self.linkage = ""
         self.attributes: set[str] = set()
@@ -244,6 +252,11 @@ class IrFunction(Value):
         self.blocks: list[Block] = []
         self.names = 0
         module.add(self)
+
+    @property
+    def module(self) -> Module:
+        """The module of the function."""
+        return _alive(self._module)
 
     @property
     def entry(self) -> Block:
@@ -280,13 +293,19 @@ class IrFunction(Value):
 class Block:
     """A basic block. `terminator`: its last instruction, or None while the block is open."""
 
-    __slots__ = ("function", "label", "lines", "name", "terminator")
+    __slots__ = ("_function", "label", "lines", "name", "terminator")
 
     def __init__(self, function: IrFunction, name: str):
-        self.function, self.name = function, name
+        self._function = weakref.ref(function)
+        self.name = name
         self.label = f'label %"{name}"'
         self.lines: list[str] = []
         self.terminator: str | Switch | None = None
+
+    @property
+    def function(self) -> IrFunction:
+        """The function of the block."""
+        return _alive(self._function)
 
     @property
     def is_terminated(self) -> bool:
@@ -307,6 +326,13 @@ class Switch:
 
     def __str__(self) -> str:
         return f"{self._head} [{' '.join(self._cases)}]"
+
+
+def _alive(owner: weakref.ref[Owner]) -> Owner:
+    """Return the owner of a part; a part is used only while its owner exists."""
+    found = owner()
+    assert found is not None, "keep the module while it is under construction"
+    return found
 
 
 def _stepped(kind: IrType, indices: Sequence[Value]) -> tuple[IrType, str]:

@@ -45,23 +45,24 @@ def _returns(statement: nodes.Stmt) -> bool:
 def reassigned_locals(body: tuple[nodes.Stmt, ...], parameters: tuple[nodes.Local, ...]) -> frozenset[nodes.Local]:
     """Return the locals that are assigned more than once, and therefore need memory."""
     counts: dict[nodes.Local, int] = dict.fromkeys(parameters, 1)
-
-    def visit(statements: tuple[nodes.Stmt, ...]) -> None:
-        for statement in statements:
-            if isinstance(statement, nodes.AssignLocal):
-                counts[statement.local] = counts.get(statement.local, 0) + 1
-            elif isinstance(statement, nodes.If):
-                visit(statement.then)
-                visit(statement.otherwise)
-            elif isinstance(statement, nodes.For):
-                # A loop counts as one assignment: its locals get their values at the start of each iteration only.
-                for local in (statement.clause.local, statement.clause.counter):
-                    if local is not None:
-                        counts[local] = counts.get(local, 0) + 1
-                visit(statement.body)
-
-    visit(body)
+    _count_assignments(body, counts)
     return frozenset(local for local, count in counts.items() if count > 1)
+
+
+def _count_assignments(statements: tuple[nodes.Stmt, ...], counts: dict[nodes.Local, int]) -> None:
+    """Add the assignments in some statements to the counts of their locals."""
+    for statement in statements:
+        if isinstance(statement, nodes.AssignLocal):
+            counts[statement.local] = counts.get(statement.local, 0) + 1
+        elif isinstance(statement, nodes.If):
+            _count_assignments(statement.then, counts)
+            _count_assignments(statement.otherwise, counts)
+        elif isinstance(statement, nodes.For):
+            # A loop counts as one assignment: its locals get their values at the start of each iteration only.
+            for local in (statement.clause.local, statement.clause.counter):
+                if local is not None:
+                    counts[local] = counts.get(local, 0) + 1
+            _count_assignments(statement.body, counts)
 
 
 def is_cheap(node: nodes.Expr) -> bool:

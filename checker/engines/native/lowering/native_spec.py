@@ -90,7 +90,7 @@ def lower(
     if lanes is not None and lanes.suspects_all and not (view is not None and view.may_fail):
         # It is called only for states that may violate a property.
         check_state.attributes.add("cold")
-    return NativeSpec(
+    native = NativeSpec(
         module.module,
         module.layout,
         program.properties,
@@ -107,3 +107,5 @@ def lower(
         view,
         lanes,
     )
+    module.release()
+    return native

@@ -168,34 +168,40 @@ def _received(emit: Emitter, kind: Type, passed: ir.Value) -> Value:
     return PackedValue(kind, passed) if isinstance(kind, IntType) else emit.from_bits(kind, passed)
 
 
-def _calls(program: nodes.Program) -> Counter[nodes.Function]:
-    """Return how often each helper would be inlined."""
-    of_helpers: dict[nodes.Function, Counter[nodes.Function]] = {}
+class _CallCounts:
+    """Counts how often each helper would be inlined."""
 
-    def below(node: object) -> Counter[nodes.Function]:
+    def __init__(self) -> None:
+        self._of_helpers: dict[nodes.Function, Counter[nodes.Function]] = {}
+
+    def below(self, node: object) -> Counter[nodes.Function]:
+        """Return the counts in a node, or in a tuple of nodes."""
         counts: Counter[nodes.Function] = Counter()
-        visit(node, counts)
+        self._add(node, counts)
         return counts
 
-    def visit(node: object, counts: Counter[nodes.Function]) -> None:
+    def _add(self, node: object, counts: Counter[nodes.Function]) -> None:
         if isinstance(node, tuple):
             for item in node:
-                visit(item, counts)
+                self._add(item, counts)
         elif isinstance(node, _NODES):
             if isinstance(node, nodes.HelperCall):
                 # Counted as if inlined: a call counts the calls in the helper's body again, since each copy would
                 # contain them.
                 helper = node.function
-                if helper not in of_helpers:
-                    of_helpers[helper] = below(helper.body)
+                if helper not in self._of_helpers:
+                    self._of_helpers[helper] = self.below(helper.body)
                 counts[helper] += 1
-                counts.update(of_helpers[helper])
+                counts.update(self._of_helpers[helper])
             for value in vars(node).values():
-                visit(value, counts)
+                self._add(value, counts)
 
+
+def _calls(program: nodes.Program) -> Counter[nodes.Function]:
+    """Return how often each helper would be inlined."""
     bodies = [action.body for action in program.actions]
     bodies += [predicate.function.body for predicate in (*program.properties, *program.constraints)]
-    return below(tuple(bodies))
+    return _CallCounts().below(tuple(bodies))
 
 
 class Sizes:

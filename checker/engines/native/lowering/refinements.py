@@ -85,6 +85,7 @@ class RefinementLowering:
         without = builder.select(failures, ir.ConstantValue(I64, FAILED), ir.ConstantValue(I64, NO_STEP))
         builder.ret(builder.select(found, ir.ConstantValue(I64, STEP), without))
         emit.finish()
+        abstract.release()
         return AbstractStepFunction(abstract.layout, function)
 
 

@@ -1,0 +1,92 @@
+"""Lowered specs that serve several runs of a command.
+
+Scenarios of a spec often differ only in constants on which no type depends. Code that reads these constants at run time
+(`checker.frontend.compile_shared`) serves all of them: it is typed, lowered and compiled once. It is a little slower
+than code that has the values in it, so a long exploration gets optimised code of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from checker.engines.native.lowering_process import LoweredSpec
+from checker.errors import UserError
+from checker.language.spec import Spec
+from checker.language.types import LARGEST
+from checker.records import dataclass
+
+Wanted = tuple[Spec, Sequence[str]]
+"""A spec of a run, and the properties that are searched."""
+
+MOST_TOGETHER = 8
+"""The most runs that one worker process executes one after the other because they may share code."""
+
+
+def groups(wanted: Sequence[Wanted]) -> list[list[int]]:
+    """Return the positions of the specs that may share code, in groups; each is in one group.
+
+    The groups are in the order of their first members. Whether a spec really shares code is known after typing it.
+    """
+    found: list[list[int]] = []
+    last_of: dict[Hashable, list[int]] = {}
+    for position, (spec, _) in enumerate(wanted):
+        key = (type(spec), frozenset((name, repr(spec.constants[name])) for name in spec.constants_of_types))
+        group = last_of.get(key)
+        if group is None or len(group) == MOST_TOGETHER:
+            group = last_of[key] = []
+            found.append(group)
+        group.append(position)
+    return found
+
+
+@dataclass(frozen=True)
+class _SharedLowered:
+    """A lowered spec, and the values of the constants that it contains."""
+
+    lowered: LoweredSpec
+    fixed: dict[str, int | bool | str]
+
+    def serves(self, spec: Spec) -> bool:
+        """Return whether the code computes the successors and properties of a spec."""
+        return all(spec.constants[name] == value for name, value in self.fixed.items())
+
+
+class SharedLowering:
+    """Lowers the specs of a group; all have one class, and each is wanted with some properties."""
+
+    def __init__(self, wanted: Sequence[Wanted]):
+        self._specs = [spec for spec, _ in wanted]
+        names = {name for _, properties in wanted for name in properties}
+        # In the order of the declarations, as in the properties of each run.
+        self._properties = [name for name in self._specs[0].safety_properties if name in names]
+        self._known: list[_SharedLowered] = []
+
+    def lowered(self, spec: Spec, properties: Sequence[str]) -> LoweredSpec | None:
+        """Return code for a spec and some properties; None if it is better lowered alone.
+
+        The code may check more properties. A spec outside the language is lowered alone too, which raises its error.
+        """
+        if len(self._specs) == 1 or not set(properties) <= set(self._properties) or not _has_words(spec):
+            return None
+        for known in self._known:
+            if known.serves(spec):
+                return known.lowered
+        # Imported here: a process that finds the code in the cache does not need them.
+        from checker.engines.native.lowered_spec import lowered_with_kernels
+        from checker.frontend import compile_shared
+
+        try:
+            program, runtime = compile_shared(spec, self._properties)
+            native = lowered_with_kernels(spec, program, self._properties, runtime)
+        except UserError:
+            return None
+        fixed = {name: value for name, value in spec.constants.items() if name not in runtime}
+        known = _SharedLowered(LoweredSpec.of(native, self._properties, runtime), fixed)
+        if sum(map(known.serves, self._specs)) > 1:
+            self._known.append(known)
+        return known.lowered
+
+
+def _has_words(spec: Spec) -> bool:
+    """Return whether every integer constant fits into a word of the code."""
+    return all(abs(value) <= LARGEST for value in spec.constants.values() if isinstance(value, int))
