@@ -126,10 +126,10 @@ def test_a_full_disk_is_not_a_verdict():
 def test_a_dead_worker_costs_its_run_only(checker, monkeypatch, tmp_path):
     real = engine.explore
 
-    def explore(spec, plan):
+    def explore(spec, plan, **more):
         if spec.constants.get("limit") == 3:
             os._exit(9)
-        return real(spec, plan)
+        return real(spec, plan, **more)
 
     text = Path(TOY).read_text().split("scenarios = [")[0]
     scenarios = ", ".join(
