@@ -69,7 +69,7 @@ def simulate(
         option(
             metavar="SPEC[/SCENARIO]",
             help="With --report, make such walks of a related spec too, and show it in the report (repeatable). A spec "
-            "gets the constants of these walks, a scenario has its own.",
+            "gets the constants of these walks, a scenario has its own. Both check the properties of these walks.",
         ),
     ] = None,
     master: Master = None,

@@ -6,8 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 
 from checker.errors import InputError
+from checker.language.roles import SAFETY_ROLES
+from checker.language.spec import Spec
 from checker.records import dataclass
 from checker.run import registry
+from checker.run.plan import DEADLOCK
 from traces.walks.records import WalkRun
 from traces.walks.walk_request import WalkRequest, requested_run
 
@@ -24,8 +27,9 @@ class SiblingWalks:
 def sibling_walks(request: WalkRequest, run: WalkRun, against: Sequence[str]) -> list[SiblingWalks]:
     """Return the walks of related specs that belong to the walks of a request.
 
-    A spec has the constants of the run, as far as it declares them; a scenario has its own. All other options are those
-    of the request. Raises UserError if one of them does not fit a spec, or if two are the same.
+    A spec has the constants of the run that it declares; a scenario has its own. Both check the properties of the run
+    that they declare. All other options are those of the request. Raises UserError if one of them does not fit a spec,
+    or if two are the same.
     """
     found = [_sibling(request, run, target) for target in against]
     folders = [sibling.folder for sibling in found]
@@ -48,9 +52,16 @@ def _sibling(request: WalkRequest, run: WalkRun, target: str) -> SiblingWalks:
             for name, value in constants.items()
             if name in entry.spec.declared_constants
         )
-    own = dataclasses.replace(request, target=target, settings=settings)
+    # A walk ends at its first violation, so one more property would lower the shares of the others.
+    properties = request.properties or _common_properties(run, entry.spec)
+    own = dataclasses.replace(request, target=target, settings=settings, properties=properties)
     folder = "-".join((*entry.name.split("/"), *([scenario.name] if scenario is not None else [])))
     try:
         return SiblingWalks(own, requested_run(own), folder)
     except InputError as error:
         raise InputError(f"--against {target}: {error.message}") from None
+
+
+def _common_properties(run: WalkRun, spec: type[Spec]) -> tuple[str, ...]:
+    """Return the properties of a run that a spec has too; without one, the spec checks its own."""
+    return tuple(name for name in run.properties if name == DEADLOCK or spec.roles.get(name) in SAFETY_ROLES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from checker.errors import InputError
@@ -125,8 +125,16 @@ def _notes(
             yield f"The runs differ in {key} ({old}, {new}), so their shares differ for that reason too."
     if of_one:
         yield f"Not compared, because only one run checks them: {', '.join(of_one)}."
+    if any(_ends_walks(found, of_one) for found in (before, after)):
+        yield "A violation of one of these ends a walk, so the shares of the others differ for that reason too."
     if left_out:
         yield f"Not compared, because only one run has them: {'; '.join(left_out)}."
+
+
+def _ends_walks(data: Mapping[str, Any], properties: Collection[str]) -> bool:
+    """Return whether a violation of some properties ends walks of a report."""
+    violated = {found["property"] for found in data["failures"] if found["walks"] and not found["is_error"]}
+    return not data.get("beyond", False) and not violated.isdisjoint(properties)
 
 
 def _failures(setting: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

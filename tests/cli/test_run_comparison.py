@@ -76,8 +76,14 @@ def test_what_only_one_run_checks_is_not_compared(data):
     fewer["clusters"] = [entry for entry in fewer["clusters"] if entry["property"] != "in_order"]
     for pair in ((data, fewer), (fewer, data)):
         compared = compare_reports(*pair)
-        assert compared["notes"] == ["Not compared, because only one run checks them: in_order."]
+        assert compared["notes"] == [
+            "Not compared, because only one run checks them: in_order.",
+            "A violation of one of these ends a walk, so the shares of the others differ for that reason too.",
+        ]
         assert {row["change"] for row in compared["failures"] + compared["causes"]} == {"not shown"}
+    # Such a violation ends no walk.
+    beyond = compare_reports({**data, "beyond": True}, {**fewer, "beyond": True})
+    assert beyond["notes"] == ["Not compared, because only one run checks them: in_order."]
 
 
 def test_violations_without_causes_are_not_compared_by_cause(data):

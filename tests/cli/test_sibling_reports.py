@@ -59,6 +59,22 @@ def test_a_spec_takes_the_constants_of_the_walks(checker, spec, tmp_path):
     assert all(row["before"] == row["after"] for row in sibling["failures"] + sibling["causes"])
 
 
+def test_a_sibling_checks_the_properties_of_the_walks(checker, tmp_path):
+    """A violation of another property would end its walks, and lower its shares."""
+    narrow = 'Scenario(Queue, "narrow", properties=["not_two_behind"], deadlock=True),'
+    source = TWO_CAUSES.replace("scenarios = [", f"scenarios = [{narrow}")
+    file, walks = spec_file(tmp_path, source), tmp_path / "walks"
+    words = [f"{file}/queue/narrow", *OPTIONS, "--out", str(walks), "--report"]
+    checker("simulate", *words, "--against", f"{file}/queue", "--against", f"{file}/queue/hasty")
+    siblings = data_of(walks)["siblings"]
+    assert len(siblings) == 2
+    for sibling in siblings:
+        rows = {row["property"]: row for row in sibling["failures"]}
+        assert rows.keys() == {"not_two_behind", "deadlock"} and sibling["notes"] == []
+        assert all(row["before"] == row["after"] for row in rows.values())
+        assert rows["not_two_behind"]["before"]["walks"] > 0
+
+
 def test_the_table_has_a_row_for_each_run_and_setting(checker, spec, tmp_path):
     for name, scenario in (("this", "hasty"), ("first", "careful")):
         words = ["--traces", "300", "--sweep", "size=2,3", "--out", str(tmp_path / name), "--report"]
