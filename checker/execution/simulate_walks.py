@@ -63,7 +63,7 @@ def execute_simulation(request: WalkRequest, where: WalkDestination) -> int:
         raise InputError("--report and --json - both write to the standard output: name a file with --json FILE")
     if where.against and not where.report:
         raise InputError("--against shows related specs in the report: add --report")
-    check_outputs({"--json": where.json}, target_files([request.target]))
+    check_outputs({"--json": where.json}, target_files([request.target, *where.against]))
     check_walk_outputs({"--json": Path(where.json) if where.json not in ("", STANDARD_OUTPUT) else None}, where.out)
     run = requested_run(request)
     siblings = sibling_walks(request, run, where.against)

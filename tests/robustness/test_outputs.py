@@ -55,6 +55,7 @@ SHOW = ["show", "trace.json", "--spec", "queueing.py"]
 REPLAY = ["traces", "replay", "walks", "--walk", "0", "--spec", "queueing.py"]
 REPORT = ["report", "walks", "--spec", "queueing.py"]
 SIMULATE = ["simulate", "queueing.py/queue/hasty", "--traces", "5"]
+SIBLING = ["simulate", "examples/echo", "--out", "new", "--report", "--against"]
 VALIDATE = ["validate", f"{TESTS}/traces/validate/toys.py/wire", "--mapping", "mapping.py"]
 RUN = ["run", "queueing.py", "--engine", "python"]
 
@@ -81,6 +82,7 @@ RUN = ["run", "queueing.py", "--engine", "python"]
         ([*SIMULATE, "--out", "walks", "--json", "walks/run.json"], "is part of the walks"),
         ([*SIMULATE, "--out", "new", "--json", "new/walks/x"], "is part of the walks"),
         ([*SIMULATE, "--out", "new", "--json", "queueing.py"], "is an input"),
+        ([*SIBLING, "queueing.py/queue", "--json", "hard-spec"], "is an input"),
         (["advise", "server.properties", "--json", "server.properties"], "is an input"),
         (["advise", "broker=server.properties", "--json", "server.properties"], "is an input"),
         (["advise", "server.properties", "--out", "."], "index.html is an input"),
