@@ -33,7 +33,7 @@ class SettingChart:
 
 @dataclass(frozen=True)
 class PropertyCharts:
-    """The charts of a property at one scale, from 0 to `top`; `left_out` settings have smaller shares and none."""
+    """The charts of a property at one scale, from 0 to `top`; `left_out` settings have no chart."""
 
     name: str
     top: float
@@ -77,9 +77,9 @@ def _setting(data: Mapping[str, Any], number: int, configuration: Mapping[str, A
 
 def _explored(known: Mapping[str, Any] | None, share: Mapping[str, Any]) -> str:
     """Return the result of exploring all states of a setting for one property."""
-    if known is not None and not share["is_error"] and share["property"] in known["violations"]:
+    if known is not None and share["property"] in known["violations"]:
         return f"exploration: violated, shortest trace {known['violations'][share['property']]} states"
-    if known is not None and not share["is_error"] and known["states"] is not None:
+    if known is not None and known["states"] is not None:
         return f"exploration: holds in all {known['states']:,} states"
     return "exploration: not decided"
 

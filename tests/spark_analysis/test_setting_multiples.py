@@ -73,6 +73,21 @@ def test_rare_settings_are_left_out_and_counted(data, monkeypatch):
     assert first.left_out == 4 and sorted((cell.share["rate"] for cell in first.settings), reverse=True) == rates[:2]
 
 
+def test_exploration_of_a_value_that_leaves_its_bounds_is_shown(data):
+    """Such a violation has the name of the action."""
+    most = max((found["failures"][0] for found in data["configurations"]), key=lambda found: found["walks"])
+    failure = {**most, "property": "send", "is_error": True}
+    for states, violations, text in (
+        (None, {"send": 4}, "exploration: violated, shortest trace 4 states"),
+        (70, {"in_order": 4}, "exploration: holds in all 70 states"),
+        (None, {"in_order": 4}, "exploration: not decided"),
+    ):
+        known = {"states": states, "violations": violations}
+        own = [{**found, "failures": [failure], "known": known} for found in data["configurations"]]
+        (group,) = setting_multiples({**data, "failures": [failure], "configurations": own})
+        assert group.name == "send (bounds)" and {cell.explored for cell in group.settings} == {text}
+
+
 def test_a_single_setting_has_no_small_charts(tmp_path):
     data = data_of(tmp_path)
     assert setting_multiples(data) == []
