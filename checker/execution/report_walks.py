@@ -75,9 +75,9 @@ def report_walks(
     `spec` is the file of the spec, if that is not in the library. `exact` computes exact probabilities of larger
     configurations too. `splitting` is the number of walks for each level of importance splitting, 0 for none. `compare`
     is the place of an earlier report to compare with, `against` are those of reports on related specs. `history` is the
-    file to which the rates are appended. `spark` is a session to use instead of a new one. Without
-    `with_summary`, only errors are shown. Raises UserError if the folder has no readable walks or the report cannot be
-    written. An interrupt writes nothing.
+    file to which the rates are appended. `spark` is a session to use instead of a new one. Without `with_summary`, only
+    errors are shown. Raises UserError if the folder has no readable walks or the report cannot be written. An interrupt
+    writes nothing.
     """
     # Wrong input is reported before a folder is created.
     master_url(master)
@@ -339,7 +339,7 @@ def query_walks_of(folder: Location, spec: Path | None, query: str, json_name: s
 
 
 def _story_lines(cluster: dict[str, Any]) -> list[Line]:
-    """Return the sentences of a cause: the promise, the violation, the steps that made it possible and that violate."""
+    """Return the sentences of a cause: the promise, the violation, the steps behind it, and the tickets."""
     steps = {"Made possible": cluster["made_possible_by"], "Violated": cluster["violated_by"]}
     texts = [f"{verb} by step {step['step']}: {step['sentence']}" for verb, step in steps.items() if step is not None]
     promise = [f"Promised: {cluster['promise']}"] if cluster["promise"] else []
