@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from checker.errors import InputError
+from checker.errors import InputError, UserError
 from checker.language.roles import SAFETY_ROLES
 from checker.language.spec import Spec
 from checker.records import dataclass
@@ -58,7 +58,9 @@ def _sibling(request: WalkRequest, run: WalkRun, target: str) -> SiblingWalks:
     folder = "-".join((*entry.name.split("/"), *([scenario.name] if scenario is not None else [])))
     try:
         return SiblingWalks(own, requested_run(own), folder)
-    except InputError as error:
+    except UserError as error:
+        if error.file is not None:
+            raise
         raise InputError(f"--against {target}: {error.message}") from None
 
 

@@ -107,3 +107,10 @@ def test_wrong_siblings_are_refused_before_any_walk(checker, spec, tmp_path, opt
     words = [word.format(spec=spec) for word in options]
     found = checker("simulate", f"{spec}/queue/hasty", *OPTIONS, "--out", str(walks), *words)
     assert found.status == 2 and message in found.err and not walks.exists()
+
+
+def test_a_constant_that_does_not_fit_a_sibling_is_refused(checker, spec, tmp_path):
+    other = spec_file(tmp_path, TWO_CAUSES.replace("at_most=9", "at_most=2").replace("Constant(3,", "Constant(2,"))
+    words = [f"{spec}/queue/hasty", *OPTIONS, "--out", str(tmp_path / "walks"), "--report"]
+    found = checker("simulate", *words, "--against", f"{other}/queue")
+    assert found.status == 2 and f"--against {other}/queue: constant size" in found.err
