@@ -162,7 +162,7 @@ def _here(validation: RunningValidation, settings: ValidationSettings) -> Valida
                 outcome = validation.outcome(recorded)
                 controls = validation.controls(recorded, outcome)
                 if is_few and settings.out is not None and outcome.verdict != "unreadable":
-                    _write_explanation(validation, recorded, settings.out)
+                    _write_explanation(validation, recorded, outcome, settings.out)
             else:
                 outcome, controls = recorded, None
             row = verdict_row(outcome, controls)
@@ -175,9 +175,17 @@ def _here(validation: RunningValidation, settings: ValidationSettings) -> Valida
     return summary
 
 
-def _write_explanation(validation: RunningValidation, recorded: RecordedTrace, out: Location) -> None:
-    """Write a behaviour that explains as much of a log as possible: as text, as a page, and as a trace file."""
-    spec, found = validation.explanation(recorded)
+def _write_explanation(
+    validation: RunningValidation, recorded: RecordedTrace, outcome: TraceVerdict, out: Location
+) -> None:
+    """Write a behaviour that explains as much of a log as possible: as text, as a page, and as a trace file.
+
+    There is none if the model forgot finished records.
+    """
+    explanation = validation.explanation(recorded, outcome)
+    if explanation is None:
+        return
+    spec, found = explanation
     words = ["validate", validation.task.target, recorded.file, "--mapping", validation.task.mapping]
     command = shlex.join(["python", "-m", "checker", *words])
     scenario = validation.scenario.name if validation.scenario is not None else None

@@ -555,6 +555,16 @@ class Interpreter:
         """Return a copy of the spec in a state. Call its methods and read its variables inside `with spec.bound():`."""
         return self._working(state.values)
 
+    def changed(self, state: State, change: Callable[[Any], None]) -> State:
+        """Return the state after a function changed a working copy of the spec; raise BoundsError as `holds` does."""
+        with self.bound():
+            working = self._working(state.values)
+            try:
+                change(working)
+            except _RUNTIME_ERRORS as error:
+                raise _bounds_error(error) from error
+            return State(dict(working._values))
+
     def within_constraints(self, state: State) -> bool:
         """Return whether every `@constraint` is true in a state."""
         return all(self.holds(name, state) for name in self.names_of(Role.CONSTRAINT))

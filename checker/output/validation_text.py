@@ -25,6 +25,7 @@ _LIMITS = {
     "candidates": "more candidate states than --candidates allows",
     "silent": "more silent steps in a row than --silent allows",
     "bounds": "a matching step leaves the bounds of a type: the constants may be too small",
+    "window": "more unfinished records at a time than a model can have",
 }
 
 _STYLES = {"conforms": "bold green", "rejected": "bold red", "undecided": "bold yellow", "unreadable": "bold red"}
@@ -44,6 +45,8 @@ def outcome_lines(validation: RunningValidation, outcome: TraceVerdict, controls
         shown.append(
             line((f"  shows a violation of {name}{expected}: every candidate state after line {number}", "red"))
         )
+    if outcome.unchecked:
+        shown.append(line((f"  not checked in a window of records: {', '.join(outcome.unchecked)}", "yellow")))
     if controls is not None:
         shown += _control_lines(controls)
     return [*shown, BLANK]
@@ -81,6 +84,11 @@ def _rejection_lines(validation: RunningValidation, outcome: TraceVerdict, rejec
         yield from _reason_lines(reason, rejection)
     if len(rejection.reasons) > _REASONS:
         yield line((f"    and {len(rejection.reasons) - _REASONS} other reasons", "dim"))
+    if outcome.forgotten:
+        text = (
+            f"{outcome.forgotten:,} finished records are forgotten: record 1 below is record {outcome.forgotten + 1:,}"
+        )
+        yield line((f"  {text}; offsets are shifted alike", "dim"))
     which = "" if rejection.candidates == 1 else ", the first of them"
     yield line(("  before it: ", "dim"), f"{_states(rejection.candidates)}{which}")
     spec = validation.entry.spec(**outcome.constants)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from kafka_tools.librdkafka.finished_records import FinishedBatches
 from kafka_tools.librdkafka.plain import REFUSALS
 from traces.validate import Found, Mapping, Observation, PossibleStep, event
 
@@ -19,6 +20,7 @@ class IdempotentClient(Mapping):
     skips = ("configured", "send", "fatal")
     silent: ClassVar[tuple[str, ...]] = ("receive_response", "bump_epoch", "resolve_sequences")
     silent_bound = 8
+    forgetting = FinishedBatches()
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
         """Return the producer's settings and the number of each kind of fault."""

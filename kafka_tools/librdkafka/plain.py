@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafka_tools.librdkafka.finished_records import FinishedRecords
 from traces.validate import Found, Mapping, Observation, PossibleStep, event
 
 REFUSALS = ("not leader or follower", "request timed out", "not enough replicas", "not enough replicas after append")
@@ -19,6 +20,7 @@ class PlainClient(Mapping):
     skips = ("configured", "fatal")
     silent = ("receive_response",)
     silent_bound = 6
+    forgetting = FinishedRecords()
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
         """Return the producer's settings and the number of each kind of fault."""

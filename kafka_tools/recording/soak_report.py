@@ -164,8 +164,11 @@ def cover(report: SoakReport, folder: Path) -> None:
     validation, coverage = RunningValidation(ValidationTask(SPEC, MAPPING)), BehaviourCoverage()
     for raw in read_many(folder / WINDOWS, "trace"):
         if raw.name in conforming:
-            spec, found = validation.explanation(raw.recorded())
-            coverage.add(spec, found.trace)
+            recorded = raw.recorded()
+            explanation = validation.explanation(recorded, validation.outcome(recorded))
+            if explanation is not None:
+                spec, found = explanation
+                coverage.add(spec, found.trace)
     report.taken = coverage.steps
     report.never, report.missing, report.outcomes = uncovered(validation.entry.spec, coverage)
 

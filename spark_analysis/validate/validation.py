@@ -39,8 +39,8 @@ TRACES = "trace string, file string, events array<string>, lines array<int>"
 
 _VERDICT = """trace string, file string, verdict string, constants string, events int, steps int, seen int, blank int,
 widest int, line int, event string, candidates int, cause string, reasons array<string>, limits array<string>,
-skipped string, violated string, tried string, caught string, survivors array<string>, unread array<string>,
-message string"""
+skipped string, violated string, unchecked array<string>, forgotten int, tried string, caught string,
+survivors array<string>, unread array<string>, message string"""
 
 _WRITTEN = "part int, summary string, error string"
 

@@ -9,12 +9,12 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from checker.errors import UserError
 from traces.validate.events import RecordedEvent, RecordedTrace
 from traces.validate.mapping import Mapping, PossibleStep
-from traces.validate.validator import Validator
+from traces.validate.verdict import TraceVerdict
 
 Kind = Literal["dropped", "swapped", "altered"]
 KINDS: tuple[Kind, ...] = ("dropped", "swapped", "altered")
@@ -56,7 +56,16 @@ class ControlResults:
     unread: tuple[str, ...]
 
 
-def try_controls(validator: Validator, recorded: RecordedTrace, count: int, seed: int) -> ControlResults:
+class Validating(Protocol):
+    """What validates the controls."""
+
+    mapping: Mapping
+
+    def validate(self, recorded: RecordedTrace) -> TraceVerdict:
+        """Return the verdict on a trace; raise InputError if the mapping fails."""
+
+
+def try_controls(validator: Validating, recorded: RecordedTrace, count: int, seed: int) -> ControlResults:
     """Try `count` controls of a conforming trace, of each kind in turn; equal seeds give equal controls."""
     tried, rejected = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     survivors = []

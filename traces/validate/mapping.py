@@ -21,11 +21,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from checker.errors import InputError
 from checker.language.error_location import with_location
 from traces.json_values import Plain
+
+if TYPE_CHECKING:
+    from traces.validate.forgetting import Forgetting
 
 Found = dict[str, Any]
 """A recorded event: a JSON object."""
@@ -102,13 +105,14 @@ class Mapping:
 
     `field` is the key of an event that holds its name. `skips` are the names of events that do not concern the spec.
     `silent` are the steps that leave no event (names of actions, or `PossibleStep` with arguments); at most
-    `silent_bound` of them happen in a row.
+    `silent_bound` of them happen in a row. `forgetting` describes finished records, for logs with many records.
     """
 
     field: ClassVar[str] = "event"
     skips: ClassVar[tuple[str, ...]] = ()
     silent: ClassVar[tuple[str | PossibleStep, ...]] = ()
     silent_bound: ClassVar[int] = 8
+    forgetting: ClassVar[Forgetting | None] = None
     _handlers: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls) -> None:

@@ -20,7 +20,10 @@ Key = Hashable
 """The key of a state: the state itself, or its packed words."""
 
 REMEMBERED = 400_000
-"""Maximum number of cached expansions. A full cache is emptied, so that memory stays bounded."""
+"""Maximum number of cached states. A full cache is emptied, so that memory stays bounded."""
+
+REMEMBERED_IN_WINDOW = 10_000
+"""The same in a window of records: a long log passes through a state again soon, or never."""
 
 _INVARIANT_BOUNDS = "an invariant of {} leaves the bounds of a type in a state that the trace reaches"
 
@@ -37,6 +40,8 @@ class Moves(Protocol):
     """Step-by-step execution of a spec."""
 
     spec: Spec
+    remembered: int
+    """Maximum number of cached states."""
 
     def initial(self) -> list[Key]:
         """Return the initial states."""
@@ -47,6 +52,9 @@ class Moves(Protocol):
     def state(self, key: Key) -> State:
         """Return the state of a key."""
 
+    def key(self, state: State) -> Key:
+        """Return the key of a state."""
+
     def violated(self, key: Key) -> frozenset[str]:
         """Return the checked invariants that are false in a state."""
 
@@ -54,8 +62,8 @@ class Moves(Protocol):
 class InterpretedMoves:
     """Moves computed by the interpreter, the reference."""
 
-    def __init__(self, spec: Spec, invariants: tuple[str, ...] = ()):
-        self.spec, self._invariants = spec, invariants
+    def __init__(self, spec: Spec, invariants: tuple[str, ...] = (), remembered: int = REMEMBERED):
+        self.spec, self._invariants, self.remembered = spec, invariants, remembered
         self._expanded: dict[Key, ExpandedMoves] = {}
         self._violated: dict[Key, frozenset[str]] = {}
 
@@ -68,6 +76,10 @@ class InterpretedMoves:
         assert isinstance(key, State)
         return key
 
+    def key(self, state: State) -> Key:
+        """Return the state, which is its own key."""
+        return state
+
     def expand(self, key: Key) -> ExpandedMoves:
         """Return the moves of every action instance in a state."""
         found = self._expanded.get(key)
@@ -78,7 +90,7 @@ class InterpretedMoves:
                 found.moves.setdefault(step.action, []).append((step.arguments, step.state))
             for failure in failures:
                 found.failures.setdefault(failure.action, []).append((failure.arguments, failure.message))
-            _remember(self._expanded, key, found)
+            _remember(self._expanded, key, found, self.remembered)
         return found
 
     def violated(self, key: Key) -> frozenset[str]:
@@ -90,17 +102,17 @@ class InterpretedMoves:
                 found = frozenset(name for name in self._invariants if not self.spec.holds(name, state))
             except BoundsError:
                 raise InputError(_INVARIANT_BOUNDS.format(self.spec.name)) from None
-            _remember(self._violated, key, found)
+            _remember(self._violated, key, found, self.remembered)
         return found
 
 
 class NativeMoves:
     """Moves computed by machine code; a key holds packed words. Raises UserError if the spec cannot be compiled."""
 
-    def __init__(self, spec: Spec, invariants: tuple[str, ...] = ()):
+    def __init__(self, spec: Spec, invariants: tuple[str, ...] = (), remembered: int = REMEMBERED):
         from checker.engines.native.single_state import SingleStateEngine
 
-        self.spec, self._invariants = spec, invariants
+        self.spec, self._invariants, self.remembered = spec, invariants, remembered
         self._engine = SingleStateEngine(spec, list(invariants))
         self._shapes = spec.shapes()
         self._values = [
@@ -109,12 +121,14 @@ class NativeMoves:
         self._instances: dict[int, tuple[str, tuple[Any, ...]]] = {}
         self._expanded: dict[Key, ExpandedMoves] = {}
         self._states: dict[Key, State] = {}
-        self._variables = {name: _VariableDecoder(place) for name, place in self._engine.layout.places.items()}
+        self._variables = {
+            name: _VariableDecoder(place, remembered) for name, place in self._engine.layout.places.items()
+        }
         self._violated: dict[Key, frozenset[str]] = {}
 
     def initial(self) -> list[Key]:
         """Return the initial states."""
-        return [tuple(self._engine.words_of(state)) for state in self.spec.initial_states()]
+        return [self.key(state) for state in self.spec.initial_states()]
 
     def state(self, key: Key) -> State:
         """Return the state of packed words."""
@@ -122,8 +136,12 @@ class NativeMoves:
         if found is None:
             assert isinstance(key, tuple)
             found = State({name: variable.value(key) for name, variable in self._variables.items()})
-            _remember(self._states, key, found)
+            _remember(self._states, key, found, self.remembered)
         return found
+
+    def key(self, state: State) -> Key:
+        """Return the packed words of a state."""
+        return tuple(self._engine.words_of(state))
 
     def expand(self, key: Key) -> ExpandedMoves:
         """Return the moves of every action instance in a state."""
@@ -138,7 +156,7 @@ class NativeMoves:
             for instance, message in sorted(expansion.failures.items()):
                 action, arguments = self._call(instance, key)
                 found.failures.setdefault(action, []).append((arguments, message))
-            _remember(self._expanded, key, found)
+            _remember(self._expanded, key, found, self.remembered)
         return found
 
     def violated(self, key: Key) -> frozenset[str]:
@@ -152,7 +170,7 @@ class NativeMoves:
             if finding.failed:
                 raise InputError(_INVARIANT_BOUNDS.format(self.spec.name))
             found = finding.names
-            _remember(self._violated, key, found)
+            _remember(self._violated, key, found, self.remembered)
         return found
 
     def _call(self, instance: int, key: Key) -> tuple[str, tuple[Any, ...]]:
@@ -181,13 +199,14 @@ def _arguments(shape: ActionShape, values: list[list[Any]], number: int) -> Iter
 class _VariableDecoder:
     """Decodes one variable from a state's words, with a cache by its bits: most states share most values."""
 
-    def __init__(self, place: ValuePart):
+    def __init__(self, place: ValuePart, remembered: int):
         from checker.engines.native.lowering.state_layout import decode
 
         self._decode = lambda words: decode(place.layout, list(words), place.word, place.shift)
         self._word, self._end, self._shift = place.word, place.word + place.layout.words, place.shift
         self._mask = None if place.layout.is_wide else place.layout.mask
         self._known: dict[Any, Any] = {}
+        self._remembered = remembered
 
     def value(self, words: tuple[int, ...]) -> Any:
         """Return the value of the variable in a state."""
@@ -196,19 +215,20 @@ class _VariableDecoder:
         found = self._known.get(raw, self)
         if found is self:
             found = self._decode(words)
-            _remember(self._known, raw, found)
+            _remember(self._known, raw, found, self._remembered)
         return found
 
 
-def _remember(cache: dict[Any, Any], key: Any, found: Any) -> None:
-    if len(cache) >= REMEMBERED:
+def _remember(cache: dict[Any, Any], key: Any, found: Any, most: int) -> None:
+    if len(cache) >= most:
         cache.clear()
     cache[key] = found
 
 
-def moves_of(spec: Spec, engine: str, invariants: tuple[str, ...]) -> Moves:
-    """Return the moves of a spec, computed by the engine `native` or `python`."""
-    return NativeMoves(spec, invariants) if engine == "native" else InterpretedMoves(spec, invariants)
+def moves_of(spec: Spec, engine: str, invariants: tuple[str, ...], remembered: int = REMEMBERED) -> Moves:
+    """Return the moves of a spec, computed by the engine `native` or `python`, with caches of a size."""
+    moves = NativeMoves if engine == "native" else InterpretedMoves
+    return moves(spec, invariants, remembered)
 
 
 def invariants_of(spec: type[Spec]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from checker.errors import BoundsError, Disabled
@@ -14,7 +14,7 @@ from checker.language.spec import Spec
 from traces.validate.mapping import PossibleStep
 from traces.validate.moves import Key, Moves
 from traces.validate.observations import Observer, matches, plain_text
-from traces.validate.verdict import Rejection, RejectionReason
+from traces.validate.verdict import RejectionReason
 
 EXAMINED = 40
 """Number of candidates from which reasons are collected."""
@@ -26,18 +26,24 @@ _BY_PROGRESS = ("seen", "bounds", "guard", "arguments")
 """The kinds of reasons, ordered by how far the attempt got, the furthest first."""
 
 
-def rejection_of(
+Reasons = tuple[RejectionReason, ...]
+
+
+def reasons_of(
     moves: Moves, observer: Observer, candidates: tuple[Key, ...], steps: tuple[PossibleStep, ...]
-) -> Callable[[int, str, Mapping[str, Any]], Rejection]:
-    """Return a function that makes the rejection of an event from its line, name and content."""
+) -> Reasons:
+    """Return the reasons why no candidate explains an event with some possible steps."""
     counts: Counter[tuple[str, str, str, str]] = Counter()
     for key in candidates[:EXAMINED]:
         for step in steps:
             counts.update(dict.fromkeys(_reasons(moves.spec, observer, moves.state(key), step), 1))
     ranked = sorted(counts.items(), key=lambda item: (_BY_PROGRESS.index(item[0][1]), -item[1]))
-    reasons = tuple(RejectionReason(step, kind, part, text, count) for (step, kind, part, text), count in ranked)  # type: ignore[arg-type]
-    shown = tuple(moves.state(key) for key in candidates[:SHOWN])
-    return lambda line, event, found: Rejection(line, event, found, len(candidates), shown, reasons)
+    return tuple(RejectionReason(step, kind, part, text, count) for (step, kind, part, text), count in ranked)  # type: ignore[arg-type]
+
+
+def contradicted(text: str, candidates: int) -> Reasons:
+    """Return the reason why an event contradicts what all candidates agree on."""
+    return (RejectionReason("records", "seen", "finished records", text, candidates),)
 
 
 def _reasons(spec: Spec, observer: Observer, state: State, step: PossibleStep) -> Iterator[tuple[str, str, str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -10,6 +11,7 @@ from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from checker.errors import BoundsError, InputError, UserError
 from checker.language.error_location import with_location
@@ -19,8 +21,10 @@ from checker.run.result import Violation
 from traces.validate.controls import ControlResults, try_controls
 from traces.validate.events import RecordedTrace
 from traces.validate.explanation import explaining_behaviour
+from traces.validate.forgetting import WINDOWS, Forgetting
 from traces.validate.mapping import OWN_ERRORS, Mapping
-from traces.validate.moves import invariants_of, moves_of
+from traces.validate.moves import REMEMBERED, REMEMBERED_IN_WINDOW, invariants_of, moves_of
+from traces.validate.sized_validation import SizedValidation
 from traces.validate.validator import ValidationLimits, Validator
 from traces.validate.verdict import TraceVerdict
 
@@ -70,7 +74,7 @@ class RunningValidation:
     def outcome(self, recorded: RecordedTrace) -> TraceVerdict:
         """Return the verdict on a trace; a trace that cannot be read has the verdict `unreadable`."""
         try:
-            return self._validator(recorded).validate(recorded)
+            return self._sized(recorded).validate(recorded)
         except UserError as error:
             return unreadable(recorded.name, recorded.file, error)
 
@@ -78,25 +82,56 @@ class RunningValidation:
         """Return the results of the controls of a conforming trace; None if no controls were requested."""
         if not self.task.controls or outcome.verdict != "conforms":
             return None
-        return try_controls(self._validator(recorded), recorded, self.task.controls, self.task.seed)
+        return try_controls(self._sized(recorded), recorded, self.task.controls, self.task.seed)
 
-    def explanation(self, recorded: RecordedTrace) -> tuple[Spec, Violation]:
-        """Return the spec of a readable trace and a behaviour of it that explains the trace as far as possible."""
-        validator = self._validator(recorded)
+    def explanation(self, recorded: RecordedTrace, outcome: TraceVerdict) -> tuple[Spec, Violation] | None:
+        """Return the spec of a trace and a behaviour of it that explains the trace as far as possible.
+
+        None: the model forgot records, so that no behaviour of it begins where the trace begins.
+        """
+        if outcome.forgotten or "window" in outcome.limits:
+            return None
+        validator = self._validator(dict(outcome.constants))
         return validator.spec, explaining_behaviour(validator, recorded)
 
-    def _validator(self, recorded: RecordedTrace) -> Validator:
-        recorded_constants = self._recorded_constants(recorded)
+    def _sized(self, recorded: RecordedTrace) -> SizedValidation:
+        """Return the validation of a trace, which also fits its controls: they have the constants of the trace."""
+        constants = self._constants(recorded)
+        make = functools.partial(self._validator, constants)
+        return SizedValidation(self.mapping, self._forgetting(recorded, constants), make)
+
+    def _forgetting(self, recorded: RecordedTrace, constants: dict[str, Any]) -> Forgetting | None:
+        """Return the mapping's forgetting if a trace is long enough, and its spec and constants permit it."""
+        forgetting = self.mapping.forgetting
+        if forgetting is None or forgetting.size in self.task.settings:
+            return None
+        if forgetting.total([event.found for event in recorded.events]) <= WINDOWS[0]:
+            return None
+        return forgetting if forgetting.fits(self.entry.spec(**forgetting.constants(constants, WINDOWS[0]))) else None
+
+    def _constants(self, recorded: RecordedTrace) -> dict[str, Any]:
         constants = dict(self.scenario.constants) if self.scenario is not None else {}
-        constants |= recorded_constants | dict(self.task.settings)
+        return constants | self._recorded_constants(recorded) | dict(self.task.settings)
+
+    def _validator(self, constants: dict[str, Any], window: int | None = None) -> Validator:
+        """Return the validator with some constants of a trace, and with all its records or a window of them."""
+        checked = _invariants(self.entry.spec, self.scenario)
+        unchecked: tuple[str, ...] = ()
+        forgetting = self.mapping.forgetting
+        if window is not None and forgetting is not None:
+            constants = forgetting.constants(constants, window)
+            unchecked = tuple(name for name in checked if name not in forgetting.checked)
+            checked = tuple(name for name in checked if name in forgetting.checked)
         # As text: a log can have any value, which the spec refuses in a sentence.
-        key = repr(sorted(constants.items(), key=lambda item: item[0]))
+        key = repr((window, sorted(constants.items(), key=lambda item: item[0])))
         if key not in self._validators:
             spec = self.entry.spec(**constants)
             silent = self.mapping.silent_bound if self.task.silent is None else self.task.silent
-            moves = moves_of(spec, self.task.engine, _invariants(self.entry.spec, self.scenario))
+            limits = ValidationLimits(self.task.candidates, silent)
             try:
-                self._validators[key] = Validator(moves, self.mapping, ValidationLimits(self.task.candidates, silent))
+                remembered = REMEMBERED if window is None else REMEMBERED_IN_WINDOW
+                moves = moves_of(spec, self.task.engine, checked, remembered)
+                self._validators[key] = Validator(moves, self.mapping, limits, window, unchecked)
             except BoundsError as error:
                 raise InputError(f"the initial state of {self.name} leaves the bounds of a type: {error}") from None
         return self._validators[key]

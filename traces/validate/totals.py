@@ -39,6 +39,8 @@ def verdict_row(outcome: TraceVerdict, controls: ControlResults | None = None) -
         "limits": sorted(outcome.limits),
         "skipped": json.dumps(outcome.skipped),
         "violated": json.dumps(outcome.violated),
+        "unchecked": list(outcome.unchecked),
+        "forgotten": outcome.forgotten,
         "tried": json.dumps({} if controls is None else controls.tried),
         "caught": json.dumps({} if controls is None else controls.rejected),
         "survivors": []

@@ -7,20 +7,19 @@ share prefixes, and an event after a known prefix costs one look-up.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from checker.errors import InputError, UserError
-from traces.validate.events import RecordedTrace
+from traces.validate.events import RecordedEvent, RecordedTrace
+from traces.validate.forgetting import FinishedPrefix, RecordWindow, WindowExceededError
 from traces.validate.mapping import Mapping, PossibleStep
 from traces.validate.moves import Key, Moves
 from traces.validate.observations import Observer, matches
-from traces.validate.rejections import rejection_of
-from traces.validate.verdict import Limit, TraceVerdict
-
-REMEMBERED = 200_000
-"""Maximum number of cached sets of candidates. A full cache is emptied, so that memory stays bounded."""
+from traces.validate.rejections import SHOWN, Reasons, contradicted, reasons_of
+from traces.validate.verdict import Limit, Rejection, TraceVerdict
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,8 @@ class CandidateStates:
     """A set of candidate states, and the sets that events lead to from it.
 
     `arrived` are the states after an event, `closed` these and the states that silent steps lead to. `limits` are those
-    reached between the two. `next` holds, by event, the next set and the limits that the event reached.
+    reached between the two. `next` holds, by event, the next set and the limits that the event reached. `shorter`
+    holds, by the largest number of records to forget, the set without finished records.
     """
 
     arrived: tuple[Key, ...]
@@ -44,13 +44,25 @@ class CandidateStates:
     limits: frozenset[Limit]
     violated: frozenset[str]
     next: dict[tuple[str, ...], tuple[CandidateStates, frozenset[Limit]]] = field(default_factory=dict)
+    shorter: dict[int, tuple[CandidateStates, FinishedPrefix] | None] = field(default_factory=dict)
 
 
 class Validator:
-    """Checks traces against a spec with fixed constants. Raises InputError if the mapping does not fit the spec."""
+    """Checks traces against a spec with fixed constants. Raises InputError if the mapping does not fit the spec.
 
-    def __init__(self, moves: Moves, mapping: Mapping, limits: ValidationLimits | None = None):
-        self.spec, self.mapping = moves.spec, mapping
+    With a `window`, the spec has that number of records, and the mapping's `forgetting` removes finished ones from the
+    candidates when later events need room. `unchecked` are the invariants that this makes impossible to check.
+    """
+
+    def __init__(
+        self,
+        moves: Moves,
+        mapping: Mapping,
+        limits: ValidationLimits | None = None,
+        window: int | None = None,
+        unchecked: tuple[str, ...] = (),
+    ):
+        self.spec, self.mapping, self.window, self._unchecked = moves.spec, mapping, window, unchecked
         self.limits = limits or ValidationLimits(silent=mapping.silent_bound)
         self.moves, self._observer = moves, Observer(moves.spec)
         self._known: dict[tuple[Key, ...], CandidateStates] = {}
@@ -62,15 +74,32 @@ class Validator:
         self.initial = self._candidates(tuple(moves.initial()))
 
     def validate(self, recorded: RecordedTrace) -> TraceVerdict:
-        """Return the verdict on a trace; raise InputError if the mapping fails or skips every event."""
+        """Return the verdict on a trace.
+
+        Raises InputError if the mapping fails or skips every event, and WindowExceededError if the window is too small.
+        """
         outcome = TraceVerdict(
-            recorded.name, recorded.file, len(recorded.events), constants=self.spec.constants, blank=recorded.blank
+            recorded.name,
+            recorded.file,
+            len(recorded.events),
+            constants=self.spec.constants,
+            blank=recorded.blank,
+            unchecked=self._unchecked,
         )
+        window = self._window_of(recorded)
         current, line = self.initial, 0
         outcome.limits, outcome.widest = current.limits, len(current.closed)
-        for event in recorded.events:
+        for position, event in enumerate(recorded.events):
             try:
-                steps = self.mapping.steps_of(event.found)
+                found = event.found
+                if window is not None:
+                    wrong = window.contradiction(position, found)
+                    if wrong is not None:
+                        reasons = contradicted(wrong, len(current.closed))
+                        return self._without_candidates(outcome, current, event, reasons)
+                    current = self._with_room(current, window, position)
+                    found, outcome.forgotten = window.renumbered(found), window.forgotten.records
+                steps = self.mapping.steps_of(found)
                 if steps is None:
                     name = self.mapping.name_of(event.found)
                     outcome.skipped[name] = outcome.skipped.get(name, 0) + 1
@@ -78,11 +107,8 @@ class Validator:
                 following, limits = self.after(current, steps)
                 outcome.limits |= limits
                 if not following.arrived:
-                    name = self.mapping.name_of(event.found)
-                    rejection = rejection_of(self.moves, self._observer, current.closed, steps)
-                    outcome.rejection = rejection(event.line, name, event.found)
-                    outcome.verdict = "undecided" if outcome.limits else "rejected"
-                    return outcome
+                    reasons = reasons_of(self.moves, self._observer, current.closed, steps)
+                    return self._without_candidates(outcome, current, event, reasons)
             except UserError as error:
                 raise InputError(error.message, file=recorded.file, line=event.line) from error
             is_step = any(step.action is not None for step in steps)
@@ -96,6 +122,61 @@ class Validator:
             what = "every event is skipped" if recorded.events else "it has no events"
             raise InputError(f"this trace does not concern {self.spec.name}: {what}", file=recorded.file)
         return outcome
+
+    def _without_candidates(
+        self, outcome: TraceVerdict, current: CandidateStates, event: RecordedEvent, reasons: Reasons
+    ) -> TraceVerdict:
+        """Return the verdict on a trace with an event that no candidate explains."""
+        shown = tuple(self.moves.state(key) for key in current.closed[:SHOWN])
+        outcome.rejection = Rejection(
+            event.line, self.mapping.name_of(event.found), event.found, len(current.closed), shown, reasons
+        )
+        outcome.verdict = "undecided" if outcome.limits else "rejected"
+        return outcome
+
+    # Finished records.
+
+    def _window_of(self, recorded: RecordedTrace) -> RecordWindow | None:
+        if self.window is None or self.mapping.forgetting is None:
+            return None
+        return RecordWindow(self.mapping.forgetting, self.window, [event.found for event in recorded.events])
+
+    def _with_room(self, current: CandidateStates, window: RecordWindow, position: int) -> CandidateStates:
+        """Return the candidates without finished records, if an event needs their room; raise WindowExceededError."""
+        if window.has_room(position):
+            return current
+        most = window.most(position)
+        if most not in current.shorter:
+            current.shorter[most] = self._shorter(current, most)
+        shorter = current.shorter[most]
+        if shorter is None:
+            raise WindowExceededError
+        window.forgotten.add(shorter[1])
+        if not window.has_room(position):
+            raise WindowExceededError
+        return shorter[0]
+
+    def _shorter(self, current: CandidateStates, most: int) -> tuple[CandidateStates, FinishedPrefix] | None:
+        """Return the candidates without their longest common finished prefix, and that prefix; None if there is none.
+
+        The candidates must agree on the forgotten entries of the log, and on the violations that only these show. Such
+        violations are already part of the verdict.
+        """
+        forgetting = self.mapping.forgetting
+        assert forgetting is not None
+        states = [self.moves.state(key) for key in current.arrived]
+        with self.spec.bound():
+            found = [set(forgetting.finished(self.spec.in_state(state), most)) for state in states]
+        for prefix in sorted(set.intersection(*found), key=lambda prefix: -prefix.records):
+            forget = functools.partial(forgetting.forget, prefix=prefix)
+            keys = tuple(self.moves.key(self.spec.changed(state, forget)) for state in states)
+            lost = {
+                self.moves.violated(old) - self.moves.violated(new)
+                for old, new in zip(current.arrived, keys, strict=True)
+            }
+            if len(lost) == 1:
+                return self._candidates(tuple(dict.fromkeys(keys))), prefix
+        return None
 
     # Sets of candidates.
 
@@ -119,15 +200,16 @@ class Validator:
             violated = [self.moves.violated(key) for key in arrived]
             common = frozenset.intersection(*violated) if violated else frozenset()
             found = CandidateStates(arrived, closed, limits, common)
-            if len(self._known) >= REMEMBERED:
+            if len(self._known) >= self.moves.remembered // 2:
                 self._forget()
             self._known[arrived] = found
         return found
 
     def _forget(self) -> None:
-        """Empty the cache. Sets may refer to each other in cycles; clearing `next` breaks these cycles."""
+        """Empty the cache. Sets may refer to each other in cycles; clearing them breaks these cycles."""
         for found in (self.initial, *self._known.values()):
             found.next.clear()
+            found.shorter.clear()
         self._known.clear()
 
     def _closed(self, arrived: tuple[Key, ...]) -> tuple[tuple[Key, ...], frozenset[Limit]]:

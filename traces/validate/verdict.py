@@ -11,8 +11,8 @@ from checker.language.interpreter import State
 Verdict = Literal["conforms", "rejected", "undecided", "unreadable"]
 """`undecided`: no candidate is left, but a limit removed some. `unreadable`: the input is wrong."""
 
-Limit = Literal["candidates", "silent", "bounds"]
-"""Limits that prevent a decision: number of candidates, silent steps in a row, bounds of a type."""
+Limit = Literal["candidates", "silent", "bounds", "window"]
+"""Limits that prevent a decision: number of candidates, silent steps in a row, bounds of a type, records in a model."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,9 @@ class TraceVerdict:
 
     `total` counts all events, `steps` and `seen` those explained as steps and as observations, `skipped` the skipped
     ones by name. `widest` is the largest number of candidates at a time. `violated` are the invariants that are false
-    in every candidate, with the line after which they first are. `message` describes the error in an unreadable trace.
+    in every candidate, with the line after which they first are. `unchecked` are the invariants that cannot be checked
+    without finished records, and `forgotten` is the number of these. `message` describes the error in an unreadable
+    trace.
     """
 
     name: str
@@ -72,4 +74,6 @@ class TraceVerdict:
     limits: frozenset[Limit] = frozenset()
     rejection: Rejection | None = None
     violated: dict[str, int] = field(default_factory=dict)
+    unchecked: tuple[str, ...] = ()
+    forgotten: int = 0
     message: str = ""

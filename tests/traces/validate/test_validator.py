@@ -174,10 +174,8 @@ def test_engines_agree_and_reject_no_walk(validators, seed, position, number):
         assert ours == theirs
 
 
-def test_verdicts_do_not_depend_on_the_cache(validators, monkeypatch):
-    monkeypatch.setattr("traces.validate.validator.REMEMBERED", 3)
-    monkeypatch.setattr("traces.validate.moves.REMEMBERED", 2)
-    forgetful = Validator(moves_of(Wire(), "native", tuple(invariants_of(Wire))), WireLog())
+def test_verdicts_do_not_depend_on_the_cache(validators):
+    forgetful = Validator(moves_of(Wire(), "native", tuple(invariants_of(Wire)), remembered=6), WireLog())
     for seed in range(30):
         trace = walk(Wire(), seed)
         assert forgetful.validate(trace) == validators["native"].validate(trace)

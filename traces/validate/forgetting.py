@@ -1,0 +1,153 @@
+"""Forgetting of finished records, so that a short window of records suffices for a log of any length.
+
+A record is finished when no later step and no later event reads or changes it. The validator removes the oldest
+finished records from its candidate states and renumbers the others; later events are renumbered in the same way. The
+spec then has as many records as the window, and not as many as the log.
+
+A `Forgetting` promises, for one family of specs and one mapping, that a state without finished records has the same
+future as the whole state. `tests/kafka_tools/test_finished_records.py` checks this in all states of small models.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from checker.language.spec import Spec
+from traces.validate.mapping import Found
+
+Constants = dict[str, int | bool | str]
+
+
+@dataclass(frozen=True)
+class FinishedPrefix:
+    """The oldest `records` records of a state, which are finished, and the part of the log that only they fill.
+
+    `entries` has the record at each offset of that part.
+    """
+
+    records: int
+    entries: tuple[int, ...]
+
+
+@dataclass
+class Forgotten:
+    """What was forgotten of a log so far: a number of records, and the record at each of the first offsets."""
+
+    records: int = 0
+    entries: list[int] = field(default_factory=list)
+
+    @property
+    def offsets(self) -> int:
+        """The number of forgotten offsets: offset 0 of a state is this offset of the log."""
+        return len(self.entries)
+
+    def add(self, prefix: FinishedPrefix) -> None:
+        """Add a prefix of the states, which number their records from here on."""
+        self.entries += [self.records + record for record in prefix.entries]
+        self.records += prefix.records
+
+
+class Forgetting(ABC):
+    """Which records are finished in a state of a spec, the state without them, and the numbers in events.
+
+    Records are numbered 1, 2, ... in send order, as in events.
+    """
+
+    size: ClassVar[str]
+    """The constant of the spec that is its number of records."""
+
+    checked: ClassVar[frozenset[str]]
+    """The invariants that a state without finished records decides like the whole state."""
+
+    @abstractmethod
+    def fits(self, spec: Spec) -> bool:
+        """Return whether this forgetting is right for a spec with its constants."""
+
+    @abstractmethod
+    def total(self, events: Sequence[Found]) -> int:
+        """Return the number of records of a trace."""
+
+    @abstractmethod
+    def named(self, found: Found) -> Iterable[Any]:
+        """Iterate over the records that an event names. An event with the contents of the log names none."""
+
+    @abstractmethod
+    def contradiction(self, found: Found, forgotten: Forgotten) -> str | None:
+        """Return a sentence if an event contradicts what was forgotten."""
+
+    @abstractmethod
+    def renumbered(self, found: Found, forgotten: Forgotten) -> Found:
+        """Return an event with the numbers that its records and offsets have in the states."""
+
+    @abstractmethod
+    def constants(self, constants: Mapping[str, Any], window: int) -> Constants:
+        """Return the constants of a model of `window` records, from those of the whole trace."""
+
+    @abstractmethod
+    def finished(self, spec: Any, most: int) -> list[FinishedPrefix]:
+        """Return the finished prefixes, with 1 to `most` records, of a spec in a state."""
+
+    @abstractmethod
+    def forget(self, spec: Any, prefix: FinishedPrefix) -> None:
+        """Remove a finished prefix from a working copy of a spec, and renumber the other records."""
+
+
+class WindowExceededError(Exception):
+    """A trace needs a larger window: an event names a record beyond it, and no more records are finished."""
+
+
+class RecordWindow:
+    """The window of records while one trace is validated: what was forgotten, and which records later events name."""
+
+    def __init__(self, forgetting: Forgetting, size: int, events: Sequence[Found]):
+        self.forgotten = Forgotten()
+        self._forgetting, self._size, self._total = forgetting, size, forgetting.total(events)
+        self._named = [_numbers(forgetting, found) for found in events]
+        self._oldest = [self._total + 1] * (len(events) + 1)
+        for position in reversed(range(len(events))):
+            self._oldest[position] = min([self._oldest[position + 1], *self._named[position]])
+
+    def contradiction(self, position: int, found: Found) -> str | None:
+        """Return a sentence if an event names a record that was never sent, or contradicts what was forgotten."""
+        unknown = [number for number in self._named[position] if not 1 <= number <= self._total]
+        if unknown:
+            return f"the log has records 1 to {self._total}; the event names record {unknown[0]}"
+        return self._forgetting.contradiction(found, self.forgotten)
+
+    def has_room(self, position: int) -> bool:
+        """Return whether the records of an event are in the window.
+
+        The last record of the window is not used before the end of the log, so that a queue never runs empty early.
+        """
+        last = self.forgotten.records + self._size
+        newest = max(self._named[position], default=0)
+        return newest < last or newest <= self._total <= last
+
+    def most(self, position: int) -> int:
+        """Return how many records may be forgotten: none that this or a later event names, none beyond the last."""
+        unnamed = self._oldest[position] - 1 - self.forgotten.records
+        return max(0, min(unnamed, self._total - self._size - self.forgotten.records))
+
+    def renumbered(self, found: Found) -> Found:
+        """Return an event with the numbers of the states."""
+        return self._forgetting.renumbered(found, self.forgotten) if self.forgotten.records else found
+
+
+def _numbers(forgetting: Forgetting, found: Found) -> list[int]:
+    # Other values are no numbers of records; the mapping then finds no step for the event.
+    return [number for number in forgetting.named(found) if type(number) is int]
+
+
+WINDOWS = (16, 32, 48, 64, 128, 256)
+"""The windows to try. A log with at most as many records as the first is validated with all of them."""
+
+
+def windows(forgetting: Forgetting, events: Sequence[Found]) -> Iterator[int | None]:
+    """Iterate over the windows to try for a trace; the last, None, has all records."""
+    total = forgetting.total(events)
+    yield from (window for window in WINDOWS if window < total)
+    if total <= WINDOWS[-1]:
+        yield None
