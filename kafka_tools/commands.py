@@ -325,19 +325,51 @@ def record(
         Path | None, option(metavar="DIR", help="Record a partition of the cluster in this folder instead.")
     ] = None,
     partition: Annotated[
-        str | None, option(metavar="TOPIC-N", help="With --cluster: the partition (default: the only one).")
+        str | None,
+        option(
+            metavar="TOPIC-N",
+            help="With --cluster: the partition (default: the only one). With --bootstrap: this partition alone.",
+        ),
     ] = None,
+    bootstrap: Annotated[
+        str | None,
+        option(
+            metavar="HOST:PORT", help="Record the producers of any cluster instead, from proxies before its brokers."
+        ),
+    ] = None,
+    listen: Annotated[
+        str,
+        option(metavar="HOST:PORT", help="With --bootstrap: where clients connect; port 0 is chosen by the system."),
+    ] = "127.0.0.1:0",
     seconds: Annotated[
-        int, option(min=0, metavar="N", help="With --cluster: wait so long before the logs are read.")
+        int,
+        option(
+            min=0,
+            metavar="N",
+            help="With --cluster: wait so long before the logs are read. With --bootstrap: record so long (default: "
+            "until Ctrl-C).",
+        ),
     ] = 0,
 ) -> None:
-    """Record a librdkafka producer, or a partition of real brokers.
+    """Record a producer of librdkafka or of any cluster, or a partition.
 
     The mock cluster belongs to librdkafka and injects the faults. That needs the extra `record`. With --cluster, the
-    command turns on the loggers of the brokers that `cluster up` started, and turns their lines into events.
+    command turns on the loggers of the brokers that `cluster up` started, and turns their lines into events. With
+    --bootstrap, it runs a proxy before each broker of a cluster, and clients connect to the address that it prints.
     """
     from checker.errors import InputError
 
+    if bootstrap is not None:
+        from kafka_tools.recording.bootstrap_command import record_through_proxies
+
+        refuse_options(
+            "--bootstrap records what passes, and runs no producer of its own",
+            but=("--bootstrap", "--listen", "--partition", "--seconds"),
+        )
+        record_through_proxies(log, bootstrap, listen, partition, seconds)
+        return
+    if listen != "127.0.0.1:0":
+        raise InputError("--listen belongs to --bootstrap")
     if cluster is not None:
         from kafka_tools.recording.record_command import record_cluster
 
@@ -348,7 +380,7 @@ def record(
         record_cluster(log, cluster, partition, seconds)
         return
     if partition is not None or seconds:
-        raise InputError("--partition and --seconds belong to --cluster")
+        raise InputError("--partition and --seconds belong to --cluster and --bootstrap")
     from kafka_tools.librdkafka.record_command import record_run
     from kafka_tools.librdkafka.recorder import InjectedFault, RecordingSetup
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import socket
+import struct
+from contextlib import suppress
 
-from kafka_tools.cluster.messages import LENGTH
+from kafka_tools.cluster.messages import API_KEYS, LENGTH, correlation_of
+
+_CORRELATION = 1
 
 
 def response_to(message: bytes, address: tuple[str, int], seconds: float) -> bytes:
@@ -21,3 +25,11 @@ def response_to(message: bytes, address: tuple[str, int], seconds: float) -> byt
     if not length or len(response) < length:
         raise ConnectionError(f"the broker at port {address[1]} has closed the connection")
     return response
+
+
+def answers_as_broker(address: tuple[str, int], seconds: float) -> bool:
+    """Return whether an address answers an ApiVersions request, which a broker does before a client authenticates."""
+    with suppress(OSError, ValueError):
+        request = struct.pack(">hhih", API_KEYS["ApiVersions"], 0, _CORRELATION, -1)
+        return correlation_of(response_to(request, address, seconds)) == _CORRELATION
+    return False

@@ -11,7 +11,7 @@ import socket
 import struct
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Self, TypeVar
@@ -78,11 +78,18 @@ class TrafficObserver:
     def answered(self, request: PassingRequest, response: bytes) -> None:
         """The broker has answered, which the opener may never learn."""
 
+    def rewritten(self, request: PassingRequest, response: bytes) -> bytes:
+        """Return what the opener receives in place of a response, without the length."""
+        return response
+
     def delivered(self, request: PassingRequest) -> None:
         """The opener receives the response now."""
 
     def closed(self, connection: int, unanswered: list[PassingRequest]) -> None:
         """A connection was closed. The opener did not receive the responses to these requests."""
+
+    def unreadable(self, reason: str) -> None:
+        """A connection ends, because it has a message that is not of Kafka's protocol."""
 
 
 @dataclass
@@ -120,8 +127,8 @@ class _Connection:
 class ProxyNetwork:
     """The proxies of some listeners, in a thread, until the context ends. Every method is safe in any thread."""
 
-    def __init__(self, links: Iterable[Link], observer: TrafficObserver | None = None):
-        self._links = tuple(links)
+    def __init__(self, links: Iterable[Link], observer: TrafficObserver | None = None, host: str = LOOPBACK):
+        self._links, self._host = tuple(links), host
         self._observer = observer or TrafficObserver()
         self._rules: list[FaultRule] = []
         self._gate = asyncio.Event()
@@ -140,6 +147,10 @@ class ProxyNetwork:
         self.ports: list[int] = []
 
     def __enter__(self) -> Self:
+        return self if self._thread.is_alive() else self.start()
+
+    def start(self) -> Self:
+        """Start the proxies; raise OSError if a port is taken."""
         self._thread.start()
         try:
             asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(_CALL_SECONDS)
@@ -230,15 +241,28 @@ class ProxyNetwork:
     def _is_refused(self, opener: int, broker: int) -> bool:
         return self._is_cut_from_clients if opener == CLIENT else frozenset((opener, broker)) in self._cuts
 
+    def open(self, link: Link) -> int:
+        """Add a proxy and return its port. Call it in the proxies' thread: an observer may."""
+        listening = _listening(self._host, link.port)
+        self._start(self._serve(link, listening))
+        return int(listening.getsockname()[1])
+
     async def _listen(self) -> None:
         for link in self._links:
+            listening = _listening(self._host, link.port)
+            await self._serve(link, listening)
+            self.ports.append(listening.getsockname()[1])
 
-            async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, link: Link = link) -> None:
-                await self._accept(link, reader, writer)
+    async def _serve(self, link: Link, listening: socket.socket) -> None:
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await self._accept(link, reader, writer)
 
-            server = await asyncio.start_server(accept, LOOPBACK, link.port, limit=_BUFFER)
-            self._servers.append(server)
-            self.ports.append(server.sockets[0].getsockname()[1])
+        self._servers.append(await asyncio.start_server(accept, sock=listening, limit=_BUFFER))
+
+    def _start(self, pump: Coroutine[None, None, None]) -> None:
+        task = self._loop.create_task(pump)
+        self._tasks.add(task)
+        task.add_done_callback(self._take_result)
 
     async def _stop(self) -> None:
         for server in self._servers:
@@ -271,9 +295,7 @@ class ProxyNetwork:
             self._read(connection, from_broker, responses, self._take_response),
             self._write_responses(connection, responses),
         ):
-            task = self._loop.create_task(pump)
-            self._tasks.add(task)
-            task.add_done_callback(self._take_result)
+            self._start(pump)
 
     def _take_result(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -289,7 +311,7 @@ class ProxyNetwork:
         take: Callable[[_Connection, bytes], _Waiting | None],
     ) -> None:
         """Put the messages of one direction into its queue until the stream ends."""
-        with suppress(OSError, EOFError, ValueError):
+        try:
             while True:
                 (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
                 if not 0 < length <= LARGEST:
@@ -297,6 +319,10 @@ class ProxyNetwork:
                 waiting = take(connection, await reader.readexactly(length))
                 if waiting is not None:
                     queue.put_nowait(waiting)
+        except ValueError as error:
+            self._observer.unreadable(str(error))
+        except (OSError, EOFError):
+            pass
         queue.put_nowait(_Waiting())
 
     async def _write_requests(
@@ -364,7 +390,7 @@ class ProxyNetwork:
         if correlation in connection.at_broker:
             # The answer to the second copy of a duplicated request takes its place.
             return None
-        return self._faulty(connection, request, "responses", message)
+        return self._faulty(connection, request, "responses", self._observer.rewritten(request, message))
 
     def _faulty(self, connection: _Connection, request: PassingRequest, side: Side, message: bytes) -> _Waiting | None:
         """Return a message with the faults of the rules; None if it is lost."""
@@ -421,6 +447,12 @@ class ProxyNetwork:
                 _reset(writer)
             else:
                 writer.close()
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raise OSError if the port is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family)
 
 
 async def _send(writer: asyncio.StreamWriter, message: bytes) -> None:

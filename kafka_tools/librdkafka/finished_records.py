@@ -30,7 +30,8 @@ class RecordsInEvents(Forgetting):
 
     def total(self, events: Sequence[Found]) -> int:
         """Return the number of records that the producer was to send."""
-        return next((found["records"] for found in events if found.get("event") == "configured"), 0)
+        sent = [found.get("records") for found in events if found.get("event") == "configured"]
+        return next((number for number in sent if type(number) is int), 0)
 
     def named(self, found: Found) -> Iterable[Any]:
         """Iterate over the records of an event; the last event, `log`, shows them all and names none."""
@@ -60,7 +61,7 @@ class RecordsInEvents(Forgetting):
         if _is_number(found.get("offset")):
             changed["offset"] = found["offset"] - forgotten.offsets
         if found.get("event") != "configured" and isinstance(found.get("records"), list):
-            first = forgotten.offsets if found["event"] == "log" else 0
+            first = forgotten.offsets if found.get("event") == "log" else 0
             changed["records"] = [
                 record - forgotten.records if _is_number(record) else record for record in found["records"][first:]
             ]

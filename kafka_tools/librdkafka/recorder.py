@@ -48,6 +48,8 @@ ERRORS = {
     20: "not enough replicas after append",
     45: "out of order sequence number",
     46: "duplicate sequence number",
+    47: "invalid producer epoch",
+    59: "unknown producer id",
     87: "invalid record",
 }
 """The error codes of Kafka's protocol that the broker answers with, as the specs name them."""

@@ -48,6 +48,11 @@ class WireReader:
     def __init__(self, data: bytes):
         self._data, self._at = data, 0
 
+    @property
+    def position(self) -> int:
+        """The position of the next byte."""
+        return self._at
+
     def number(self, kind: str) -> int:
         """Return the next number; `kind` is a format character of `struct`."""
         found = struct.unpack_from(f">{kind}", self._data, self._at)

@@ -13,7 +13,7 @@ _TOPIC_IDS = 13
 """The first version that names topics by id."""
 
 
-class _FlexibleReader(WireReader):
+class FlexibleReader(WireReader):
     """Reads the compact types and tagged fields of flexible versions."""
 
     def unsigned(self) -> int:
@@ -29,6 +29,19 @@ class _FlexibleReader(WireReader):
     def compact(self) -> bytes:
         """Return compact bytes or text; none for null."""
         return self.take(self.unsigned() - 1)
+
+    def text(self, is_flexible: bool) -> bytes:
+        """Return a string of a flexible version or of an older one; none for null."""
+        return self.compact() if is_flexible else self.take(self.number("h"))
+
+    def count(self, is_flexible: bool) -> int:
+        """Return the length of an array."""
+        return self.unsigned() - 1 if is_flexible else self.number("i")
+
+    def end_of_struct(self, is_flexible: bool) -> None:
+        """Skip the tagged fields that end a struct of a flexible version."""
+        if is_flexible:
+            self.skip_tags()
 
     def skip_tags(self) -> None:
         """Skip tagged fields."""
@@ -46,7 +59,7 @@ class _FlexibleReader(WireReader):
 
 def flexible_request(message: bytes) -> ProduceRequest:
     """Return a Produce request with one batch; raise InputError for an older version or several batches."""
-    reader = _FlexibleReader(message)
+    reader = FlexibleReader(message)
     reader.number("h")
     version = reader.number("h")
     if version < OLDEST:
@@ -66,7 +79,7 @@ def flexible_request(message: bytes) -> ProduceRequest:
 
 def flexible_response(message: bytes, version: int) -> ProduceResponse:
     """Return the response to a Produce request of a version."""
-    reader = _FlexibleReader(message)
+    reader = FlexibleReader(message)
     correlation = reader.number("i")
     reader.skip_tags()
     _only(reader, "topics")
@@ -76,7 +89,7 @@ def flexible_response(message: bytes, version: int) -> ProduceResponse:
     return ProduceResponse(correlation, reader.number("h"), reader.number("q"))
 
 
-def _only(reader: _FlexibleReader, what: str) -> None:
+def _only(reader: FlexibleReader, what: str) -> None:
     count = reader.unsigned() - 1
     if count != 1:
         raise InputError(

@@ -13,6 +13,7 @@ from checker.language import Spec, State
 from kafka_tools.librdkafka.idempotent import IdempotentClient
 from kafka_tools.librdkafka.plain import PlainClient
 from kafka_tools.recording.idempotent import IdempotentClientOfCluster
+from kafka_tools.recording.passed_batches import PassedBatches
 from specs.producer.idempotent.failover import IdempotentFailover
 from specs.producer.idempotent.mistakes import ImplicitAcks
 from specs.producer.idempotent.producer import IdempotentProducer
@@ -24,7 +25,7 @@ from traces.validate.moves import invariants_of
 from traces.validate.task import RunningValidation, ValidationTask
 from traces.validate.verdict import TraceVerdict
 
-MOST_STATES = 3_000
+MOST_STATES = 2_000
 
 PLAIN = dict(records=3, max_in_flight=2, mute_partitions=False, requeue="in_order")
 BATCHES = dict(batches=4, log_size=6, cache_size=1, max_in_flight=2, max_sequence=20, max_epoch=3)
@@ -36,6 +37,9 @@ MODELS = [
     (PlainProducer, PLAIN | dict(acks="all", late_refusals=1, retries=0, rejections=2), PlainClient),
     (IdempotentProducer, BATCHES | dict(max_refusals=1, max_disconnects=1), IdempotentClient),
     (IdempotentProducer, BATCHES | dict(cache_size=2, max_rejections=1, max_disconnects=1), IdempotentClient),
+    (IdempotentProducer, BATCHES | dict(max_abandoned=1, max_late_acks=1), PassedBatches),
+    (IdempotentProducer, BATCHES | dict(max_timeouts=1, max_disconnects=1), PassedBatches),
+    (IdempotentProducer, BATCHES | dict(max_state_expiries=1, max_disconnects=1, cache_size=2), PassedBatches),
     (ImplicitAcks, BATCHES | dict(max_refusals=1, max_disconnects=1), IdempotentClient),
     (
         IdempotentFailover,
@@ -57,6 +61,8 @@ STEPS = {
     PlainClient: "application_send sender_drain broker_append broker_finds_batch_too_large broker_reject "
     "broker_refuse broker_refuse_after_append connection_closed receive_response",
     IdempotentClient: IDEMPOTENT_STEPS,
+    PassedBatches: f"{IDEMPOTENT_STEPS} append_but_time_out disconnect_while_handling handle_abandoned "
+    "delivery_timeout expire_producer_state restart_broker",
     IdempotentClientOfCluster: f"{IDEMPOTENT_STEPS} follower_fetch restart_follower restart_broker fail_over",
 }
 """The steps that events and silence may mean."""

@@ -23,7 +23,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from checker.errors import InputError
+from checker.errors import InputError, UserError
 from checker.language.error_location import with_location
 from traces.json_values import Plain
 
@@ -164,6 +164,9 @@ class Mapping:
             answer = getattr(self, handler)(found)
         except KeyError as error:
             raise InputError(f"the event has no {error}, which {type(self).__name__}.{handler} reads") from None
+        except UserError:
+            # The mapping itself refuses the event.
+            raise
         except OWN_ERRORS as error:
             raise self.own_error(error, f"{type(self).__name__}.{handler} fails on the event") from error
         if answer is None:

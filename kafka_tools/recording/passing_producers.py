@@ -1,0 +1,258 @@
+"""Idempotent producers as a proxy in front of the brokers sees them: a trace for each producer and partition.
+
+The events are those of `kafka_tools.librdkafka.recorder` without the application's: `request`, `response`, `closed`. A
+batch counts as one record, and has the number in which it was sent first. A sequence counts batches of its epoch. The
+proxy does not see the log. So a response has the batches with the next lower and the next higher offset instead.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_tools.cluster.proxy import Link, PassingRequest, ProxyNetwork, TrafficObserver
+from kafka_tools.librdkafka.recorder import ERRORS
+from kafka_tools.recording.broker_addresses import Address, AddressRewriter
+from kafka_tools.recording.produced_batches import ProduceAnswer, ProducedBatch, produce_answers, produced_batches
+
+Event = dict[str, Any]
+
+_SHARE_GROUPS = ("78", "79")
+"""ShareFetch and ShareAcknowledge: their responses have addresses of brokers, which are not rewritten."""
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A batch as it was sent: its number, the number of its epoch, and its sequence, counted in batches."""
+
+    number: int
+    epoch: int
+    position: int
+    batch: ProducedBatch
+
+    def shown(self) -> Event:
+        """Return the fields of its events."""
+        return {
+            "records": [self.number],
+            "epoch": self.epoch,
+            "sequence": self.position,
+            "base_sequence": self.batch.sequence,
+            "size": self.batch.records,
+        }
+
+
+@dataclass
+class _Epoch:
+    """A producer epoch: its number, its batches by base sequence, its last position, the sequence after its end."""
+
+    number: int
+    sent: dict[int, _Sent] = field(default_factory=dict)
+    numbers: set[int] = field(default_factory=set)
+    last: int = -1
+    end: int = 0
+
+
+@dataclass
+class _Producer:
+    """A producer at one partition: its epochs, its batches without success by content, and the offsets of the others.
+
+    `connections` counts its batches in flight by connection.
+    """
+
+    trace: str
+    epochs: dict[int, _Epoch] = field(default_factory=dict)
+    batches: int = 0
+    unfinished: dict[bytes, int] = field(default_factory=dict)
+    offsets: list[tuple[int, int]] = field(default_factory=list)
+    connections: Counter[int] = field(default_factory=Counter)
+
+
+class PassingProducers(TrafficObserver):
+    """Turns the Produce traffic of idempotent producers into events, and rewrites addresses of brokers.
+
+    `write` gets each event. `partition` (`topic-0`) limits the events to one partition. `host` is the proxies' own.
+    """
+
+    def __init__(self, write: Callable[[Event], None], partition: str | None, host: str):
+        self._write, self._partition, self._host = write, partition, host
+        self._rewriter = AddressRewriter(self._proxy_of)
+        self._ports: dict[Address, int] = {}
+        self._producers: dict[tuple[str, int], _Producer] = {}
+        self._began = time.monotonic()
+        self.network: ProxyNetwork | None = None
+        self.events = 0
+        self.left_out: Counter[str] = Counter()
+        self._late: set[tuple[str, int]] = set()
+        self._in_flight: dict[tuple[int, int, str], tuple[_Producer, _Sent]] = {}
+        """By connection, correlation id and partition."""
+
+    @property
+    def traces(self) -> int:
+        """The number of traces."""
+        return len(self._producers)
+
+    @property
+    def brokers(self) -> list[Address]:
+        """The addresses of the brokers that have a proxy."""
+        return list(self._ports)
+
+    def add_proxy(self, broker: Address, port: int) -> None:
+        """Add the port of a broker's proxy."""
+        self._ports[broker] = port
+
+    # What passes.
+
+    def rewritten(self, request: PassingRequest, response: bytes) -> bytes:
+        """Return a response with the addresses of proxies."""
+        try:
+            return self._rewriter.rewritten(request.header, response)
+        except ValueError as error:
+            self.left_out[str(error)] += 1
+            return response
+
+    def forwarded(self, request: PassingRequest) -> None:
+        """Note the batches of a Produce request."""
+        if request.header.kind in _SHARE_GROUPS:
+            self.left_out["a request of a share group: its client may leave the proxies"] += 1
+        if request.header.kind != "Produce":
+            return
+        try:
+            batches = produced_batches(request.data[request.header.body :], request.header.version)
+        except ValueError as error:
+            self.left_out[str(error)] += 1
+            return
+        for batch in batches:
+            producer = self._producer_of(batch)
+            if producer is not None:
+                self._sent(producer, request, batch)
+
+    def answered(self, request: PassingRequest, response: bytes) -> None:
+        """Note the answers to the batches of a Produce request."""
+        if request.header.kind != "Produce":
+            return
+        try:
+            answers = produce_answers(response, request.header.version)
+        except ValueError as error:
+            self.left_out[str(error)] += 1
+            return
+        for answer in answers:
+            place = *_name(request), f"{answer.topic}-{answer.partition}"
+            if place in self._in_flight:
+                self._answered(*self._in_flight[place], answer)
+
+    def delivered(self, request: PassingRequest) -> None:
+        """Forget a request of which the client receives the response."""
+        for place in [place for place in self._in_flight if place[:2] == _name(request)]:
+            producer, _ = self._in_flight.pop(place)
+            producer.connections -= Counter({request.connection: 1})
+
+    def closed(self, connection: int, unanswered: list[PassingRequest]) -> None:
+        """Note the end of a connection with batches of which the client has not received the answer."""
+        lost: dict[str, tuple[_Producer, list[int]]] = {}
+        for place in [place for place in self._in_flight if place[0] == connection]:
+            producer, sent = self._in_flight.pop(place)
+            del producer.connections[connection]
+            lost.setdefault(producer.trace, (producer, []))[1].append(sent.number)
+        for producer, numbers in lost.values():
+            self._note(producer, "closed", unanswered=sorted(numbers))
+
+    def unreadable(self, reason: str) -> None:
+        """Count a connection that ends because of a message that is not of Kafka's protocol."""
+        self.left_out[f"a connection without Kafka's protocol, or with TLS or SASL ({reason})"] += 1
+
+    # Producers.
+
+    def _producer_of(self, batch: ProducedBatch) -> _Producer | None:
+        """Return the producer of a batch, or None if it is left out."""
+        partition = f"{batch.topic}-{batch.partition}"
+        if self._partition not in (None, partition):
+            return None
+        if batch.producer_id < 0 or batch.is_transactional:
+            what = "a producer without idempotence" if batch.producer_id < 0 else "a transaction"
+            self.left_out[f"a batch of {what}"] += 1
+            return None
+        key = partition, batch.producer_id
+        if key not in self._producers and batch.sequence != 0:
+            self._late.add(key)
+        if key in self._late:
+            self.left_out["a batch of a producer that began before the recording"] += 1
+            return None
+        return self._producers.setdefault(key, _Producer(f"{partition}/{batch.producer_id}"))
+
+    def _sent(self, producer: _Producer, request: PassingRequest, batch: ProducedBatch) -> None:
+        if producer.connections.keys() - {request.connection}:
+            self._note(producer, "second_connection")
+        epoch = producer.epochs.setdefault(batch.epoch, _Epoch(len(producer.epochs)))
+        sent = epoch.sent.get(batch.sequence)
+        if sent is None:
+            sent = self._numbered(producer, epoch, batch)
+        elif sent.batch.records != batch.records:
+            self._note(producer, "resized", **sent.shown())
+        producer.connections[request.connection] += 1
+        place = *_name(request), f"{batch.topic}-{batch.partition}"
+        self._in_flight[place] = producer, sent
+        self._note(producer, "request", broker=request.broker, **sent.shown())
+
+    def _numbered(self, producer: _Producer, epoch: _Epoch, batch: ProducedBatch) -> _Sent:
+        """Return a batch that its epoch has not sent yet. A gap between sequences stays one.
+
+        A batch of a new epoch that has the content of one without success is that one again.
+        """
+        number = producer.unfinished.get(batch.content) if epoch.number else None
+        if number is None or number in epoch.numbers:
+            producer.batches += 1
+            number = producer.batches
+        epoch.last += 1 if batch.sequence == epoch.end else 2
+        sent = epoch.sent[batch.sequence] = _Sent(number, epoch.number, epoch.last, batch)
+        if batch.sequence < epoch.end:
+            self._note(producer, "resized", **sent.shown())
+        epoch.numbers.add(number)
+        epoch.end = batch.sequence + batch.records
+        producer.unfinished[batch.content] = number
+        return sent
+
+    def _answered(self, producer: _Producer, sent: _Sent, answer: ProduceAnswer) -> None:
+        neighbours: Event = {}
+        if answer.error == 0:
+            neighbours = _neighbours(producer.offsets, answer.offset, sent.number)
+            producer.unfinished.pop(sent.batch.content, None)
+        error = ERRORS.get(answer.error, f"error {answer.error}")
+        self._note(producer, "response", **sent.shown(), error=error, **neighbours)
+
+    def _note(self, producer: _Producer, event: str, **fields: Any) -> None:
+        milliseconds = round((time.monotonic() - self._began) * 1000)
+        self._write({"trace": producer.trace, "event": event, **fields, "time": milliseconds})
+        self.events += 1
+
+    # Addresses.
+
+    def _proxy_of(self, number: int, broker: Address) -> Address:
+        """Return the address of a broker's proxy, which is opened when a response names the broker first."""
+        if broker not in self._ports:
+            assert self.network is not None
+            self._ports[broker] = self.network.open(Link(0, number, broker))
+        return self._host, self._ports[broker]
+
+
+def _name(request: PassingRequest) -> tuple[int, int]:
+    return request.connection, request.header.correlation
+
+
+def _neighbours(offsets: list[tuple[int, int]], offset: int, number: int) -> Event:
+    """Return an offset with the batches before and after it, and add the batch to the known offsets.
+
+    Another batch at the same offset is before and after it, which no log allows.
+    """
+    place = bisect_left(offsets, (offset, number))
+    if place == len(offsets) or offsets[place] != (offset, number):
+        offsets.insert(place, (offset, number))
+    before = offsets[place - 1][1] if place else None
+    after = offsets[place + 1][1] if place + 1 < len(offsets) else None
+    others = [other for found, other in offsets[max(place - 1, 0) : place + 2] if found == offset and other != number]
+    if others:
+        before = after = others[0]
+    return {"base_offset": offset, "before": before, "after": after}
