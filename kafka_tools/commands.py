@@ -351,7 +351,7 @@ def record(
         ),
     ] = 0,
 ) -> None:
-    """Record a producer of librdkafka or of any cluster, or a partition.
+    """Record a producer, or a partition of real brokers.
 
     The mock cluster belongs to librdkafka and injects the faults. That needs the extra `record`. With --cluster, the
     command turns on the loggers of the brokers that `cluster up` started, and turns their lines into events. With
