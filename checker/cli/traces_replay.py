@@ -14,6 +14,10 @@ def replay(
     shrink: Annotated[
         bool, option("--shrink", help="Remove steps from the walk, then search for a shortest trace.")
     ] = False,
+    property: Annotated[
+        str | None,
+        option(metavar="NAME", help="Show the violation of this property (default: the first violation of the walk)."),
+    ] = None,
     max_states: SearchStates = 5_000_000,
     format: TraceFormat = "text",
     spec: SpecFile = None,
@@ -25,4 +29,6 @@ def replay(
     require_pyspark()
     from checker.execution.show_walk import show_walk
 
-    show_walk(folder, walk, spec=spec, format=format, out=out, max_states=max_states if shrink else None)
+    show_walk(
+        folder, walk, spec=spec, property=property, format=format, out=out, max_states=max_states if shrink else None
+    )

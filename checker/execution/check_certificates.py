@@ -17,6 +17,7 @@ from checker.engines.smt.solving import QueryLimits
 from checker.errors import InputError, UserError
 from checker.execution.proof_progress import ProofProgress
 from checker.ir.digest import digest_of
+from checker.language.constant_values import setting_text
 from checker.language.roles import Role
 from checker.output import styled_lines
 from checker.output.certificate_text import checked_lines, stale_lines
@@ -135,10 +136,7 @@ def _with_scenario(certificate: Certificate, target: str) -> str:
 
 
 def _settings(certificate: Certificate) -> tuple[str, ...]:
-    return tuple(
-        f"{name}={str(value).lower() if isinstance(value, bool) else value}"
-        for name, value in certificate.settings.items()
-    )
+    return tuple(setting_text(name, value) for name, value in certificate.settings.items())
 
 
 def _command(certificate: Certificate, target: str, file: Path) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from checker.language.constant_values import setting_text
 from checker.language.spec import Spec
 from checker.output.counterexample_text import non_default_constants
 from checker.output.files import JsonLines, make_folder
@@ -23,14 +24,20 @@ from checker.run import registry
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT
 from checker.run.result import Violation
 from spark_analysis.report.causes import first_and_frequent
-from spark_analysis.report.chart_geometry import share_text
+from spark_analysis.report.chart_geometry import share_text, walks_text
 from spark_analysis.report.make_report import MOST_EXACT_STATES, MOST_STATES, WalkReport, dot_of, needs_spark, report_on
 from spark_analysis.report.readable_parts import readable_parts
 from spark_analysis.report.report_page import rate_of, walk_report_page
 from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown
-from spark_analysis.report.run_comparison import compare_reports, compare_siblings, read_report, run_name, sibling_name
+from spark_analysis.report.run_comparison import (
+    compare_reports,
+    compare_siblings,
+    read_report,
+    report_file,
+    run_name,
+    sibling_name,
+)
 from spark_analysis.report.run_history import append_line, line_of, read_history, trend
-from spark_analysis.report.setting_multiples import walks_text
 from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.report.walk_queries import query_walks, result_lines, result_objects
 from spark_analysis.session import master_url, require_pyspark
@@ -89,7 +96,8 @@ def report_walks(
     to = out or folder / "report"
     json_file = Path(json_name) if json_name not in ("", STANDARD_OUTPUT) else None
     files = {f"--out {name}": to / name for name in ("report.html", "report.json", "causes.dot")}
-    check_outputs({**files, "--json": json_file, "--history": history}, [spec] if spec is not None else [])
+    read = [report_file(place) for place in (*against, *([compare] if compare is not None else []))]
+    check_outputs({**files, "--json": json_file, "--history": history}, [*read, *([spec] if spec is not None else [])])
     check_walk_outputs({"--out": to / "report.html", "--json": json_file, "--history": history}, folder)
     make_folder(to)
     started = time.perf_counter()
@@ -204,7 +212,7 @@ def _write_missed(to: Location, found: WalkReport) -> dict[str, str]:
     for spec, violation in found.missed:
         words = ["python", "-m", "checker", "run", entry.target]
         for name, value in non_default_constants(spec).items():
-            words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+            words += ["--set", setting_text(name, value)]
         command = shlex.join([*words, "--property", violation.property])
         origin = trace_file.origin_of(spec, entry.name, run.scenario, entry.target, command)
         shown = Counterexample(spec, violation, origin, notes=("Found by exploration; no walk shows this violation.",))

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from checker.errors import InputError, UserError
+from checker.language.constant_values import setting_text
 from checker.language.roles import SAFETY_ROLES
 from checker.language.spec import Spec
 from checker.records import dataclass
@@ -48,9 +49,7 @@ def _sibling(request: WalkRequest, run: WalkRun, target: str) -> SiblingWalks:
     if scenario is None:
         constants = {name: value for name, value in run.configurations[0].constants.items() if name not in run.sweep}
         settings = tuple(
-            f"{name}={str(value).lower() if isinstance(value, bool) else value}"
-            for name, value in constants.items()
-            if name in entry.spec.declared_constants
+            setting_text(name, value) for name, value in constants.items() if name in entry.spec.declared_constants
         )
     # A walk ends at its first violation, so one more property would lower the shares of the others.
     properties = request.properties or _common_properties(run, entry.spec)

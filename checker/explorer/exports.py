@@ -10,7 +10,7 @@ from typing import Any
 
 from checker.explain.violations import deadlock, false_property
 from checker.explorer.session import PanePath
-from checker.explorer.variant import setting_text
+from checker.language.constant_values import setting_text
 from checker.language.interpreter import State
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import FILE_MODULE_PREFIX
@@ -57,9 +57,7 @@ def exported(pane: PanePath, format: str) -> ExportedFile:
 def counterexample_of(pane: PanePath) -> Counterexample:
     """Return a path as a counterexample to the first checked property that is false at its end, else as a walk."""
     variant = pane.variant
-    settings = [
-        f"{name}={setting_text(value)}" for name, value in pane.spec.constants.items() if _is_set(pane, name, value)
-    ]
+    settings = [setting_text(name, value) for name, value in pane.spec.constants.items() if _is_set(pane, name, value)]
     words = ["explore", f"{variant.target}/{variant.scenario}" if variant.scenario else variant.target]
     command = shlex.join(["python", "-m", "checker", *words, *(word for text in settings for word in ("--set", text))])
     spec_name = variant.name.removesuffix(f"/{variant.scenario}") if variant.scenario else variant.name

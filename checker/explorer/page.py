@@ -12,9 +12,9 @@ from checker.explorer.pane_view import PaneView, pane_views
 from checker.explorer.session import ExplorerSession, Place
 from checker.explorer.step_offers import MOST_OPEN, PAGE_OF_STEPS, action_offers, further_offers, pane_names
 from checker.explorer.steps import disabled_steps
-from checker.explorer.variant import setting_text
 from checker.explorer.violation_search import ViolationSearch
 from checker.explorer.visited_tree import VisitedNode
+from checker.language.constant_values import constant_text
 from checker.language.declarations import Constant
 from checker.language.default_drawing import drawing_of
 from checker.language.roles import Role
@@ -224,8 +224,8 @@ def _constant_fields(session: ExplorerSession, place: Place, address: Address) -
         for name, declared in pane.spec.declared_constants.items():
             if name not in seen:
                 seen.add(name)
-                value = texts.get(name, setting_text(pane.spec.constants[name]))
-                base = setting_text(pane.variant.constants.get(name, declared.default))
+                value = texts.get(name, constant_text(pane.spec.constants[name]))
+                base = constant_text(pane.variant.constants.get(name, declared.default))
                 yield ConstantField(name, value, base, _kind(declared), _choices(declared))
 
 
@@ -235,7 +235,7 @@ def _kind(constant: Constant) -> str:
 
 def _choices(constant: Constant) -> tuple[str, ...]:
     if constant.one_of is not None:
-        return tuple(setting_text(value) for value in constant.one_of)
+        return tuple(constant_text(value) for value in constant.one_of)
     return ("true", "false") if isinstance(constant.default, bool) else ()
 
 

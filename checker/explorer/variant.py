@@ -110,8 +110,3 @@ def differing_variables(one: Spec, state: State, other: Spec, other_state: State
         for name in one.variables
         if name in other.variables and plain_value(one, name, state) != plain_value(other, name, other_state)
     ]
-
-
-def setting_text(value: int | bool | str) -> str:
-    """Return the value of a constant as `--set` takes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -18,6 +18,16 @@ Classes = dict[str, type[Any]]
 """The enums, domains and structs that a value of a constant contains, by name."""
 
 
+def constant_text(value: int | bool | str) -> str:
+    """Return the value of a constant as `--set` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def setting_text(name: str, value: int | bool | str) -> str:
+    """Return a constant and its value as `--set` takes them."""
+    return f"{name}={constant_text(value)}"
+
+
 def is_structured(value: Any) -> bool:
     """Return whether a value is written as text: anything but an int, a bool or a name."""
     return isinstance(value, (enum.Enum, Domain, Struct, tuple, set, frozenset, Mapping))

@@ -9,6 +9,7 @@ from typing import Any
 from checker.explain.differences import ItemsChange, StateChange, came_and_went, changes
 from checker.explain.refinements import abstract_spec, abstract_steps, refinements_of
 from checker.explain.step_events import arguments_by_name
+from checker.language.constant_values import setting_text
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.types import MapType, SeqType, StructType, TupleType, Type
@@ -189,9 +190,7 @@ def _change_spans(change: StateChange | ItemsChange, before_width: int) -> list[
 
 def constants_text(constants: Mapping[str, Any]) -> str:
     """Return `replicas=2, log_size=2`."""
-    return ", ".join(
-        f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in constants.items()
-    )
+    return ", ".join(setting_text(name, value) for name, value in constants.items())
 
 
 def named_call(spec: Spec, action: str, arguments: tuple[Any, ...]) -> str:

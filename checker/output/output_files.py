@@ -103,20 +103,26 @@ def _mode_of(path: Path) -> int:
 
 def check_outputs(outputs: Mapping[str, Location | str | None], inputs: Iterable[Location]) -> None:
     """Raise InputError if an output is an input of the command or another output; `outputs` are named by options."""
-    read = [path for path in inputs if isinstance(path, Path) and path.exists()]
+    read = {_place(path) for path in inputs if not isinstance(path, Path) or path.exists()}
     written: dict[object, str] = {}
     for option, name in outputs.items():
-        if name is None or isinstance(name, RemotePath) or str(name) in ("", STANDARD_OUTPUT):
+        if name is None or str(name) in ("", STANDARD_OUTPUT):
             continue
-        path = Path(name)
-        for other in read:
-            if path.is_file() and os.path.samefile(path, other):
-                raise InputError(f"{option} {path} is an input of this command: name another file")
-        # Links to one file are one output, also hard links.
-        place = (path.stat().st_dev, path.stat().st_ino) if path.exists() else os.path.realpath(path)
-        if place in written and not _is_device(path):
+        path = Path(name) if isinstance(name, str) else name
+        place = _place(path)
+        if place in read and (isinstance(path, RemotePath) or path.is_file()):
+            raise InputError(f"{option} {path} is an input of this command: name another file")
+        if place in written and (isinstance(path, RemotePath) or not _is_device(path)):
             raise InputError(f"{written[place]} and {option} name the same file, {path}: name two files")
         written[place] = option
+
+
+def _place(path: Location) -> object:
+    """Return what is equal for equal files: links to one file are one place, also hard links."""
+    if isinstance(path, RemotePath):
+        # Options of the store, such as its region, do not make another file.
+        return path.root, path.path
+    return (path.stat().st_dev, path.stat().st_ino) if path.exists() else os.path.realpath(path)
 
 
 def _is_device(path: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from checker.language.constant_values import constant_text
 from checker.language.roles import Role
 from checker.output.styled_lines import BLANK, Line, line
 from checker.run import registry
@@ -77,7 +78,7 @@ def choice_text(bias: str, weights: Mapping[str, int]) -> str:
 
 def _rows(run: WalkRun, configuration: WalkConfiguration, summary: WalkTotals) -> list[list[str]]:
     """Return the rows of a configuration: one for each violated property, or one row without violations."""
-    own = [_value(configuration.constants[name]) for name in run.sweep]
+    own = [constant_text(configuration.constants[name]) for name in run.sweep]
     found = [(name, count, "violated") for name, count in summary.violated.most_common()]
     found += [(name, count, "leaves its bounds") for name, count in summary.errors.most_common()]
     if not found:
@@ -87,10 +88,6 @@ def _rows(run: WalkRun, configuration: WalkConfiguration, summary: WalkTotals) -
         begin = [*own, f"{summary.walks:,}", f"{summary.steps:,}"] if number == 0 else [""] * (len(own) + 2)
         rows.append([*begin, f"{count:,}", f"{name} {label}, {count / summary.walks:.2%} of the walks"])
     return rows
-
-
-def _value(value: int | bool | str) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _notes(run: WalkRun, summaries: list[WalkTotals]) -> list[Line]:

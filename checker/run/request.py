@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from checker.errors import CollectedErrors, InputError, UserError
+from checker.language.constant_values import setting_text
 from checker.language.fairness import NEXT, Strength
 from checker.language.liveness import liveness_names
 from checker.language.roles import Role
@@ -92,7 +93,7 @@ class Run:
         """The command-line arguments that select this configuration."""
         words = [self.entry.target if self.scenario is None else f"{self.entry.target}/{self.scenario}"]
         for name, value in self.settings.items():
-            words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+            words += ["--set", setting_text(name, value)]
         return words + self.fair_words
 
     @property

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from checker.errors import InputError
+from checker.printable import shortened
 from spark_analysis.session import java_command, java_version
 
 OLDEST = (3, 9)
@@ -145,7 +146,9 @@ def _fetch(version: str, folder: Path) -> None:
         if done.returncode:
             lines = _COLOUR.sub("", done.stdout + done.stderr).splitlines()
             reasons = [line.removeprefix("[ERROR] ") for line in lines if "ERROR" in line] or lines[-1:]
-            raise InputError(f"Maven cannot fetch the jars of Kafka {version}: {_shortened(' '.join(reasons[:1]))}")
+            raise InputError(
+                f"Maven cannot fetch the jars of Kafka {version}: {shortened(' '.join(reasons[:1]), _MESSAGE)}"
+            )
         (target / _MANIFEST).write_text(json.dumps(_digests(target / "lib"), indent=1))
         os.chmod(target, 0o700)
         if folder.exists():
@@ -153,11 +156,6 @@ def _fetch(version: str, folder: Path) -> None:
         os.rename(target, folder)
         # The context manager removes the folder that is no longer there.
         target.mkdir()
-
-
-def _shortened(text: str) -> str:
-    """Return a message of Maven without its middle: it begins with what failed, and ends with why."""
-    return text if len(text) <= _MESSAGE else f"{text[: _MESSAGE // 2]} ... {text[-_MESSAGE // 2 :]}"
 
 
 def _digests(folder: Path) -> dict[str, str]:

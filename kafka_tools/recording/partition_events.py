@@ -140,7 +140,7 @@ class PartitionEvents:
         return True
 
     def _forgets_granted_request(self, number: int, fields: dict[str, Any]) -> bool:
-        """Return whether a leader learns an ISR again while its request is under way, which the controller will grant.
+        """Return whether a leader learns an ISR again while its request is in flight, which the controller will grant.
 
         The request stays in flight when the leader drops it. In the model it does not, and is granted before.
         """

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from checker.language.constant_values import constant_text
 from checker.output.counterexample_text import non_default_constants
 from checker.run.ledger import Ledger
 from kafka_tools.pages.catalogue_scenarios import EntryScenario
@@ -99,7 +100,7 @@ def _constants(exhibit: Exhibit) -> list[tuple[str, str]]:
     if exhibit.shown_by is None:
         return []
     found = non_default_constants(exhibit.shown_by.scenario.configured_spec())
-    return [(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in found.items()]
+    return [(name, constant_text(value)) for name, value in found.items()]
 
 
 def escaped(text: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from checker.language.constant_values import constant_text
 
 WIDTH, HEIGHT = 640.0, 260.0
 SMALL_WIDTH, SMALL_HEIGHT = 160.0, 56.0
@@ -238,13 +240,13 @@ def sweep_heat_maps(
     most = max((share for _, share, _, _ in cells), default=0.0) or 1.0
     facets: dict[str, dict[tuple[str, str], HeatMapCell]] = {}
     for swept, share, title, number in cells:
-        facet = ", ".join(f"{name} = {_value(swept[name])}" for name in sorted(rest))
-        place = (_value(swept[down]) if down else "", _value(swept[across]))
+        facet = ", ".join(f"{name} = {constant_text(swept[name])}" for name in sorted(rest))
+        place = (constant_text(swept[down]) if down else "", constant_text(swept[across]))
         facets.setdefault(facet, {})[place] = HeatMapCell(
             share_text(share), round(math.sqrt(share / most), 3), title, number
         )
-    columns = tuple(_value(value) for value in sweep[across])
-    row_names = [_value(value) for value in sweep[down]] if down else [""]
+    columns = tuple(constant_text(value) for value in sweep[across])
+    row_names = [constant_text(value) for value in sweep[down]] if down else [""]
     return [
         HeatMap(
             facet, down, across, columns, tuple((row, tuple(found.get((row, c)) for c in columns)) for row in row_names)
@@ -253,5 +255,9 @@ def sweep_heat_maps(
     ]
 
 
-def _value(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def walks_text(found: Mapping[str, Any]) -> str:
+    """Return a number of walks as text, with its interval if it is an estimate."""
+    walks, low, high = found["walks"], found["low"], found["high"]
+    if low == high:
+        return f"{walks:,} walk{'' if walks == 1 else 's'}"
+    return f"about {walks:,} walks ({low:,} to {high:,})"

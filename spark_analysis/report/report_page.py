@@ -12,10 +12,10 @@ from checker.output.counterexample_text import constants_text
 from checker.output.page.render import render
 from checker.output.page.tickets import with_links
 from spark_analysis.report import report_charts
-from spark_analysis.report.chart_geometry import count_text, difference_text, share_text
+from spark_analysis.report.chart_geometry import count_text, difference_text, share_text, walks_text
 from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown, removal_text
 from spark_analysis.report.run_comparison import run_name, sibling_name
-from spark_analysis.report.setting_multiples import setting_multiples, walks_text
+from spark_analysis.report.setting_multiples import setting_multiples
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from checker.language.constant_values import setting_text
 from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, failures_of
 from traces.walks.records import WalkRun
 from traces.walks.statistics import ExposureStratum, RiskRatio, risk_ratio
@@ -194,8 +195,7 @@ def removal_text(found: Mapping[str, Any]) -> str:
 
 def factor_text(row: Mapping[str, Any]) -> str:
     """Return an action as its name, and a setting as `name=value`."""
-    value = str(row["value"]).lower() if isinstance(row["value"], bool) else row["value"]
-    return row["name"] if row["kind"] == "action" else f"{row['name']}={value}"
+    return row["name"] if row["kind"] == "action" else setting_text(row["name"], row["value"])
 
 
 def comparison_text(row: Mapping[str, Any]) -> str:

@@ -18,15 +18,21 @@ Side = tuple[Mapping[str, Any], Mapping[str, Any]]
 """The data of a report, and one of its configurations."""
 
 
-def read_report(place: Location) -> dict[str, Any]:
-    """Return the data of a report: of its `report.json`, its folder, or the folder of its walks.
+def report_file(place: Location) -> Location:
+    """Return the file of a report: a `report.json`, or that of its folder or of the folder of its walks.
 
-    Raises InputError if there is none, or it has another version.
+    Raises InputError if there is none.
     """
     candidates = [place, place / "report.json", place / "report" / "report.json"]
     file = next((found for found in candidates if found.is_file()), None)
     if file is None:
         raise InputError(f"{place} has no report.json: run python -m checker report on these walks first")
+    return file
+
+
+def read_report(place: Location) -> dict[str, Any]:
+    """Return the data of a report (see `report_file`); raise InputError if there is none, or of another version."""
+    file = report_file(place)
     try:
         data = parse_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from checker.output.counterexample_text import constants_text
-from spark_analysis.report.chart_geometry import SmallChart, small_chart
+from spark_analysis.report.chart_geometry import SmallChart, small_chart, walks_text
 from spark_analysis.report.report_charts import name_of
 
 MOST_SETTINGS = 120
@@ -92,11 +92,3 @@ def _causes(
         same = (cluster["property"], cluster["kind"] == "bounds_error") == (share["property"], share["is_error"])
         if same and walks is not None:
             yield number, cluster["sentence"], walks_text(walks)
-
-
-def walks_text(found: Mapping[str, Any]) -> str:
-    """Return a number of walks as text, with its interval if it is an estimate."""
-    walks, low, high = found["walks"], found["low"], found["high"]
-    if low == high:
-        return f"{walks:,} walk{'' if walks == 1 else 's'}"
-    return f"about {walks:,} walks ({low:,} to {high:,})"

@@ -1,4 +1,4 @@
-"""What reports say about a spec in words: promises of properties, descriptions, links to tickets."""
+"""The texts about a spec in reports: promises of properties, descriptions, links to tickets."""
 
 from __future__ import annotations
 

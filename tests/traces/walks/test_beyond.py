@@ -6,12 +6,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from walked import request, simulated, spec_file
+from walked import request, simulated, spec_file, spec_of_walks
 
+from checker.cli.app import main
 from checker.engines.native.walk.walker import Walker, walk_seeds
 from checker.language.roles import STEP_ROLES
 from traces.walks.exact_probability import exact_probabilities
 from traces.walks.records import VIOLATIONS, part_paths, pattern_fingerprint, read_parts, read_run, spec_of
+from traces.walks.replay_walk import rebuild_walk
 from traces.walks.row_violations import trace_of_instances, violation_from_row
 from traces.walks.statistics import wilson
 from traces.walks.walk_request import requested_run
@@ -114,6 +116,26 @@ def test_rows_are_the_first_violations_of_each_property(walked):
         endings[row["ending"]] += 1
         several += len(own) > 1
     assert set(endings) == {"depth", "bounds"} and several > 50
+
+
+def test_a_replay_shows_every_violation_of_a_walk(walked, capsys):
+    run, folder = walked
+    replaying = ["traces", "replay", str(folder), "--spec", str(spec_of_walks(folder)), "--walk"]
+    row = next(row for row in rows_of(run, folder) if row["violated"].bit_count() > 1 and row["verdict"] == "violated")
+    rows = [found for found in rows_of(run, folder, VIOLATIONS) if found["walk"] == row["walk"]]
+    own = {found["property"]: found["violated_at"] for found in rows}
+    replayed = rebuild_walk(folder, run, row["walk"])
+    assert {replayed.violation.property: replayed.violation.length - 1} | replayed.others == own
+    assert main([*replaying, str(row["walk"])]) == 0
+    shown = capsys.readouterr().out
+    for name, steps in replayed.others.items():
+        assert f"The walk violates {name} too, after {steps} step" in shown
+        assert main([*replaying, str(row["walk"]), "--property", name]) == 0
+        other = capsys.readouterr().out
+        assert f"{name} is violated" in other and f"violates {row['property']} too" in other
+    missing = next(name for name in NAMES if name not in own)
+    assert main([*replaying, str(row["walk"]), "--property", missing]) == 2
+    assert f"does not violate {missing}: it violates" in capsys.readouterr().err
 
 
 def test_a_violation_does_not_change_the_walk(walked):

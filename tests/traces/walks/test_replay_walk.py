@@ -26,7 +26,8 @@ def rows(folder, run):
 def test_replay_equals_the_record(walked):
     run, folder = walked
     for row in rows(folder, run)[::13]:
-        spec, found = rebuild_walk(folder, run, row["walk"])
+        replayed = rebuild_walk(folder, run, row["walk"])
+        spec, found = replayed.spec, replayed.violation
         replay(spec, found)
         assert found.length == row["length"] + 1
         assert (found.kind == "walk") == (row["verdict"] == "holds")
@@ -48,7 +49,8 @@ def test_replay_of_a_bounds_error(tmp_path):
     run = requested_run(request(file, scenario="careful", properties=("is_full",), walks=300))
     folder = simulated(tmp_path / "loose" / "walks", run)
     row = next(row for row in rows(folder, run) if row["verdict"] == "error")
-    spec, found = rebuild_walk(folder, run, row["walk"])
+    replayed = rebuild_walk(folder, run, row["walk"])
+    spec, found = replayed.spec, replayed.violation
     replay(spec, found)
     assert (found.kind, found.property) == ("bounds_error", row["property"])
 

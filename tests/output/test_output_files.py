@@ -1,0 +1,22 @@
+"""Outputs that are inputs or other outputs of a command, on this machine and in a store."""
+
+from __future__ import annotations
+
+import pytest
+
+from checker.errors import InputError
+from checker.output.output_files import check_outputs
+from traces.storage import location_of
+
+FILE = "s3://bucket/folder/report.json"
+
+
+def test_an_output_in_a_store_is_no_input():
+    with pytest.raises(InputError, match=r"--json s3://bucket/folder/report\.json\?region=x is an input"):
+        check_outputs({"--json": location_of(f"{FILE}?region=x")}, [location_of(FILE)])
+    check_outputs({"--json": location_of(f"{FILE}2")}, [location_of(FILE)])
+
+
+def test_two_outputs_in_a_store_differ():
+    with pytest.raises(InputError, match=r"--out and --json name the same file"):
+        check_outputs({"--out": location_of(FILE), "--json": location_of(FILE)}, [])
