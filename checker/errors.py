@@ -80,6 +80,15 @@ class SpecError(UserError):
     """A spec or the value of a constant is wrong, or a construct is outside the language."""
 
 
+class SizeError(SpecError):
+    """A type has more values, or takes more bits, than the engines allow: a constant may be too large."""
+
+    @classmethod
+    def at(cls, place: UserError) -> SizeError:
+        """Return an error with the message and the place of another one."""
+        return cls(place.message, file=place.file, line=place.line, text=place.text, columns=place.columns)
+
+
 class SpecErrors(SpecError):  # noqa: N818 - several of them
     """Several errors of one spec. Its message and location are those of the first."""
 

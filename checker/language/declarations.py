@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from checker.errors import SpecError
+from checker.errors import SizeError, SpecError
 from checker.language import types as resolved
 from checker.language.constant_values import classes_in, is_like, is_structured, parsed, written
 from checker.language.declared_types import Bound, Domain, Range, Struct, declared_fields, resolving_with
@@ -256,7 +256,7 @@ class Binding:
             bits = resolved.count_bits(kind)
             # Judged before anything counts or lists the values of the type.
             if not is_open(bits) and bits > resolved.MOST_BITS:
-                raise SpecError(
+                raise SizeError(
                     f"a {kind} takes {bits} bits, and a value has at most {resolved.MOST_BITS}: reduce its size"
                 )
             self._types[declaration] = kind
@@ -327,7 +327,7 @@ class Binding:
             raise SpecError(f"SetOf({item}) has items of an unbounded type: give a bounded capacity")
         # A bit set has one word of 64 bits, one for each possible item.
         if item.cardinality() > resolved.SMALL_UNIVERSE:
-            raise SpecError(
+            raise SizeError(
                 f"SetOf({item}) has items of a type with {resolved.count_text(item.cardinality())} values: "
                 f"write SetOf({item}, capacity)"
             )

@@ -13,7 +13,7 @@ from dataclasses import field
 from types import FunctionType
 from typing import Any, ClassVar, Self
 
-from checker.errors import BoundsError, CollectedErrors, SpecError, UserError
+from checker.errors import BoundsError, CollectedErrors, SizeError, SpecError, UserError
 from checker.language.class_body import DECLARED_AT, SpecClass, class_error, declaration_error
 from checker.language.declarations import Binding, Constant, Plain, is_type
 from checker.language.drawing import Drawing
@@ -213,7 +213,8 @@ class Spec(Interpreter, metaclass=SpecClass):
                     self.variables[variable] = self._binding.resolve(declaration)
                 except UserError as error:
                     message = f"{type(self).__name__}.{variable}: {error.message}"
-                    raise declaration_error(type(self), variable, message) from None
+                    found = declaration_error(type(self), variable, message)
+                    raise (SizeError.at(found) if isinstance(error, SizeError) else found) from None
         errors.raise_found()
 
     def _constant_value(self, name: str, plain: Plain) -> Any:

@@ -25,7 +25,7 @@ _LIMITS = {
     "candidates": "more candidate states than --candidates allows",
     "silent": "more silent steps in a row than --silent allows",
     "bounds": "a matching step leaves the bounds of a type: the constants may be too small",
-    "window": "more unfinished records at a time than a model can have",
+    "window": "more records at a time than a model can have",
 }
 
 _STYLES = {"conforms": "bold green", "rejected": "bold red", "undecided": "bold yellow", "unreadable": "bold red"}

@@ -37,10 +37,15 @@ class SizedValidation:
                 return validator.validate(recorded)
             except WindowExceededError:
                 continue
-        total, limits = len(recorded.events), frozenset[Limit](("window",))
-        return TraceVerdict(recorded.name, recorded.file, total, "undecided", blank=recorded.blank, limits=limits)
+        return too_long(recorded)
 
     def _windows(self, recorded: RecordedTrace) -> Iterable[int | None]:
         if self._forgetting is None:
             return (None,)
         return windows(self._forgetting, [event.found for event in recorded.events])
+
+
+def too_long(recorded: RecordedTrace) -> TraceVerdict:
+    """Return the verdict on a trace with more records at a time than a model can have."""
+    total, limits = len(recorded.events), frozenset[Limit](("window",))
+    return TraceVerdict(recorded.name, recorded.file, total, "undecided", blank=recorded.blank, limits=limits)

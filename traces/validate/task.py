@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from checker.errors import BoundsError, InputError, UserError
+from checker.errors import BoundsError, InputError, SizeError, SpecError, UserError
 from checker.language.error_location import with_location
 from checker.language.spec import Scenario, Spec
 from checker.run import registry
@@ -24,7 +24,7 @@ from traces.validate.explanation import explaining_behaviour
 from traces.validate.forgetting import WINDOWS, Forgetting
 from traces.validate.mapping import OWN_ERRORS, Mapping
 from traces.validate.moves import REMEMBERED, REMEMBERED_IN_WINDOW, invariants_of, moves_of
-from traces.validate.sized_validation import SizedValidation
+from traces.validate.sized_validation import SizedValidation, too_long
 from traces.validate.validator import ValidationLimits, Validator
 from traces.validate.verdict import TraceVerdict
 
@@ -75,6 +75,12 @@ class RunningValidation:
         """Return the verdict on a trace; a trace that cannot be read has the verdict `unreadable`."""
         try:
             return self._sized(recorded).validate(recorded)
+        except SpecError as error:
+            return (
+                too_long(recorded)
+                if self._is_too_long(recorded, error)
+                else unreadable(recorded.name, recorded.file, error)
+            )
         except UserError as error:
             return unreadable(recorded.name, recorded.file, error)
 
@@ -108,6 +114,12 @@ class RunningValidation:
         if forgetting.total([event.found for event in recorded.events]) <= WINDOWS[0]:
             return None
         return forgetting if forgetting.fits(self.entry.spec(**forgetting.constants(constants, WINDOWS[0]))) else None
+
+    def _is_too_long(self, recorded: RecordedTrace, error: SpecError) -> bool:
+        """Return whether the constants that follow from a trace make the spec too large."""
+        given = self.task.settings.keys() | (self.scenario.constants.keys() if self.scenario is not None else set())
+        is_size = all(isinstance(part, SizeError) for part in error.parts)
+        return is_size and bool(self._recorded_constants(recorded).keys() - given)
 
     def _constants(self, recorded: RecordedTrace) -> dict[str, Any]:
         constants = dict(self.scenario.constants) if self.scenario is not None else {}

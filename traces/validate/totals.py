@@ -163,5 +163,6 @@ class ValidationTotals:
 
 def _cause(row: Row) -> str:
     if row["verdict"] == "undecided":
-        return f"limits reached: {', '.join(row['limits'])}; {row['cause']}"
+        cause = f"; {row['cause']}" if row["cause"] else ""
+        return f"limits reached: {', '.join(row['limits'])}{cause}"
     return str(row["cause"])
