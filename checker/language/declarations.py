@@ -97,23 +97,24 @@ class Constant:
 
     def check_bounds(self, value: Plain, binding: Binding) -> None:
         """Raise SpecError if an integer is outside its bounds."""
+        if self.at_least is None and self.at_most is None:
+            return
         least, most = self.bounds(binding)
-        for is_outside, word, limit, bound in (
-            (least is not None and value < least, "least", least, self.at_least),  # type: ignore[operator]
-            (most is not None and value > most, "most", most, self.at_most),  # type: ignore[operator]
-        ):
-            if is_outside:
-                shown = f"{limit}" if isinstance(bound, int) else f"{bound}, which is {limit}"
-                raise SpecError(f"constant {self.name} must be at {word} {shown}, not {value}")
+        if least is not None and value < least:  # type: ignore[operator]
+            raise self._outside("least", self.at_least, least, value)
+        if most is not None and value > most:  # type: ignore[operator]
+            raise self._outside("most", self.at_most, most, value)
+
+    def _outside(self, word: str, bound: Bound | None, limit: int, value: Plain) -> SpecError:
+        shown = f"{limit}" if isinstance(bound, int) else f"{bound}, which is {limit}"
+        return SpecError(f"constant {self.name} must be at {word} {shown}, not {value}")
 
     def bounds(self, binding: Binding) -> tuple[int | None, int | None]:
         """Return the bounds of an integer."""
-        bounds = {"at_least": self.at_least, "at_most": self.at_most}
-        numbers = [
-            None if bound is None else binding.number(bound, f"{word} of constant {self.name}")
-            for word, bound in bounds.items()
-        ]
-        return numbers[0], numbers[1]
+        return self._bound("at_least", self.at_least, binding), self._bound("at_most", self.at_most, binding)
+
+    def _bound(self, word: str, bound: Bound | None, binding: Binding) -> int | None:
+        return None if bound is None else binding.number(bound, f"{word} of constant {self.name}")
 
     def parse(self, text: str) -> Plain:
         """Return the value that a text such as "3", "true" or "{1, 2}" denotes; raise SpecError if it denotes none."""

@@ -7,8 +7,7 @@ import html
 import importlib
 import inspect
 import re
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from types import FunctionType
 from typing import Any, ClassVar, Self
@@ -178,26 +177,21 @@ class Spec(Interpreter, metaclass=SpecClass):
             raise SpecError(f"{cls.name} has no constant {unknown[0]}; the constants are: {known}")
         defaults = {name: constant.default for name, constant in cls.declared_constants.items()}
         # Defaults are checked too: a wrong one is reported at the first use of the spec.
-        values = {}
-        for name, value in (defaults | dict(given)).items():
-            with cls._located(name, given):
-                values[name] = cls.declared_constants[name].check(value)
-        binding = Binding(values)
-        for name, constant in cls.declared_constants.items():
-            with cls._located(name, given):
-                constant.check_bounds(values[name], binding)
-        return values
-
-    @classmethod
-    @contextmanager
-    def _located(cls, name: str, given: Collection[str]) -> Iterator[None]:
-        """Add the place of a constant's declaration to an error about its default."""
+        values: dict[str, Plain] = {}
+        name = ""
+        # One `try` for all: importing a family checks thousands of constants.
         try:
-            yield
+            for name, value in (defaults | dict(given)).items():
+                values[name] = cls.declared_constants[name].check(value)
+            binding = Binding(values)
+            for name, constant in cls.declared_constants.items():
+                constant.check_bounds(values[name], binding)
         except SpecError as error:
             if name in given:
                 raise
+            # The place of the declaration belongs to an error about a default.
             raise declaration_error(cls, name, f"{cls.__name__}.{name}: {error.message}") from None
+        return values
 
     def _bind(self, values: dict[str, Plain]) -> None:
         """Set the constants, and resolve the types of the variables with them."""
