@@ -80,15 +80,15 @@ def _states(count: int) -> str:
 
 def _rejection_lines(validation: RunningValidation, outcome: TraceVerdict, rejection: Rejection) -> Iterator[Line]:
     yield line(("  line ", "dim"), f"{rejection.line}: {json.dumps(dict(rejection.found))}")
+    if outcome.forgotten:
+        first = (
+            f"record 1 is record {outcome.forgotten + 1:,} of the log, and offset 0 is offset {outcome.first_offset:,}"
+        )
+        yield line((f"    {outcome.forgotten:,} finished records are forgotten. Below, {first}", "dim"))
     for reason in rejection.reasons[:_REASONS]:
         yield from _reason_lines(reason, rejection)
     if len(rejection.reasons) > _REASONS:
         yield line((f"    and {len(rejection.reasons) - _REASONS} other reasons", "dim"))
-    if outcome.forgotten:
-        text = (
-            f"{outcome.forgotten:,} finished records are forgotten: record 1 below is record {outcome.forgotten + 1:,}"
-        )
-        yield line((f"  {text}; offsets are shifted alike", "dim"))
     which = "" if rejection.candidates == 1 else ", the first of them"
     yield line(("  before it: ", "dim"), f"{_states(rejection.candidates)}{which}")
     spec = validation.entry.spec(**outcome.constants)

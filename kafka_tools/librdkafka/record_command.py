@@ -5,7 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from checker.printable import shortened
 from kafka_tools.librdkafka.recorder import RecordingSetup, record, write
+
+_LONGEST = 200
+"""The most characters of the partition's contents that are printed."""
 
 _SPECS = {"plain": "producer/plain_producer", "idempotent": "producer/idempotent_producer"}
 
@@ -22,6 +26,6 @@ def record_run(log: Path, setup: RecordingSetup) -> None:
     print(
         f"{log}: {len(events)} events of {events[0]['client']}: {setup.records} records in {counts['request']} "
         f"requests, {counts['delivered']} delivered, {counts['failed']} failed; "
-        f"the partition holds {events[-1]['records']}"
+        f"the partition holds {shortened(str(events[-1]['records']), _LONGEST)}"
     )
     print(f"python -m checker validate {_SPECS[mapping]} {log} --mapping kafka_tools.librdkafka.{mapping}")

@@ -98,7 +98,8 @@ class Validator:
                         reasons = contradicted(wrong, len(current.closed))
                         return self._without_candidates(outcome, current, event, reasons)
                     current = self._with_room(current, window, position)
-                    found, outcome.forgotten = window.renumbered(found), window.forgotten.records
+                    found = window.renumbered(found)
+                    outcome.forgotten, outcome.first_offset = window.forgotten.records, window.forgotten.offsets
                 steps = self.mapping.steps_of(found)
                 if steps is None:
                     name = self.mapping.name_of(event.found)

@@ -57,8 +57,8 @@ class TraceVerdict:
     `total` counts all events, `steps` and `seen` those explained as steps and as observations, `skipped` the skipped
     ones by name. `widest` is the largest number of candidates at a time. `violated` are the invariants that are false
     in every candidate, with the line after which they first are. `unchecked` are the invariants that cannot be checked
-    without finished records, and `forgotten` is the number of these. `message` describes the error in an unreadable
-    trace.
+    without finished records; `forgotten` is the number of these, and `first_offset` the offset that is 0 in the states.
+    `message` describes the error in an unreadable trace.
     """
 
     name: str
@@ -76,4 +76,5 @@ class TraceVerdict:
     violated: dict[str, int] = field(default_factory=dict)
     unchecked: tuple[str, ...] = ()
     forgotten: int = 0
+    first_offset: int = 0
     message: str = ""
