@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-RETRY = str(Path(__file__).parent.parent.parent / "examples" / "retry.py")
+ROOT = Path(__file__).parent.parent.parent
+RETRY = str(ROOT / "examples" / "retry.py")
 
 MAPPING = """
 from traces.validate import Mapping, Observation, PossibleStep, event
