@@ -26,6 +26,7 @@ from checker.records import dataclass
 if TYPE_CHECKING:
     from urllib.parse import SplitResult
 
+    from pyarrow import Buffer
     from pyarrow.fs import FileInfo, FileSystem
 
 CACHE_BYTES = 8 << 30
@@ -181,10 +182,10 @@ class RemotePath:
             while part := stream.read(size):
                 yield bytes(part)
 
-    def write_bytes(self, content: bytes) -> None:
+    def write_bytes(self, content: bytes | Buffer) -> None:
         """Write the file; it appears as a whole, and replaces one of the same name."""
         filesystem, path = _opened(self)
-        with _short_reasons(self), filesystem.open_output_stream(path) as stream:
+        with _interrupts_delayed(), _short_reasons(self), filesystem.open_output_stream(path) as stream:
             stream.write(content)
 
     def write_text(self, text: str, encoding: str = "utf-8", errors: str = "strict") -> None:
@@ -195,11 +196,8 @@ class RemotePath:
         """Write the content of a local file like `write_bytes`."""
         from pyarrow import memory_map
 
-        filesystem, path = _opened(self)
-        # In one call: an interrupt between two calls would close the stream, and the store would show the first piece
-        # as the whole file.
-        with memory_map(str(file)) as content, _short_reasons(self), filesystem.open_output_stream(path) as stream:
-            stream.write(content.read_buffer())
+        with memory_map(str(file)) as content:
+            self.write_bytes(content.read_buffer())
 
     def download(self, file: Path) -> None:
         """Copy the content to a local file."""
@@ -233,6 +231,28 @@ class RemotePath:
         with _short_reasons(self):
             info = filesystem.get_file_info(path)
         return None if info.type.name == "NotFound" else info
+
+
+@contextmanager
+def _interrupts_delayed() -> Iterator[None]:
+    """Let Ctrl-C take effect after a file was written.
+
+    An interrupt would close the stream, and the store would show the part that was written as the whole file.
+    """
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, frame: arrived.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if arrived:
+            signal.raise_signal(signal.SIGINT)
 
 
 Location: TypeAlias = Path | RemotePath

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -134,6 +135,25 @@ def test_the_store_gets_a_file_by_one_write(tmp_path: Path, monkeypatch: pytest.
         file.write_bytes(bytes(size))
         RemotePath("s3://bucket", "file").upload(file)
     assert sizes == [0, 5 << 20]
+
+
+def test_an_interrupt_takes_effect_after_the_whole_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+
+    class Stream(io.BytesIO):
+        def __enter__(self) -> Stream:
+            signal.raise_signal(signal.SIGINT)
+            return self
+
+        def write(self, content: Any) -> int:
+            written.append(bytes(content))
+            return len(content)
+
+    store = SimpleNamespace(open_output_stream=lambda path: Stream())
+    monkeypatch.setattr(storage, "_opened", lambda location: (store, location.path))
+    with pytest.raises(KeyboardInterrupt):
+        RemotePath("s3://bucket", "file").write_text("all of it")
+    assert written == [b"all of it"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_file_url_is_a_path() -> None:
