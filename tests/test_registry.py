@@ -1,7 +1,12 @@
 """Families: packages with their sub-packages."""
 
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+
+from checker.errors import SpecError
 from checker.run import registry
 from checker.run import spec_folders as folders
 
@@ -60,3 +65,38 @@ def test_the_underscores_of_a_file_name_separate_numbers(tmp_path):
     )
     names = [entry.spec.name for entry in registry.load_file(path).entries]
     assert names == ["kip320_without_7128", "kip320_without841"]
+
+
+def test_constants_select_the_specs_that_their_names_select():
+    entries = [entry for family in registry.families() for entry in family.entries]
+    alone = [registry.select_for_constants(entry.name) for entry in entries]
+    assert [[found.entry.spec for found in selections] for selections in alone] == [[entry.spec] for entry in entries]
+    assert [selections[0].entry.target for selections in alone] == [entry.target for entry in entries]
+
+
+def test_a_spec_of_which_the_constants_are_set_is_imported_alone():
+    code = (
+        "import sys; from checker.run import registry; registry.select_for_constants('replication/kip320'); "
+        "print('specs.replication.kip320' in sys.modules, 'specs.replication.by_version' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "True False\n"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "replication/kip32O",
+        "replication/base",
+        "replication/versions",
+        "nowhere/kip320",
+        "replication/kip320/x",
+        "replication/kip320.x",
+    ],
+)
+def test_constants_and_names_refuse_the_same_names(name):
+    with pytest.raises(SpecError) as expected:
+        registry.select(name)
+    with pytest.raises(SpecError) as refused:
+        registry.select_for_constants(name)
+    assert str(refused.value) == str(expected.value)

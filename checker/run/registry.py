@@ -288,6 +288,33 @@ def select(name: str) -> list[Selection]:
     return selections
 
 
+def select_for_constants(name: str) -> list[Selection]:
+    """Return what `select` does, but perhaps without the scenarios: for a command that sets the constants itself.
+
+    A spec of the library whose module has its name is imported without the other modules of its family, in a seventh
+    of the time.
+    """
+    entry = _entry_of_module(name)
+    if entry is None:
+        return select(name)
+    require_steps(entry.spec)
+    return [Selection(entry)]
+
+
+def _entry_of_module(name: str) -> SpecEntry | None:
+    """Return the spec `FAMILY/SPEC` of the library, without scenarios; None if no module SPEC of FAMILY defines it."""
+    family, _, spec_name = name.partition("/")
+    is_path = _file_and_rest(name)[0] is not None or _folder_and_rest(name)[0] is not None
+    if is_path or not spec_name.isidentifier() or family not in family_names():
+        return None
+    package = _imported(f"{PACKAGE}.{family}")
+    module = f"{package.__name__}.{spec_name}"
+    if importlib.util.find_spec(module) is None:
+        return None
+    found = next((spec for spec in _specs_of(_imported(module)) if spec.name == spec_name), None)
+    return None if found is None else SpecEntry(family, f"{family}/{spec_name}", found)
+
+
 def _selected(name: str) -> list[Selection]:
     folder, inner = _folder_and_rest(name)
     if folder is not None and not inner:

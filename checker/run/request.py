@@ -133,7 +133,9 @@ def runs_for(request: Request) -> list[Run]:
 
 def _selections(request: Request) -> list[registry.Selection]:
     if request.targets:
-        return [selection for target in request.targets for selection in registry.select(target)]
+        # As `_scenarios` has it, a run with other constants or fairness uses no scenario of a spec.
+        select = registry.select_for_constants if request.settings or request.fair else registry.select
+        return [selection for target in request.targets for selection in select(target)]
     if request.settings:
         raise InputError("--set needs a spec: python -m checker run SPEC --set NAME=VALUE")
     if request.fair:
