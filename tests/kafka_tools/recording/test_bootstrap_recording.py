@@ -8,7 +8,7 @@ import lzma
 import socket
 import struct
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -388,7 +388,9 @@ def test_a_message_of_another_protocol_ends_its_connection_and_is_counted(tmp_pa
             socket.create_connection(("127.0.0.1", network.ports[0]), 5) as client,
         ):
             client.sendall(b"\x16\x03\x01\x02\x00 a TLS handshake")
-            assert client.recv(1) == b""
+            # The proxy may close with bytes of the client unread, which resets the connection.
+            with suppress(ConnectionResetError):
+                assert client.recv(1) == b""
     (reason,) = producers.left_out
     assert reason.startswith("a connection without Kafka's protocol, or with TLS or SASL (a message of")
 
