@@ -25,7 +25,7 @@ from traces.validate.moves import invariants_of
 from traces.validate.task import RunningValidation, ValidationTask
 from traces.validate.verdict import TraceVerdict
 
-MOST_STATES = 2_000
+MOST_STATES = 1_000
 
 PLAIN = dict(records=3, max_in_flight=2, mute_partitions=False, requeue="in_order")
 BATCHES = dict(batches=4, log_size=6, cache_size=1, max_in_flight=2, max_sequence=20, max_epoch=3)
