@@ -69,15 +69,15 @@ def test_a_run_does_not_differ_from_itself(reported, checker, tmp_path):
     assert all(row["difference"]["low"] <= 0 <= row["difference"]["high"] for row in data["causes"])
 
 
-@pytest.mark.parametrize("option", ["--compare", "--against"])
-def test_a_report_that_is_read_is_not_replaced(reported, checker, tmp_path, option):
+def test_a_report_that_is_read_is_not_replaced(reported, checker, tmp_path):
     walks, file = reported["without_swap"]
     words = ["report", str(walks), "--spec", str(file)]
     checker(*words, "--out", str(tmp_path / "first"))
     read = tmp_path / "first/report.json"
     before = read.read_text()
-    for output in (["--out", str(tmp_path / "first")], ["--json", str(read)], ["--history", str(read)]):
-        shown = checker(*words, "--out", str(tmp_path / "second"), option, str(tmp_path / "first"), *output)
+    for option, output in (("--compare", "--out"), ("--compare", "--json"), ("--against", "--history")):
+        place = tmp_path / "first" if output == "--out" else read
+        shown = checker(*words, option, str(tmp_path / "first"), output, str(place))
         assert shown.status == 2 and "report.json" in shown.err
         assert read.read_text() == before
 

@@ -25,7 +25,8 @@ from traces.validate.moves import invariants_of
 from traces.validate.task import RunningValidation, ValidationTask
 from traces.validate.verdict import TraceVerdict
 
-MOST_STATES = 1_000
+MOST_STATES = 800
+MOST_STATES_IN_CI = 5_000
 
 PLAIN = dict(records=3, max_in_flight=2, mute_partitions=False, requeue="in_order")
 BATCHES = dict(batches=4, log_size=6, cache_size=1, max_in_flight=2, max_sequence=20, max_epoch=3)
@@ -79,8 +80,8 @@ def is_last_unused(spec: Spec, state: State) -> bool:
         return last in working.queue[p] and last not in working.in_flight[p]
 
 
-def explored(spec: Spec, steps: set[str]) -> Iterator[tuple[State, list[Any]]]:
-    """Iterate over the reachable states, breadth first, with the steps from them."""
+def explored(spec: Spec, steps: set[str], most: int) -> Iterator[tuple[State, list[Any]]]:
+    """Iterate over the first reachable states, breadth first, with the steps from them."""
     found = dict.fromkeys(spec.initial_states())
     queue = list(found)
     while queue:
@@ -89,7 +90,7 @@ def explored(spec: Spec, steps: set[str]) -> Iterator[tuple[State, list[Any]]]:
             taken = [step for step in spec.expand(state)[0] if step.action in steps]
             yield state, taken
             for step in taken:
-                if step.state not in found and len(found) < MOST_STATES:
+                if step.state not in found and len(found) < most:
                     found[step.state] = None
                     following.append(step.state)
         queue = following
@@ -114,15 +115,16 @@ def violated(spec: Spec, forgetting: Forgetting, state: State) -> frozenset[str]
     return frozenset(name for name in forgetting.checked if not spec.holds(name, state))
 
 
+@pytest.mark.parametrize("most", [MOST_STATES, pytest.param(MOST_STATES_IN_CI, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("kind", "constants", "mapping"), MODELS)
-def test_finished_records_have_no_future(kind, constants, mapping):
+def test_finished_records_have_no_future(kind, constants, mapping, most):
     spec, forgetting, allowed, tried = kind(**constants), mapping.forgetting, set(STEPS[mapping].split()), 0
     assert forgetting.fits(spec) and forgetting.checked <= set(invariants_of(kind))
-    for state, steps in explored(spec, allowed):
+    for state, steps in explored(spec, allowed, most):
         for prefix in prefixes(forgetting, spec, state) if is_last_unused(spec, state) else ():
             tried += 1
             check_prefix(spec, forgetting, state, steps, allowed, prefix)
-    assert tried > 20
+    assert tried > 5
 
 
 def check_prefix(

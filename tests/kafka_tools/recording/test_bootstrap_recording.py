@@ -283,7 +283,7 @@ def test_a_kept_run_with_a_killed_broker_conforms():
 # Runs.
 
 
-def record_here(log, bootstrap, run, seconds=2):
+def record_here(log, bootstrap, run, seconds=1):
     """Run a function with the address of the proxy while everything is recorded, and return the events."""
     with open_port() as port:
         address = f"127.0.0.1:{port}"
@@ -381,16 +381,17 @@ def test_a_port_that_is_taken_is_an_error(tmp_path, monkeypatch, capsys):
 
 
 def test_a_message_of_another_protocol_ends_its_connection_and_is_counted(tmp_path, capsys):
-    with ProxyNetwork([Link(0, -1, ("127.0.0.1", 1))]) as broker:
-        producers = PassingProducers(list().append, None, "127.0.0.1")
-        with (
-            ProxyNetwork([Link(0, -1, ("127.0.0.1", broker.ports[0]))], producers) as network,
-            socket.create_connection(("127.0.0.1", network.ports[0]), 5) as client,
-        ):
-            client.sendall(b"\x16\x03\x01\x02\x00 a TLS handshake")
-            # The proxy may close with bytes of the client unread, which resets the connection.
-            with suppress(ConnectionResetError):
-                assert client.recv(1) == b""
+    producers = PassingProducers(list().append, None, "127.0.0.1")
+    with (
+        # It accepts connections, and says nothing.
+        socket.create_server(("127.0.0.1", 0)) as broker,
+        ProxyNetwork([Link(0, -1, broker.getsockname())], producers) as network,
+        socket.create_connection(("127.0.0.1", network.ports[0]), 5) as client,
+    ):
+        client.sendall(b"\x16\x03\x01\x02\x00 a TLS handshake")
+        # The proxy may close with bytes of the client unread, which resets the connection.
+        with suppress(ConnectionResetError):
+            assert client.recv(1) == b""
     (reason,) = producers.left_out
     assert reason.startswith("a connection without Kafka's protocol, or with TLS or SASL (a message of")
 
