@@ -1,4 +1,4 @@
-"""A state without finished records has the same future as the whole state, in every state of small models."""
+"""A state without finished records has the same future as the whole state, in the first states of small models."""
 
 from __future__ import annotations
 
