@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -21,6 +22,14 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
 ]
+
+
+HOLD_THE_NEXT_STEP = """() => {
+  const fetch = window.fetch;
+  window.fetch = (address, options) => !address.startsWith("?s=") ? fetch(address, options) : new Promise((resolve) => {
+    window.requestStep = () => resolve(fetch(address, options));
+  });
+}"""
 
 
 @contextlib.contextmanager
@@ -64,8 +73,7 @@ def open_page(browser):
         page.set_default_timeout(15_000)
         pages.append(page)
         page.goto(address)
-        # Chromium drops keys that are pressed before the first frame of a page.
-        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        wait_for_keys(page)
         return page
 
     def _note(url, address):
@@ -76,6 +84,16 @@ def open_page(browser):
     for page in pages:
         page.close()
     assert problems == []
+
+
+def wait_for_keys(page):
+    """Press Shift until the page receives it: Chromium drops keys before it has drawn the first frame of a page."""
+    page.evaluate("() => document.addEventListener('keydown', () => { window.receivesKeys = true; }, {once: true})")
+    deadline = time.monotonic() + 30
+    while not page.evaluate("() => window.receivesKeys === true"):
+        assert time.monotonic() < deadline, "the page receives no key"
+        page.keyboard.press("Shift")
+        page.wait_for_timeout(50)
 
 
 def expect(page, selector):
@@ -221,14 +239,13 @@ def test_another_step_ends_a_search(open_page, held_search):
 def test_a_search_ends_if_the_page_of_an_earlier_step_arrives(open_page, held_search):
     with served(session_of(Vast)) as address:
         page = open_page(address)
-        steps = []
-        page.route(re.compile(r"/\?s="), lambda route: steps.append(route))
-        with page.expect_request(re.compile(r"/\?s=")):
-            page.keyboard.press("1")
+        # Held by the page itself: Playwright sometimes loses a request that follows its page.route.
+        page.evaluate(HOLD_THE_NEXT_STEP)
+        page.keyboard.press("1")
+        page.wait_for_function("() => window.requestStep !== undefined")
         page.locator("button.search").first.click()
         assert held_search.begun.wait(30)
-        (step,) = steps
-        step.continue_()
+        page.evaluate("() => { window.requestStep(); }")
         wait_for_step(page, 2)
         assert held_search.ends.get(timeout=30) == "it was interrupted"
 
