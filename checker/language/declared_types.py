@@ -244,7 +244,7 @@ def declared_fields(struct: type[Struct]) -> dict[str, Any]:
     return struct._fields
 
 
-def replace(record: Any, **fields: Any) -> Any:
+def replace(record: Any, /, **fields: Any) -> Any:
     """Return a copy of a struct with some fields changed; raise SpecError for an unknown field."""
     values = {name: record.field(name) for name in declared_fields(type(record))}
     return type(record)(**(values | fields))

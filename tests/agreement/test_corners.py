@@ -623,3 +623,22 @@ def test_corner(corner: str, tmp_path: Path) -> None:
         compare_states(spec, probe, seed=1, reached=8, invented=40)
     names = tuple(spec.properties)
     compare_runs(spec, [Plan(names, "all", workers, max_depth=2, deadlock=True) for workers in (1, 2)])
+
+
+REPLACED = """
+class Holder(Struct):
+    record: Range(0, 5)
+    struct: Range(0, 5)
+
+class Random(Spec):
+    holder = Holder
+
+    @action
+    def change(self):
+        self.holder = replace(self.holder, record=(self.holder.record + 2) % 6, struct=1)
+"""
+
+
+def test_a_field_may_have_the_name_of_a_parameter_of_replace(tmp_path: Path) -> None:
+    spec = load(HEADER + REPLACED, tmp_path).Random()
+    compare_states(spec, SingleStateEngine(spec), seed=1, reached=8, invented=40)
