@@ -80,9 +80,10 @@ def _states(count: int) -> str:
 
 def _rejection_lines(validation: RunningValidation, outcome: TraceVerdict, rejection: Rejection) -> Iterator[Line]:
     yield line(("  line ", "dim"), f"{rejection.line}: {json.dumps(dict(rejection.found))}")
-    if outcome.forgotten:
-        first = f"record 1 is record {outcome.forgotten + 1:,} of the log, offset 0 is offset {outcome.first_offset:,}"
-        yield line((f"    {outcome.forgotten:,} finished records are forgotten. Below, {first}", "dim"))
+    forgetting = validation.mapping.forgetting
+    if outcome.forgotten and forgetting is not None:
+        numbers = forgetting.description(outcome.forgotten, outcome.first_offset)
+        yield line((f"    {outcome.forgotten:,} finished records are forgotten. Below, {numbers}", "dim"))
     for reason in rejection.reasons[:_REASONS]:
         yield from _reason_lines(reason, rejection)
     if len(rejection.reasons) > _REASONS:

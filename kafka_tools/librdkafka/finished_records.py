@@ -33,7 +33,11 @@ class RecordsInEvents(Forgetting):
         sent = [found.get("records") for found in events if found.get("event") == "configured"]
         return next((number for number in sent if type(number) is int), 0)
 
-    def named(self, found: Found) -> Iterable[Any]:
+    def named(self, events: Sequence[Found]) -> list[list[Any]]:
+        """Return the records that each event names."""
+        return [list(self.named_by(found)) for found in events]
+
+    def named_by(self, found: Found) -> Iterable[Any]:
         """Iterate over the records of an event; the last event, `log`, shows them all and names none."""
         if found.get("event") in self.skipped or found.get("event") in ("configured", "log"):
             return

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafka_tools.recording.finished_answers import ANSWERS, FinishedAnswers
 from traces.validate import Found, Mapping, PossibleStep, event
-
-_OF_THE_STATE = ("none", "out of order sequence number", "invalid producer epoch", "unknown producer id")
 
 
 class AnswersOfLeader(Mapping):
     """Events of `kafka_tools.recording.produce_recorder`; one producer, one partition, one record per batch."""
 
     skips = ("configured", "request", "closed", "failed_over", "delivered", "failed", "log")
+    forgetting = FinishedAnswers()
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
         """Return the rules of the brokers, and bounds that follow from the answers."""
@@ -34,7 +34,7 @@ class AnswersOfLeader(Mapping):
     @event("response")
     def response(self, found: Found) -> PossibleStep | None:
         """The leader has answered a batch: appended it, recognised a duplicate, or refused it."""
-        if found["error"] not in _OF_THE_STATE:
+        if found["error"] not in ANSWERS:
             return None
         offset = found.get("offset")
         batch = {"epoch": found["epoch"], "sequence": found["sequence"], "records": 1}

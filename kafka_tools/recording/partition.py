@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from kafka_tools.recording.finished_offsets import FinishedOffsets
 from specs.replication.by_version import AS_RECORDED
 from specs.replication.versions import replication_rules
 from traces.validate import Found, Mapping, Observation, PossibleStep, event
@@ -23,6 +24,7 @@ class RecordedPartition(Mapping):
     skips = ("created",)
     silent = ("leader_answer_parked_fetch", "leader_answer_without_record", "leader_await_follower")
     silent_bound = 8
+    forgetting = FinishedOffsets()
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
         """Return the rules of the Kafka version, with KRaft, and bounds that follow from the recording."""

@@ -39,9 +39,9 @@ class FinishedPassedBatches(FinishedBatches):
         """Return the number of batches of a trace."""
         return _batches(events)
 
-    def named(self, found: Found) -> Iterable[Any]:
+    def named_by(self, found: Found) -> Iterable[Any]:
         """Iterate over the batches of an event."""
-        yield from super().named(found)
+        yield from super().named_by(found)
         yield from (found[name] for name in ("before", "after") if found.get(name) is not None)
 
     def renumbered(self, found: Found, forgotten: Forgotten) -> Found:

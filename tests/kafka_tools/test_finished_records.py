@@ -18,12 +18,12 @@ from specs.producer.idempotent.failover import IdempotentFailover
 from specs.producer.idempotent.mistakes import ImplicitAcks
 from specs.producer.idempotent.producer import IdempotentProducer
 from specs.producer.plain.producer import PlainProducer
+from tests.kafka_tools.judgement import judgement
 from traces.validate.controls import controls_of
 from traces.validate.events import read_log
 from traces.validate.forgetting import FinishedPrefix, Forgetting
 from traces.validate.moves import invariants_of
 from traces.validate.task import RunningValidation, ValidationTask
-from traces.validate.verdict import TraceVerdict
 
 MOST_STATES = 800
 MOST_STATES_IN_CI = 5_000
@@ -156,12 +156,6 @@ TASKS = {
 }
 
 
-def judgement(outcome: TraceVerdict, unchecked: tuple[str, ...]) -> tuple[Any, ...]:
-    line = None if outcome.rejection is None else outcome.rejection.line
-    violated = {name: first for name, first in outcome.violated.items() if name not in unchecked}
-    return outcome.verdict, line, violated, outcome.steps, outcome.seen, outcome.skipped, outcome.limits
-
-
 @pytest.mark.parametrize("name", TASKS)
 def test_a_window_gives_the_verdict_of_all_records(name):
     task, recorded = TASKS[name], read_log(RECORDED / f"{name}.jsonl")
@@ -169,11 +163,11 @@ def test_a_window_gives_the_verdict_of_all_records(name):
     whole = RunningValidation(dataclasses.replace(task, settings={windowed.mapping.forgetting.size: 40}))
     found = windowed.outcome(recorded)
     assert found.verdict == "conforms" and found.forgotten >= 8
-    assert judgement(found, ()) == judgement(whole.outcome(recorded), found.unchecked)
+    assert judgement(found) == judgement(whole.outcome(recorded), found.unchecked)
     controls = list(controls_of(windowed.mapping, recorded, 60, seed=1))
     rejected = 0
     for control in controls:
         here = windowed.outcome(control.recorded)
         rejected += here.verdict == "rejected" and here.forgotten > 0
-        assert judgement(here, ()) == judgement(whole.outcome(control.recorded), here.unchecked), control.change
+        assert judgement(here) == judgement(whole.outcome(control.recorded), here.unchecked), control.change
     assert rejected > 10

@@ -11,7 +11,7 @@ future as the whole state. `tests/kafka_tools/test_finished_records.py` checks t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -25,19 +25,25 @@ Constants = dict[str, int | bool | str]
 class FinishedPrefix:
     """The oldest `records` records of a state, which are finished, and the part of the log that only they fill.
 
-    `entries` has the record at each offset of that part.
+    `entries` has the record at each offset of that part. `sequences` has a producer epoch, and the number by which the
+    sequences of that epoch become smaller; a spec with other sequences does not change them.
     """
 
     records: int
     entries: tuple[int, ...]
+    sequences: tuple[int, int] = (0, 0)
 
 
 @dataclass
 class Forgotten:
-    """What was forgotten of a log so far: a number of records, and the record at each of the first offsets."""
+    """What was forgotten of a log so far: a number of records, and the record at each of the first offsets.
+
+    `sequences` is the sum of the prefixes' `sequences` of the last epoch.
+    """
 
     records: int = 0
     entries: list[int] = field(default_factory=list)
+    sequences: tuple[int, int] = (0, 0)
 
     @property
     def offsets(self) -> int:
@@ -48,6 +54,8 @@ class Forgotten:
         """Add a prefix of the states, which number their records from here on."""
         self.entries += [self.records + record for record in prefix.entries]
         self.records += prefix.records
+        epoch, fewer = prefix.sequences
+        self.sequences = (epoch, fewer + self.sequences[1] if epoch == self.sequences[0] else fewer)
 
 
 class Forgetting(ABC):
@@ -71,8 +79,20 @@ class Forgetting(ABC):
         """Return the number of records of a trace."""
 
     @abstractmethod
-    def named(self, found: Found) -> Iterable[Any]:
-        """Iterate over the records that an event names. An event with the contents of the log names none."""
+    def named(self, events: Sequence[Found]) -> list[list[Any]]:
+        """Return the records that each event of a trace names. An event with the contents of the log names none."""
+
+    def takes_identity(self, found: Found) -> bool:
+        """Return whether an event takes one of the spec's identities of records, if these are not the numbers."""
+        return False
+
+    def identities_in(self, spec: Any) -> int:
+        """Return the number of identities that are taken in a state of a spec."""
+        return 0
+
+    def identities(self, window: int) -> int:
+        """Return the number of identities of a model with a window of records."""
+        return window
 
     @abstractmethod
     def contradiction(self, found: Found, forgotten: Forgotten) -> str | None:
@@ -81,6 +101,10 @@ class Forgetting(ABC):
     @abstractmethod
     def renumbered(self, found: Found, forgotten: Forgotten) -> Found:
         """Return an event with the numbers that its records and offsets have in the states."""
+
+    def description(self, forgotten: int, first_offset: int) -> str:
+        """Return what the numbers of a state mean after some records were forgotten."""
+        return f"record 1 is record {forgotten + 1:,} of the log, offset 0 is offset {first_offset:,}"
 
     @abstractmethod
     def constants(self, constants: Mapping[str, Any], window: int) -> Constants:
@@ -105,10 +129,13 @@ class RecordWindow:
     def __init__(self, forgetting: Forgetting, size: int, events: Sequence[Found]):
         self.forgotten = Forgotten()
         self._forgetting, self._size, self._total = forgetting, size, forgetting.total(events)
-        self._named = [_numbers(forgetting, found) for found in events]
+        # Other values are no numbers of records; the mapping then finds no step for the event.
+        self._named = [[number for number in named if type(number) is int] for named in forgetting.named(events)]
         self._oldest = [self._total + 1] * (len(events) + 1)
         for position in reversed(range(len(events))):
             self._oldest[position] = min([self._oldest[position + 1], *self._named[position]])
+        self._taking = [forgetting.takes_identity(found) for found in events]
+        self._identities, self._taken = forgetting.identities(size), 0
 
     def contradiction(self, position: int, found: Found) -> str | None:
         """Return a sentence if an event names a record that was never sent, or contradicts what was forgotten."""
@@ -118,10 +145,12 @@ class RecordWindow:
         return self._forgetting.contradiction(found, self.forgotten)
 
     def has_room(self, position: int) -> bool:
-        """Return whether the records of an event are in the window.
+        """Return whether the records of an event are in the window, and no candidate runs out of identities.
 
         The last record of the window is not used before the end of the log, so that a queue never runs empty early.
         """
+        if self._taken + self._taking[position] > self._identities:
+            return False
         last = self.forgotten.records + self._size
         newest = max(self._named[position], default=0)
         return newest < last or newest <= self._total <= last
@@ -131,14 +160,18 @@ class RecordWindow:
         unnamed = self._oldest[position] - 1 - self.forgotten.records
         return max(0, min(unnamed, self._total - self._size - self.forgotten.records))
 
+    def forget(self, prefix: FinishedPrefix, identities: int) -> None:
+        """Note that the candidates are without a prefix from now on, and have taken at most so many identities."""
+        self.forgotten.add(prefix)
+        self._taken = identities
+
+    def take(self, position: int) -> None:
+        """Note that the candidates take the steps of an event."""
+        self._taken += self._taking[position]
+
     def renumbered(self, found: Found) -> Found:
         """Return an event with the numbers of the states."""
         return self._forgetting.renumbered(found, self.forgotten) if self.forgotten.records else found
-
-
-def _numbers(forgetting: Forgetting, found: Found) -> list[int]:
-    # Other values are no numbers of records; the mapping then finds no step for the event.
-    return [number for number in forgetting.named(found) if type(number) is int]
 
 
 WINDOWS = (16, 32, 48, 64, 128, 256)

@@ -109,7 +109,7 @@ class RunningValidation:
     def _forgetting(self, recorded: RecordedTrace, constants: dict[str, Any]) -> Forgetting | None:
         """Return the mapping's forgetting if a trace is long enough, and its spec and constants permit it."""
         forgetting = self.mapping.forgetting
-        if forgetting is None or forgetting.size in self.task.settings:
+        if forgetting is None or forgetting.constants({}, WINDOWS[0]).keys() & self.task.settings.keys():
             return None
         if forgetting.total([event.found for event in recorded.events]) <= WINDOWS[0]:
             return None

@@ -44,7 +44,16 @@ class CandidateStates:
     limits: frozenset[Limit]
     violated: frozenset[str]
     next: dict[tuple[str, ...], tuple[CandidateStates, frozenset[Limit]]] = field(default_factory=dict)
-    shorter: dict[int, tuple[CandidateStates, FinishedPrefix] | None] = field(default_factory=dict)
+    shorter: dict[int, ShorterCandidates | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ShorterCandidates:
+    """Candidates without a finished prefix of records, and the largest number of identities that one has taken."""
+
+    candidates: CandidateStates
+    prefix: FinishedPrefix
+    identities: int
 
 
 class Validator:
@@ -98,6 +107,7 @@ class Validator:
                         reasons = contradicted(wrong, len(current.closed))
                         return self._without_candidates(outcome, current, event, reasons)
                     current = self._with_room(current, window, position)
+                    window.take(position)
                     found = window.renumbered(found)
                     outcome.forgotten, outcome.first_offset = window.forgotten.records, window.forgotten.offsets
                 steps = self.mapping.steps_of(found)
@@ -152,12 +162,12 @@ class Validator:
         shorter = current.shorter[most]
         if shorter is None:
             raise WindowExceededError
-        window.forgotten.add(shorter[1])
+        window.forget(shorter.prefix, shorter.identities)
         if not window.has_room(position):
             raise WindowExceededError
-        return shorter[0]
+        return shorter.candidates
 
-    def _shorter(self, current: CandidateStates, most: int) -> tuple[CandidateStates, FinishedPrefix] | None:
+    def _shorter(self, current: CandidateStates, most: int) -> ShorterCandidates | None:
         """Return the candidates without their longest common finished prefix, and that prefix; None if there is none.
 
         The candidates must agree on the forgotten entries of the log, and on the violations that only these show. Such
@@ -170,13 +180,16 @@ class Validator:
             found = [set(forgetting.finished(self.spec.in_state(state), most)) for state in states]
         for prefix in sorted(set.intersection(*found), key=lambda prefix: -prefix.records):
             forget = functools.partial(forgetting.forget, prefix=prefix)
-            keys = tuple(self.moves.key(self.spec.changed(state, forget)) for state in states)
+            changed = [self.spec.changed(state, forget) for state in states]
+            keys = tuple(self.moves.key(state) for state in changed)
             lost = {
                 self.moves.violated(old) - self.moves.violated(new)
                 for old, new in zip(current.arrived, keys, strict=True)
             }
             if len(lost) == 1:
-                return self._candidates(tuple(dict.fromkeys(keys))), prefix
+                with self.spec.bound():
+                    identities = max(forgetting.identities_in(self.spec.in_state(state)) for state in changed)
+                return ShorterCandidates(self._candidates(tuple(dict.fromkeys(keys))), prefix, identities)
         return None
 
     # Sets of candidates.
