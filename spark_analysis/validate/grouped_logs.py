@@ -99,14 +99,17 @@ def _read_lines(by: str, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pya
         for name in batch.column(0).to_pylist():
             lines = location_of(name).read_bytes().split(b"\n")
             whole = lines if lines[-1] else lines[:-1]
-            found = [{"uri": "", "line": number, "bytes": text} for number, text in enumerate(whole, 1)]
-            naming = _Naming(by, {os.path.realpath(""): name})
+            found = [{"uri": name, "line": number, "bytes": text} for number, text in enumerate(whole, 1)]
+            naming = _Naming(by, {name: name})
             for start in range(0, len(found), _ROWS):
                 yield from naming(iter([pyarrow.RecordBatch.from_pylist(found[start : start + _ROWS])]))
 
 
 class _Naming:
-    """The work of a task: the name of each line's trace, or the error of the line."""
+    """The work of a task: the name of each line's trace, or the error of the line.
+
+    `shown` has the names to show, by the whole path of a local file and by the URL of one in a store.
+    """
 
     def __init__(self, by: str, shown: dict[str, str]):
         self._by, self._shown = by, shown
@@ -120,10 +123,16 @@ class _Naming:
             rows = [self._row(found) for found in batch.to_pylist()]
             yield pyarrow.RecordBatch.from_pylist([row for row in rows if row is not None], schema)
 
+    def _file(self, uri: str) -> str:
+        """Return the name to show: that of a URL in a store, or that of the path of a `file:` URI."""
+        if uri in self._shown:
+            return self._shown[uri]
+        path = os.path.realpath(unquote(urlsplit(uri).path))
+        return self._shown.get(path, path)
+
     def _row(self, found: dict[str, Any]) -> dict[str, Any] | None:
         """Return the row of a line; None for a blank line."""
-        path, line = os.path.realpath(unquote(urlsplit(found["uri"]).path)), found["line"]
-        file = self._shown.get(path, path)
+        file, line = self._file(found["uri"]), found["line"]
         try:
             text = found["bytes"].decode("utf-8-sig" if line == 1 else "utf-8")
         except UnicodeDecodeError as error:

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import itertools
 import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from checker.errors import InputError, OutputError
+from checker.run.scratch_folders import scratch_folder
 from traces.storage import Location, RemotePath, local_copy, new_file
 from traces.validate.totals import Row
 
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
 VERDICTS = "verdicts.parquet"
 """The folder of the verdicts in the folder of a report."""
+
+_OPEN_FILES, _ROWS = 128, 1000
+"""The number of files that are merged at a time, and of rows that are read at a time."""
 
 _MANIFEST = "_validation.json"
 _PART = re.compile(r"part-(\d+)\.parquet")
@@ -72,7 +78,7 @@ class VerdictParts:
 
     def rows(self, number: int) -> Iterator[Row]:
         """Yield the rows of a part, by trace and file; raise InputError if it is damaged."""
-        from pyarrow import ArrowException, parquet
+        from pyarrow import ArrowException
 
         part = self.part(number)
         try:
@@ -80,15 +86,46 @@ class VerdictParts:
             expected = self._digest(number).read_text().strip()
             if hashlib.sha256(copy.read_bytes()).hexdigest() != expected:
                 raise InputError(f"{part} is truncated or was changed: remove it and validate again")
-            with parquet.ParquetFile(copy) as file:
-                for batch in file.iter_batches(1000):
-                    yield from batch.to_pylist()
+            yield from _rows_of(copy)
         except (OSError, ArrowException) as error:
             raise InputError(f"{part} cannot be read ({error}): remove it and validate again") from None
 
     def all_rows(self) -> Iterator[Row]:
-        """Yield the rows of all parts, by trace and file."""
-        yield from heapq.merge(*(self.rows(number) for number in self.done()), key=_order)
+        """Yield the rows of all parts, by trace and file; raise InputError if a part is damaged.
+
+        Many parts are merged in groups first, so that a process need not open all of them at a time.
+        """
+        numbers = self.done()
+        if len(numbers) <= _OPEN_FILES:
+            yield from _merged([self.rows(number) for number in numbers])
+            return
+        with scratch_folder("merged") as folder:
+            groups = [numbers[start : start + _OPEN_FILES] for start in range(0, len(numbers), _OPEN_FILES)]
+            files = [self._merged_file(group, folder / f"{group[0]}.parquet") for group in groups]
+            yield from _merged([_rows_of(file) for file in files])
+
+    def _merged_file(self, numbers: list[int], path: Path) -> Path:
+        """Write the rows of some parts to a file, by trace and file, and return it."""
+        from pyarrow import Table, parquet
+
+        rows = _merged([self.rows(number) for number in numbers])
+        schema = parquet.read_schema(local_copy(self.part(numbers[0])))
+        with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+            for batch in iter(lambda: list(itertools.islice(rows, _ROWS)), []):
+                writer.write_table(Table.from_pylist(batch, schema))
+        return path
+
+
+def _merged(sources: list[Iterator[Row]]) -> Iterator[Row]:
+    return heapq.merge(*sources, key=_order)
+
+
+def _rows_of(path: Path) -> Iterator[Row]:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(_ROWS):
+            yield from batch.to_pylist()
 
 
 def _order(row: Row) -> tuple[str, str]:

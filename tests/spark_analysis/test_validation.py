@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import resource
 import threading
+from operator import itemgetter
 from pathlib import Path
 
 import pyarrow
@@ -12,6 +15,7 @@ import pytest
 from pyarrow import parquet
 
 from checker.errors import UserError
+from spark_analysis.validate import verdict_parts
 from spark_analysis.validate.validation import validate_on_spark
 from spark_analysis.validate.verdict_parts import VERDICTS, open_verdicts
 from tests.cli.test_validate import BAD, GOOD, MAPPING, RETRY
@@ -113,6 +117,24 @@ def test_a_validation_is_resumed_with_the_missing_parts(spark, task, tmp_path):
     # Other controls are another validation.
     other = validate_on_spark(dataclasses.replace(task, controls=0), (path,), out=tmp_path, spark=spark)
     assert other.traces == found.traces and not other.tried
+
+
+def test_more_parts_than_files_may_be_open_are_read_in_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(verdict_parts, "_OPEN_FILES", 4)
+    monkeypatch.setattr(verdict_parts, "_ROWS", 2)
+    parts, rows = open_verdicts(tmp_path, {"by": ""}, 14), []
+    for number in range(14):
+        part = [{"trace": f"t{n:02}", "file": f"f{number % 3}", "events": n} for n in range(number % 5, 40, 7)]
+        parts.write(number, pyarrow.Table.from_pylist(sorted(part, key=itemgetter("trace", "file"))))
+        rows += part
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 9, limits[1]))
+    try:
+        found = list(parts.all_rows())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert [(row["trace"], row["file"]) for row in found] == sorted((row["trace"], row["file"]) for row in rows)
+    assert sorted(map(str, found)) == sorted(map(str, rows))
 
 
 def test_files_that_no_validation_wrote_are_kept(tmp_path):
