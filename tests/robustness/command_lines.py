@@ -66,6 +66,7 @@ WRONG_TEXTS = {
     "no-loss,...": ("nothing", ",", "no-loss,nothing", "\x1b[2J"),
     "FAULT@N": ("nothing@1", "@", "\x1b[2J"),
     "TOPIC-N": ("nothing", "-", "\x1b[2J"),
+    "HOST:PORT": ("nothing", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:99999", ":9092", "\x1b[2J:1"),
 }
 """Wrong values of options whose values have a form, by its name."""
 
