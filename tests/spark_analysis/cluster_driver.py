@@ -1,4 +1,4 @@
-"""The driver of tests/spark_analysis/test_standalone_cluster.py: all work of one application, with its results as JSON.
+"""The driver of `cluster_job`: all work of one application, with its results as JSON.
 
 python cluster_driver.py MASTER URL SPEC MAPPING LOG
 """
@@ -23,7 +23,12 @@ from traces.validate.task import ValidationTask
 from traces.walks.walk_request import WalkRequest, requested_run
 
 SCENARIO = "producer/plain_producer/p1_reorder_by_retry"
-REQUEST = WalkRequest(SCENARIO, 6000, 30, 3)
+REQUESTS = {
+    "walks": WalkRequest(SCENARIO, 6000, 30, 3),
+    "beyond": WalkRequest(SCENARIO, 2000, 30, 4, beyond=True),
+}
+"""The walks by the name of their folder."""
+
 PLAN = Plan(("mutual_exclusion",))
 
 
@@ -34,7 +39,9 @@ def main(master: str, url: str, spec: str, mapping: str, log: str) -> None:
     with LazySession(master) as session:
         spark = session.spark
         files = spark.range(1).mapInArrow(_packages, "file string").collect()
-        is_whole = simulate(requested_run(REQUEST), store / "walks", spark=spark)
+        is_whole = {
+            name: simulate(requested_run(request), store / name, spark=spark) for name, request in REQUESTS.items()
+        }
         explored = explore(Peterson(), PLAN, session, checkpoint=store / "states", partitions=2)
         task = ValidationTask(spec, mapping)
         verdicts = validate_on_spark(task, (Path(log),), "run", out=store / "verdicts", spark=spark).verdicts

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -16,16 +15,10 @@ from pathlib import Path
 import pytest
 
 from bench.standalone_cluster import logged
-from checker.engines.native import engine as native
 from spark_analysis import session as sessions
-from specs.examples.peterson import Peterson
-from tests.cli.test_validate import BAD, GOOD, MAPPING, RETRY
 from tests.object_store import object_store, place
-from tests.spark_analysis.cluster_driver import PLAN, REQUEST
+from tests.spark_analysis.cluster_job import ClusterJob
 from traces.storage import Location
-from traces.walks.local_simulation import write_walks
-from traces.walks.records import part_paths
-from traces.walks.walk_request import requested_run
 
 ROOT = Path(__file__).parents[2]
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -91,17 +84,10 @@ def folder_contents(folder: Path) -> dict[str, bytes]:
 
 def _assert_driver(url: str, folder: Path, results: Location) -> None:
     """Run the driver of the test of the cluster, which gives every level to the executors."""
-    run = requested_run(REQUEST)
-    write_walks(run, folder / "walks")
-    mapping, log = folder / "mapping.py", folder / "many.jsonl"
-    mapping.write_text(MAPPING)
-    traces = {"good": GOOD, "bad": BAD}
-    log.write_text("".join(json.dumps(event | {"run": name}) + "\n" for name in traces for event in traces[name]))
-    script = Path(__file__).with_name("cluster_driver.py")
-    command = [sys.executable, str(script), url, str(results), RETRY, str(mapping), str(log)]
+    job = ClusterJob(folder, results)
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
-        command,
+        job.command(sys.executable, url),
         env=os.environ | {"PYTHONPATH": path},
         cwd=folder,
         stdout=subprocess.PIPE,
@@ -109,12 +95,7 @@ def _assert_driver(url: str, folder: Path, results: Location) -> None:
         timeout=MOST_SECONDS,
         check=True,
     )
-    found = json.loads(done.stdout)
-    assert found["is_whole"] and "tidemark.zip" in found["file"]
-    expected = [path.read_bytes() for path in part_paths(folder / "walks", run)]
-    assert [path.read_bytes() for path in part_paths(results / "walks", run)] == expected
-    assert found["levels"] == list(native.explore(Peterson(), PLAN).levels)
-    assert found["verdicts"] == {"conforms": 1, "rejected": 1}
+    job.check(done.stdout)
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -16,16 +15,11 @@ from pathlib import Path
 import pytest
 
 from bench.standalone_cluster import StandaloneCluster, standalone_cluster
-from checker.engines.native import engine as native
 from spark_analysis import session as sessions
-from specs.examples.peterson import Peterson
-from tests.cli.test_validate import BAD, GOOD, MAPPING, RETRY
 from tests.object_store import object_store, place
-from tests.spark_analysis.cluster_driver import PLAN, REQUEST
+from tests.spark_analysis.cluster_job import ClusterJob
 from traces.storage import Location
-from traces.walks.local_simulation import write_walks
-from traces.walks.records import WALKS, part_paths
-from traces.walks.walk_request import requested_run
+from traces.walks.records import WALKS
 
 ROOT = Path(__file__).parents[2]
 MOST_SECONDS = 400
@@ -36,32 +30,19 @@ def test_a_cluster_gives_the_results_of_this_machine(tmp_path: Path) -> None:
     """The killed executor is the first one that runs when a part of the walks appears: its tasks are repeated."""
     if sessions.java_command() is None:
         pytest.skip("no Java is installed, which Spark needs")
-    run = requested_run(REQUEST)
-    write_walks(run, tmp_path / "walks")
-    mapping, log = tmp_path / "mapping.py", tmp_path / "many.jsonl"
-    mapping.write_text(MAPPING)
-    traces = {"good": GOOD, "bad": BAD}
-    log.write_text("".join(json.dumps(event | {"run": name}) + "\n" for name in traces for event in traces[name]))
     with object_store("cluster") as url, standalone_cluster(tmp_path) as cluster:
-        folder = place(url, "results")
-        script = Path(__file__).with_name("cluster_driver.py")
-        words = [cluster.url, str(folder), RETRY, str(mapping), str(log)]
+        job = ClusterJob(tmp_path, place(url, "results"))
         environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
         driver = subprocess.Popen(
-            [sys.executable, str(script), *words], env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True
+            job.command(sys.executable, cluster.url), env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True
         )
         try:
-            _kill_executor(cluster, folder / "walks" / WALKS, driver)
+            _kill_executor(cluster, job.results / "walks" / WALKS, driver)
             output, _ = driver.communicate(timeout=MOST_SECONDS)
         finally:
             driver.kill()
         assert driver.returncode == 0
-        found = json.loads(output)
-        assert found["is_whole"] and "tidemark.zip" in found["file"]
-        expected = [path.read_bytes() for path in part_paths(tmp_path / "walks", run)]
-        assert [path.read_bytes() for path in part_paths(folder / "walks", run)] == expected
-        assert found["levels"] == list(native.explore(Peterson(), PLAN).levels)
-        assert found["verdicts"] == {"conforms": 1, "rejected": 1}
+        job.check(output)
 
 
 def _kill_executor(cluster: StandaloneCluster, parts: Location, driver: subprocess.Popen[str]) -> None:
