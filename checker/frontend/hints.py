@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import enum
 from collections.abc import Iterable
 from typing import Any
@@ -222,5 +221,7 @@ def choose(name: str, known: Iterable[str], what: str) -> str:
 
 def _similar(name: str, known: Iterable[str]) -> str:
     """Return "did you mean x?" with the most similar name, or "" if none is similar."""
+    import difflib
+
     found = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean {found[0]}?" if found else ""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import html
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator
@@ -86,6 +85,8 @@ class State:
         return {name: plain(value) for name, value in self.values.items()}
 
     def _repr_html_(self) -> str:
+        import html
+
         rows = ((name, show(value)) for name, value in self.values.items())
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
         return f"<table>{cells}</table>"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import hashlib
 import os
 import re
 import struct
@@ -166,6 +165,8 @@ _PYTHON_FOLDER = os.path.dirname(os.__file__) + os.sep
 
 
 def _module_digest(name: str) -> _ModuleDigest:
+    import hashlib
+
     module = sys.modules.get(name)
     file = getattr(module, "__file__", None)
     if module is None or file is None or not file.endswith(".py"):
@@ -186,6 +187,8 @@ class _ValueWalk:
     """
 
     def __init__(self, module: str):
+        import hashlib
+
         self.digest = hashlib.blake2b(digest_size=32)
         self.uses: set[str] = set()
         self.files: dict[str, _Identity] = {}

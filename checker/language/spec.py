@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import html
 import importlib
 import inspect
 import re
@@ -317,6 +316,8 @@ class Spec(Interpreter, metaclass=SpecClass):
 
     def _repr_html_(self) -> str:
         """Return the summary, constants, variables, actions and properties, for a notebook."""
+        import html
+
         rows = {
             "constants": ", ".join(f"{name} = {value}" for name, value in self.constants.items()),
             "variables": "; ".join(f"{name}: {kind}" for name, kind in self.variables.items()),

@@ -9,7 +9,6 @@ import dataclasses
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TextIO
@@ -234,6 +233,8 @@ def check_stems(runs: Sequence[Run], folder: Path | None, outputs: Mapping[str, 
 
 def make_folder(folder: Location) -> None:
     """Create a folder if necessary; raise OutputError if no file can be created in it."""
+    import tempfile
+
     try:
         if isinstance(folder, RemotePath):
             probe = folder / f".tidemark-{os.urandom(4).hex()}"

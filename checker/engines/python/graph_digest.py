@@ -14,7 +14,6 @@ This module holds the reference, which the interpreter computes, and the numbers
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
 from checker.language.interpreter import State
@@ -86,6 +85,8 @@ def action_label(name: str, kinds: Sequence[Type]) -> Lanes:
     """
     # The bounds of an integer do not change its word, and a mutant may have other bounds.
     texts = ["int" if isinstance(kind, IntType) else str(kind) for kind in kinds]
+    import hashlib
+
     digest = hashlib.blake2b("\0".join([name, *texts]).encode(), digest_size=16).digest()
     return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
 

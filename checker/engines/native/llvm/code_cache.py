@@ -12,13 +12,15 @@ write to it; the same holds for each file. `TIDEMARK_CODE_CACHE` names another f
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
-import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from checker.records import dataclass
+
+if TYPE_CHECKING:
+    import hashlib
 
 VARIABLE = "TIDEMARK_CODE_CACHE"
 OFF = "off"
@@ -63,11 +65,17 @@ def turn_off() -> None:
 
 def digest_of(*parts: str) -> str:
     """Return the name of the object file that depends on these texts."""
-    found = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    found = _new_digest()
     for part in parts:
         content = part.encode()
         found.update(len(content).to_bytes(8, "big") + content)
     return found.hexdigest()
+
+
+def _new_digest(content: bytes = b"") -> hashlib.blake2b:
+    import hashlib
+
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES)
 
 
 def load(digest: str) -> bytes | None:
@@ -82,7 +90,7 @@ def load(digest: str) -> bytes | None:
             if not _is_private(os.fstat(descriptor)):
                 return None
             header, content = file.read(_DIGEST_BYTES), file.read()
-        if hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest() != header:
+        if _new_digest(content).digest() != header:
             # Damaged: it is written again.
             path.unlink(missing_ok=True)
             return None
@@ -98,7 +106,10 @@ def store(digest: str, content: bytes) -> None:
     place = _private_folder(create=True)
     if place is None:
         return
-    header = hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
+    # Here and in `_new_digest`: modules that a run needs late, or never, make its start longer.
+    import tempfile
+
+    header = _new_digest(content).digest()
     temporary = None
     try:
         descriptor, temporary = tempfile.mkstemp(dir=place, suffix=".part")
