@@ -75,6 +75,10 @@ class TrafficObserver:
     def forwarded(self, request: PassingRequest) -> None:
         """The broker receives the request now. A duplicated request is forwarded twice."""
 
+    def expects_answer(self, request: PassingRequest) -> bool:
+        """Return whether the broker answers a request. The proxy keeps it until then."""
+        return True
+
     def answered(self, request: PassingRequest, response: bytes) -> None:
         """The broker has answered, which the opener may never learn."""
 
@@ -87,6 +91,9 @@ class TrafficObserver:
 
     def closed(self, connection: int, unanswered: list[PassingRequest]) -> None:
         """A connection was closed. The opener did not receive the responses to these requests."""
+
+    def failed(self) -> None:
+        """A method of the observer has raised an error. All connections end; `close` raises the error."""
 
     def unreadable(self, reason: str) -> None:
         """A connection ends, because it has a message that is not of Kafka's protocol."""
@@ -301,6 +308,7 @@ class ProxyNetwork:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._failure = self._failure or task.exception()
+            self._observer.failed()
             self._close_where(lambda connection: True)
 
     async def _read(
@@ -421,6 +429,11 @@ class ProxyNetwork:
         for _ in range(copies):
             self._observer.forwarded(request)
             await _send(connection.broker, request.data)
+        if not self._observer.expects_answer(request):
+            connection.unanswered.pop(request.header.correlation, None)
+            connection.at_broker.pop(request.header.correlation, None)
+            if not connection.at_broker:
+                connection.idle.set()
 
     async def _pass_response(
         self, connection: _Connection, request: PassingRequest, response: bytes, copies: int

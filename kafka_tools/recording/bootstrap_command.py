@@ -17,6 +17,9 @@ from kafka_tools.recording.broker_addresses import Address
 from kafka_tools.recording.passing_producers import PassingProducers
 
 _SECONDS = 5.0
+_EVERY_ADDRESS = ("0.0.0.0", "::")
+"""Clients connect to the host that the proxies name in responses, and these are no hosts."""
+
 _NO_BROKER = -1
 """The number of the bootstrap broker, which is not known yet."""
 
@@ -27,27 +30,27 @@ def record_through_proxies(log: Path, bootstrap: str, listen: str, partition: st
     The events are written as they come. Raises InputError if there is no broker or the port is taken.
     """
     target, (host, port) = address_of(bootstrap, "--bootstrap"), address_of(listen, "--listen")
+    if host in _EVERY_ADDRESS:
+        raise InputError(f"--listen {listen}: name the address of this machine by which clients reach it")
     if not answers_as_broker(target, _SECONDS):
         raise InputError(
             f"--bootstrap {bootstrap}: no broker answers there within {_SECONDS:.0f} s. Its listener must be without "
             "TLS, because the proxies read what passes"
         )
-    ended = threading.Event()
     with _opened(log) as stream:
 
         def write(event: dict[str, Any]) -> None:
             try:
                 stream.write(json.dumps(event).encode() + b"\n")
             except OSError as error:
-                ended.set()
                 raise OutputError(f"the log {log} cannot be written: {error.strerror}") from None
 
         producers = PassingProducers(write, partition, host)
         producers.network = ProxyNetwork([Link(port, _NO_BROKER, target)], producers, host)
         with _listening(producers.network, listen) as network:
             producers.add_proxy(target, network.ports[0])
-            print(f"clients connect with bootstrap.servers={host}:{network.ports[0]}", flush=True)
-            _wait(ended, seconds)
+            print(f"clients connect with bootstrap.servers={_shown(host, network.ports[0])}", flush=True)
+            _wait(producers.has_failed, seconds)
     for line in summary(log, producers):
         print(line)
 
@@ -62,10 +65,16 @@ def _listening(network: ProxyNetwork, listen: str) -> ProxyNetwork:
 
 def address_of(text: str, option: str) -> Address:
     """Return the host and the port of HOST:PORT; raise InputError for another text."""
+    if "," in text:
+        raise InputError(f"{option} {text}: name one address; the brokers name the others")
     host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 0xFFFF:
+    if not host or not (port.isascii() and port.isdigit()) or int(port) > 0xFFFF:
         raise InputError(f"{option} {text}: write HOST:PORT")
     return host.strip("[]"), int(port)
+
+
+def _shown(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def summary(log: Path, producers: PassingProducers) -> Iterator[str]:

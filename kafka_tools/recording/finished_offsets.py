@@ -75,7 +75,8 @@ class FinishedOffsets(Forgetting):
             broker = str(event.get("broker"))
             match event.get("event"):
                 case "checkpointed":
-                    checkpoints[broker] = max(named, default=1)
+                    checkpoint = event.get("high_watermark")
+                    checkpoints[broker] = max(checkpoint, 1) if type(checkpoint) is int else 1
                 case "lost_disk":
                     checkpoints[broker] = 1
                     named.append(1)
@@ -123,25 +124,25 @@ class FinishedOffsets(Forgetting):
 
     def forget(self, spec: Any, prefix: FinishedPrefix) -> None:
         """Remove a prefix of the log. Offsets in it become 0, which nothing reads any more."""
-        first = prefix.records
-        gone = {record.id for replica in Replica for record in spec.log[replica][:first]}
+        removed = prefix.records
+        gone = {record.id for replica in Replica for record in spec.log[replica][:removed]}
         kept = set(spec.acked) | {record.id for record in _records(spec)}
         names = {record: name for name, record in enumerate(sorted(kept - gone))}
         for replica in Replica:
-            spec.log[replica] = [_renamed(record, names) for record in spec.log[replica][first:]]
-            spec.high_watermark[replica] = _after(spec.high_watermark[replica], first)
-            spec.checkpoint[replica] = _after(spec.checkpoint[replica], first)
-            spec.epoch_start[replica] = _after(spec.epoch_start[replica], first)
+            spec.log[replica] = [_renamed(record, names) for record in spec.log[replica][removed:]]
+            spec.high_watermark[replica] = _after(spec.high_watermark[replica], removed)
+            spec.checkpoint[replica] = _after(spec.checkpoint[replica], removed)
+            spec.epoch_start[replica] = _after(spec.epoch_start[replica], removed)
             for other in Replica:
-                spec.remote_end[replica][other] = _after(spec.remote_end[replica][other], first)
+                spec.remote_end[replica][other] = _after(spec.remote_end[replica][other], removed)
             spec.epoch_starts[replica] = [
-                replace(found, start=_after(found.start, first)) for found in spec.epoch_starts[replica]
+                replace(found, start=_after(found.start, removed)) for found in spec.epoch_starts[replica]
             ]
             if spec.fetches[replica] is not None:
-                spec.fetches[replica] = _fetch_after(spec.fetches[replica], first)
-            spec.former_fetches[replica] = [_fetch_after(found, first) for found in spec.former_fetches[replica]]
+                spec.fetches[replica] = _fetch_after(spec.fetches[replica], removed)
+            spec.former_fetches[replica] = [_fetch_after(found, removed) for found in spec.former_fetches[replica]]
             if spec.answers[replica] is not None:
-                spec.answers[replica] = _answer_after(spec.answers[replica], first, names)
+                spec.answers[replica] = _answer_after(spec.answers[replica], removed, names)
         spec.acked = {names[record] for record in spec.acked if record not in gone}
         spec.next_record_id = len(names)
 
@@ -167,8 +168,8 @@ def _common_prefix(spec: Any) -> int:
 def _requests(spec: Any) -> Iterator[tuple[Any, bool]]:
     """Iterate over the fetches in flight, each with whether no leader reads its offset if it is in a finished prefix.
 
-    A leader refuses a fetch of an earlier epoch. A fetch of a former connection gets no answer: it counts, and an event
-    names its offset, or the logs diverge before it, and the event would not.
+    A leader refuses a fetch of an earlier epoch. It never answers a fetch of a former connection. If it counts such a
+    fetch, the event names the offset. If the logs diverge before that offset, the event need not name it.
     """
     for follower in Replica:
         request = spec.fetches[follower]
@@ -191,25 +192,25 @@ def _records(spec: Any) -> Iterator[Any]:
             yield answer.record
 
 
-def _after(offset: int, first: int) -> int:
-    return max(offset - first, 0)
+def _after(offset: int, removed: int) -> int:
+    return max(offset - removed, 0)
 
 
 def _renamed(record: Any, names: Mapping[int, int]) -> Any:
     return replace(record, id=names[record.id])
 
 
-def _fetch_after(request: Any, first: int) -> Any:
-    return replace(request, offset=_after(request.offset, first))
+def _fetch_after(request: Any, removed: int) -> Any:
+    return replace(request, offset=_after(request.offset, removed))
 
 
-def _answer_after(answer: Any, first: int, names: Mapping[int, int]) -> Any:
+def _answer_after(answer: Any, removed: int, names: Mapping[int, int]) -> Any:
     diverging, record = answer.diverging, answer.record
     if diverging is not None and diverging.end >= 0:
-        diverging = replace(diverging, end=_after(diverging.end, first))
+        diverging = replace(diverging, end=_after(diverging.end, removed))
     return replace(
         answer,
         record=None if record is None else _renamed(record, names),
-        high_watermark=_after(answer.high_watermark, first),
+        high_watermark=_after(answer.high_watermark, removed),
         diverging=diverging,
     )

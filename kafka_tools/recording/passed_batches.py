@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from checker.errors import InputError
 from kafka_tools.librdkafka.finished_records import FinishedBatches
-from traces.validate import Found, Mapping, PossibleStep, event
+from traces.validate import Found, Mapping, Observation, PossibleStep, event
 from traces.validate.forgetting import Forgotten
 
 _REFUSED = ("not leader or follower", "not enough replicas", "error 3", "error 5", "error 9", "error 56")
@@ -114,13 +114,26 @@ class PassedBatches(Mapping):
 
     @event("closed")
     def closed(self, found: Found) -> list[PossibleStep]:
-        """The connection closed; the broker may go on with the request that it has read."""
+        """The connection closed; the broker may go on with the request that it has read.
+
+        If all requests were answered, the client may have read the answers, or not.
+        """
+        if found.get("unanswered") == []:
+            return [PossibleStep("disconnect"), Observation({})]
         return [PossibleStep("disconnect"), PossibleStep("disconnect_while_handling")]
 
     @event("second_connection")
     def second_connection(self, found: Found) -> None:
         """Requests of two connections are in flight."""
         raise InputError("requests on two connections are in flight, and the spec has one connection for a partition")
+
+    @event("ambiguous")
+    def ambiguous(self, found: Found) -> None:
+        """A batch of a new epoch has the content of several batches without success."""
+        raise InputError(
+            "several batches have the content of one that is sent again in a new epoch, so that the recording does not "
+            "tell which one it is: give each record a value of its own"
+        )
 
     @event("resized")
     def resized(self, found: Found) -> None:

@@ -7,6 +7,7 @@ proxy does not see the log. So a response has the batches with the next lower an
 
 from __future__ import annotations
 
+import threading
 import time
 from bisect import bisect_left
 from collections import Counter
@@ -17,7 +18,13 @@ from typing import Any
 from kafka_tools.cluster.proxy import Link, PassingRequest, ProxyNetwork, TrafficObserver
 from kafka_tools.librdkafka.recorder import ERRORS
 from kafka_tools.recording.broker_addresses import Address, AddressRewriter
-from kafka_tools.recording.produced_batches import ProduceAnswer, ProducedBatch, produce_answers, produced_batches
+from kafka_tools.recording.produced_batches import (
+    ProduceAnswer,
+    ProducedBatch,
+    expects_answer,
+    produce_answers,
+    produced_batches,
+)
 
 Event = dict[str, Any]
 
@@ -66,9 +73,11 @@ class _Producer:
     trace: str
     epochs: dict[int, _Epoch] = field(default_factory=dict)
     batches: int = 0
-    unfinished: dict[bytes, int] = field(default_factory=dict)
+    unfinished: dict[bytes, list[int]] = field(default_factory=dict)
     offsets: list[tuple[int, int]] = field(default_factory=list)
     connections: Counter[int] = field(default_factory=Counter)
+    answered_on: int | None = None
+    """The connection of its last answer, which the client may not have read when the connection ends."""
 
 
 class PassingProducers(TrafficObserver):
@@ -84,6 +93,7 @@ class PassingProducers(TrafficObserver):
         self._producers: dict[tuple[str, int], _Producer] = {}
         self._began = time.monotonic()
         self.network: ProxyNetwork | None = None
+        self.has_failed = threading.Event()
         self.events = 0
         self.left_out: Counter[str] = Counter()
         self._late: set[tuple[str, int]] = set()
@@ -103,6 +113,10 @@ class PassingProducers(TrafficObserver):
     def add_proxy(self, broker: Address, port: int) -> None:
         """Add the port of a broker's proxy."""
         self._ports[broker] = port
+
+    def failed(self) -> None:
+        """Let the command end, which raises the error."""
+        self.has_failed.set()
 
     # What passes.
 
@@ -130,6 +144,11 @@ class PassingProducers(TrafficObserver):
             if producer is not None:
                 self._sent(producer, request, batch)
 
+    def expects_answer(self, request: PassingRequest) -> bool:
+        """Return whether a request has a response: a Produce request with acks=0 has none."""
+        header = request.header
+        return header.kind != "Produce" or expects_answer(request.data[header.body :], header.version)
+
     def answered(self, request: PassingRequest, response: bytes) -> None:
         """Note the answers to the batches of a Produce request."""
         if request.header.kind != "Produce":
@@ -149,10 +168,15 @@ class PassingProducers(TrafficObserver):
         for place in [place for place in self._in_flight if place[:2] == _name(request)]:
             producer, _ = self._in_flight.pop(place)
             producer.connections -= Counter({request.connection: 1})
+            producer.answered_on = request.connection
 
     def closed(self, connection: int, unanswered: list[PassingRequest]) -> None:
-        """Note the end of a connection with batches of which the client has not received the answer."""
+        """Note the end of a connection, with the batches that it leaves without an answer."""
         lost: dict[str, tuple[_Producer, list[int]]] = {}
+        for producer in self._producers.values():
+            if producer.answered_on == connection:
+                producer.answered_on = None
+                lost[producer.trace] = producer, []
         for place in [place for place in self._in_flight if place[0] == connection]:
             producer, sent = self._in_flight.pop(place)
             del producer.connections[connection]
@@ -170,6 +194,7 @@ class PassingProducers(TrafficObserver):
         """Return the producer of a batch, or None if it is left out."""
         partition = f"{batch.topic}-{batch.partition}"
         if self._partition not in (None, partition):
+            self.left_out[f"a batch of another partition than {self._partition}"] += 1
             return None
         if batch.producer_id < 0 or batch.is_transactional:
             what = "a producer without idempotence" if batch.producer_id < 0 else "a transaction"
@@ -186,6 +211,10 @@ class PassingProducers(TrafficObserver):
     def _sent(self, producer: _Producer, request: PassingRequest, batch: ProducedBatch) -> None:
         if producer.connections.keys() - {request.connection}:
             self._note(producer, "second_connection")
+        elif producer.answered_on not in (None, request.connection):
+            # The client has left the other connection, of which the proxy has not read the end yet.
+            producer.answered_on = None
+            self._note(producer, "closed", unanswered=[])
         epoch = producer.epochs.setdefault(batch.epoch, _Epoch(len(producer.epochs)))
         sent = epoch.sent.get(batch.sequence)
         if sent is None:
@@ -200,26 +229,30 @@ class PassingProducers(TrafficObserver):
     def _numbered(self, producer: _Producer, epoch: _Epoch, batch: ProducedBatch) -> _Sent:
         """Return a batch that its epoch has not sent yet. A gap between sequences stays one.
 
-        A batch of a new epoch that has the content of one without success is that one again.
+        A batch of a new epoch that has the content of one without success is that one again. If several have it, the
+        trace says so.
         """
-        number = producer.unfinished.get(batch.content) if epoch.number else None
-        if number is None or number in epoch.numbers:
+        same = producer.unfinished.setdefault(batch.content, [])
+        again = [number for number in same if number not in epoch.numbers] if epoch.number else []
+        if len(again) > 1:
+            self._note(producer, "ambiguous", records=again)
+        if not again:
             producer.batches += 1
-            number = producer.batches
+            same.append(producer.batches)
+        number = again[0] if again else producer.batches
         epoch.last += 1 if batch.sequence == epoch.end else 2
         sent = epoch.sent[batch.sequence] = _Sent(number, epoch.number, epoch.last, batch)
         if batch.sequence < epoch.end:
             self._note(producer, "resized", **sent.shown())
         epoch.numbers.add(number)
         epoch.end = batch.sequence + batch.records
-        producer.unfinished[batch.content] = number
         return sent
 
     def _answered(self, producer: _Producer, sent: _Sent, answer: ProduceAnswer) -> None:
         neighbours: Event = {}
         if answer.error == 0:
             neighbours = _neighbours(producer.offsets, answer.offset, sent.number)
-            producer.unfinished.pop(sent.batch.content, None)
+            _remove(producer.unfinished, sent.batch.content, sent.number)
         error = ERRORS.get(answer.error, f"error {answer.error}")
         self._note(producer, "response", **sent.shown(), error=error, **neighbours)
 
@@ -234,8 +267,20 @@ class PassingProducers(TrafficObserver):
         """Return the address of a broker's proxy, which is opened when a response names the broker first."""
         if broker not in self._ports:
             assert self.network is not None
-            self._ports[broker] = self.network.open(Link(0, number, broker))
+            try:
+                self._ports[broker] = self.network.open(Link(0, number, broker))
+            except OSError as error:
+                raise ValueError(f"requests to a broker for which no proxy can listen: {error.strerror}") from None
         return self._host, self._ports[broker]
+
+
+def _remove(unfinished: dict[bytes, list[int]], content: bytes, number: int) -> None:
+    """Remove a batch from those without success; it may not be there."""
+    left = [other for other in unfinished.get(content, []) if other != number]
+    if left:
+        unfinished[content] = left
+    else:
+        unfinished.pop(content, None)
 
 
 def _name(request: PassingRequest) -> tuple[int, int]:

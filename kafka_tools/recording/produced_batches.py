@@ -49,6 +49,18 @@ class ProduceAnswer:
     offset: int
 
 
+def expects_answer(body: bytes, version: int) -> bool:
+    """Return whether the broker answers a Produce request, from its body: with acks=0 it does not."""
+    if version not in VERSIONS:
+        return True
+    reader = FlexibleReader(body)
+    try:
+        reader.text(version >= _FLEXIBLE)  # transactional.id
+        return bool(reader.number("h") != 0)
+    except (struct.error, IndexError):
+        return True
+
+
 def produced_batches(body: bytes, version: int) -> list[ProducedBatch]:
     """Return the batches of a Produce request, from its body; raise ValueError if it cannot be read."""
     if version not in VERSIONS:

@@ -8,12 +8,16 @@ import lzma
 import socket
 import struct
 import threading
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 from checker.cli.app import main
+from checker.errors import OutputError
 from kafka_tools.cluster.broker_connection import answers_as_broker
 from kafka_tools.cluster.messages import RequestHeader, request_header
 from kafka_tools.cluster.proxy import Link, PassingRequest, ProxyNetwork
@@ -259,7 +263,98 @@ def test_what_the_model_does_not_have_is_said_and_not_judged():
 def test_one_partition_alone():
     client = Client("t-1")
     client.send(0)
-    assert client.events == []
+    assert client.events == [] and client.producers.left_out == {"a batch of another partition than t-1": 1}
+
+
+@pytest.mark.parametrize("is_end_seen", [True, False])
+def test_an_answer_that_the_client_has_not_read(is_end_seen):
+    client = Client()
+    client.answer(client.send(0), offset=0)
+    if is_end_seen:
+        client.producers.closed(1, [])
+    client.answer(client.send(0, connection=2), offset=0)
+    client.answer(client.send(1, connection=2), offset=1)
+    if not is_end_seen:
+        client.producers.closed(1, [])
+    client.producers.closed(2, [])
+    assert client.shown("unanswered")[2::5] == [("closed", []), ("closed", [])] and len(client.events) == 8
+    assert client.outcome().verdict == "conforms"
+    client.events.pop(2)
+    assert client.outcome().verdict == "rejected"
+
+
+def test_batches_with_the_same_content():
+    client = Client()
+    first, second = client.send(0, content="same"), client.send(1, content="same")
+    client.answer(first, offset=0)
+    client.answer(second, error=45)
+    client.send(0, epoch=1, content="same")
+    client.send(1, epoch=1, content="same")
+    assert [event["records"] for event in client.events if event["event"] == "request"] == [[1], [2], [2], [3]]
+    both = Client()
+    both.send(0, content="same"), both.send(1, content="same")
+    both.producers.closed(1, both.requests)
+    both.send(0, epoch=1, content="same", connection=2)
+    assert both.events[-2]["event"] == "ambiguous" and both.events[-2]["records"] == [1, 2]
+    assert "several batches have the content of one" in both.outcome().message
+
+
+def test_requests_without_an_answer_are_not_kept():
+    sent = b""
+    for number, acks in enumerate((0, 1, 0)):
+        body = struct.pack(">hhih", 0, 3, number, 1) + b"c" + struct.pack(">hhii", -1, acks, 1000, 0)
+        sent += struct.pack(">i", len(body)) + body
+    producers = PassingProducers(lambda event: None, None, "127.0.0.1")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        ProxyNetwork([Link(0, -1, server.getsockname())], producers) as network,
+        socket.create_connection(("127.0.0.1", network.ports[0])) as client,
+    ):
+        client.sendall(sent)
+        with server.accept()[0] as broker:
+            assert broker.recv(len(sent), socket.MSG_WAITALL) == sent
+            (connection,) = network._connections
+            ends = time.monotonic() + 10
+            while list(connection.unanswered) != [1] and time.monotonic() < ends:
+                time.sleep(0.01)
+            assert list(connection.unanswered) == list(connection.at_broker) == [1]
+
+
+def test_a_broker_for_which_no_proxy_can_listen_is_said():
+    producers = PassingProducers(lambda event: None, None, "127.0.0.1")
+    producers.network = SimpleNamespace(open=Mock(side_effect=OSError(24, "Too many open files")))
+    header, _, response = kept("Metadata")[0]
+    request = PassingRequest(1, 0, 1, 1, header, b"")
+    assert producers.rewritten(request, response) == response
+    assert producers.left_out == {"requests to a broker for which no proxy can listen: Too many open files": 1}
+
+
+def test_an_error_of_the_recorder_ends_the_recording():
+    producers = PassingProducers(Mock(side_effect=OutputError("the disk is full")), None, "127.0.0.1")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        network = ProxyNetwork([Link(0, -1, server.getsockname())], producers).start()
+        producers.forwarded = Mock(side_effect=OutputError("the disk is full"))
+        with socket.create_connection(("127.0.0.1", network.ports[0])) as client:
+            body = struct.pack(">hhih", 3, 0, 1, 1) + b"c" + struct.pack(">i", 0)
+            client.sendall(struct.pack(">i", len(body)) + body)
+            assert producers.has_failed.wait(10)
+        with pytest.raises(OutputError, match="the disk is full"):
+            network.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("127.0.0.1:²", "write HOST:PORT"),
+        ("a:1,b:2", "name one address; the brokers name the others"),
+        ("0.0.0.0:9092", "name the address of this machine by which clients reach it"),
+        ("[::]:0", "name the address of this machine by which clients reach it"),
+    ],
+)
+def test_addresses_that_are_refused(text, says, tmp_path, capsys):
+    arguments = ["record", str(tmp_path / "log"), "--bootstrap", "127.0.0.1:1", "--listen", text]
+    assert main(arguments) == 2
+    assert says in capsys.readouterr().err and not (tmp_path / "log").exists()
 
 
 def test_a_kept_run_with_a_killed_broker_conforms():
@@ -333,7 +428,8 @@ def test_a_producer_is_recorded_through_the_proxy(tmp_path, capsys):
         events = record_here(tmp_path / "log.jsonl", f"{host}:{port}", produce)
     shown = capsys.readouterr().out
     assert f"{len(events)} events of 1 producers" in shown and "validate producer/idempotent_producer" in shown
-    assert {found["event"] for found in events} == {"request", "response"} and len(events) > 40
+    assert {found["event"] for found in events[:-1]} == {"request", "response"} and len(events) > 40
+    assert (events[-1]["event"], events[-1]["unanswered"]) == ("closed", [])
     arguments = ["--by", "trace", "--mapping", "kafka_tools.recording.passed_batches"]
     assert main(["validate", "producer/idempotent_producer", str(tmp_path / "log.jsonl"), *arguments]) == 0
 
