@@ -52,11 +52,11 @@ class FinishedOffsets(Forgetting):
         return (
             type(spec) is Partition
             and constants["truncation"] == "on_fetch"
-            and constants["fences_fetches"]
-            and constants["late_checkpoints"]
-            and constants["fetches_of_former_connections"] > 0
-            and not constants["consumers"]
-            and not constants["sends_lazily"]
+            and constants["fences_fetches"] is True
+            and constants["late_checkpoints"] is True
+            and int(constants["fetches_of_former_connections"]) > 0
+            and constants["consumers"] is False
+            and constants["sends_lazily"] is False
         )
 
     def total(self, events: Sequence[Found]) -> int:
