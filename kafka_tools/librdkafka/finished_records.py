@@ -82,7 +82,6 @@ class FinishedRecords(RecordsInEvents):
     A log of these specs is never truncated, so that the entries of finished records stay as they are.
     """
 
-    size = "records"
     checked = frozenset(
         (
             "no_reorder",
@@ -168,7 +167,6 @@ class FinishedBatches(RecordsInEvents):
     truncated to the end of its follower: a replay of these entries gives the same producer state.
     """
 
-    size = "batches"
     skipped = frozenset(("send", "fatal"))
     checked = frozenset(
         (

@@ -12,7 +12,7 @@ from typing import Any
 from checker.language import Spec, replace
 from specs.broker.leader_state import LeaderState
 from specs.broker.producer_state import Partition
-from traces.validate.forgetting import Constants, FinishedPrefix, Forgetting, Forgotten
+from traces.validate.forgetting import Constants, FinishedPrefix, Forgetting, Forgotten, prefix_of_log
 from traces.validate.mapping import Found
 
 ANSWERS = ("none", "out of order sequence number", "invalid producer epoch", "unknown producer id")
@@ -29,7 +29,6 @@ class FinishedAnswers(Forgetting):
     oldest epoch in the log become smaller, so that the model needs no more of them than the window has batches.
     """
 
-    size = "log_size"
     checked = frozenset(("sequences_contiguous", "cache_names_the_log", "retries_recognised", "epochs_never_go_back"))
 
     def fits(self, spec: Spec) -> bool:
@@ -65,10 +64,6 @@ class FinishedAnswers(Forgetting):
                 named.append(begin + sequence + 1)
         return found
 
-    def contradiction(self, found: Found, forgotten: Forgotten) -> str | None:
-        """Return None: each event that says something of a forgotten batch names it."""
-        return None
-
     def renumbered(self, found: Found, forgotten: Forgotten) -> Found:
         """Return an event with the offsets and sequences of the states."""
         if not _is_answer(found):
@@ -97,7 +92,7 @@ class FinishedAnswers(Forgetting):
         most = min(most, len(log) - spec.cache_size)
         if spec.verified[p] is not None:
             return []
-        return [FinishedPrefix(n, tuple(range(1, n + 1)), (log[n].epoch, log[n].sequence)) for n in range(1, most + 1)]
+        return [prefix_of_log(n, (log[n].epoch, log[n].sequence)) for n in range(1, most + 1)]
 
     def forget(self, spec: Any, prefix: FinishedPrefix) -> None:
         """Remove a prefix of the log. The sequences of the epoch of the oldest batch begin at 0 again."""

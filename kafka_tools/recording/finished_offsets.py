@@ -14,7 +14,7 @@ from checker.language import Spec, replace
 from checker.language.types import SMALL_UNIVERSE
 from specs.replication.partition import Partition
 from specs.replication.state import Replica
-from traces.validate.forgetting import Constants, FinishedPrefix, Forgetting, Forgotten
+from traces.validate.forgetting import Constants, FinishedPrefix, Forgetting, Forgotten, prefix_of_log
 from traces.validate.mapping import Found
 
 _OFFSETS = ("end", "high_watermark", "offset")
@@ -31,7 +31,6 @@ class FinishedOffsets(Forgetting):
     it. Identities of records (`Record.id`) are renamed; epochs keep their numbers.
     """
 
-    size = "log_size"
     checked = frozenset(
         (
             "weak_isr",
@@ -96,10 +95,6 @@ class FinishedOffsets(Forgetting):
         """Return the number of records that were appended in a state."""
         return int(spec.next_record_id)
 
-    def contradiction(self, found: Found, forgotten: Forgotten) -> str | None:
-        """Return None: the events say nothing of the records at the forgotten offsets."""
-        return None
-
     def renumbered(self, found: Found, forgotten: Forgotten) -> Found:
         """Return an event with the offsets of the states."""
         changed: dict[str, Any] = {}
@@ -120,7 +115,7 @@ class FinishedOffsets(Forgetting):
         """Return the prefixes of the log that every replica has, and that every live one knows to be committed."""
         ends = [_common_prefix(spec) - 1, *(spec.high_watermark[replica] - 1 for replica in spec.alive)]
         ends += [request.offset - 1 for request, is_unread in _requests(spec) if not is_unread]
-        return [FinishedPrefix(n, tuple(range(1, n + 1))) for n in range(1, min([most, *ends]) + 1)]
+        return [prefix_of_log(n) for n in range(1, min([most, *ends]) + 1)]
 
     def forget(self, spec: Any, prefix: FinishedPrefix) -> None:
         """Remove a prefix of the log. Offsets in it become 0, which nothing reads any more."""

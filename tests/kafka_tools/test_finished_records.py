@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from checker.language import Spec, State
+from kafka_tools.librdkafka.finished_records import FinishedRecords
 from kafka_tools.librdkafka.idempotent import IdempotentClient
 from kafka_tools.librdkafka.plain import PlainClient
 from kafka_tools.recording.idempotent import IdempotentClientOfCluster
@@ -96,9 +97,14 @@ def explored(spec: Spec, steps: set[str], most: int) -> Iterator[tuple[State, li
         queue = following
 
 
+def size_of(forgetting: Forgetting, spec: Spec) -> int:
+    """Return the number of records of a model."""
+    return int(spec.constants["records" if isinstance(forgetting, FinishedRecords) else "batches"])
+
+
 def prefixes(forgetting: Forgetting, spec: Spec, state: State) -> list[FinishedPrefix]:
     with spec.bound():
-        return forgetting.finished(spec.in_state(state), spec.constants[forgetting.size])
+        return forgetting.finished(spec.in_state(state), size_of(forgetting, spec))
 
 
 def shortened(forgetting: Forgetting, spec: Spec, state: State, prefix: FinishedPrefix) -> State:
@@ -132,7 +138,7 @@ def check_prefix(
 ) -> None:
     """Check that the steps of a state, and what they violate, are those of the state without a finished prefix."""
     short = shortened(forgetting, spec, state, prefix)
-    before, last = violated(spec, forgetting, state), spec.constants[forgetting.size] - prefix.records
+    before, last = violated(spec, forgetting, state), size_of(forgetting, spec) - prefix.records
     assert violated(spec, forgetting, short) <= before
     expected = {}
     for step in steps:
@@ -149,6 +155,7 @@ def check_prefix(
     } == expected, (state, prefix)
 
 
+SIZES = {"plain-forty-records": "records", "idempotent-forty-records": "batches"}
 RECORDED = Path(__file__).parent / "recorded"
 TASKS = {
     "plain-forty-records": ValidationTask("producer/plain_producer", "kafka_tools.librdkafka.plain"),
@@ -160,7 +167,7 @@ TASKS = {
 def test_a_window_gives_the_verdict_of_all_records(name):
     task, recorded = TASKS[name], read_log(RECORDED / f"{name}.jsonl")
     windowed = RunningValidation(task)
-    whole = RunningValidation(dataclasses.replace(task, settings={windowed.mapping.forgetting.size: 40}))
+    whole = RunningValidation(dataclasses.replace(task, settings={SIZES[name]: 40}))
     found = windowed.outcome(recorded)
     assert found.verdict == "conforms" and found.forgotten >= 8
     assert judgement(found) == judgement(whole.outcome(recorded), found.unchecked)

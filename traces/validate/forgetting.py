@@ -58,14 +58,16 @@ class Forgotten:
         self.sequences = (epoch, fewer + self.sequences[1] if epoch == self.sequences[0] else fewer)
 
 
+def prefix_of_log(offsets: int, sequences: tuple[int, int] = (0, 0)) -> FinishedPrefix:
+    """Return a prefix whose records have the numbers of their offsets, from 1 on."""
+    return FinishedPrefix(offsets, tuple(range(1, offsets + 1)), sequences)
+
+
 class Forgetting(ABC):
     """Which records are finished in a state of a spec, the state without them, and the numbers in events.
 
     Records are numbered 1, 2, ... in send order, as in events.
     """
-
-    size: ClassVar[str]
-    """The constant of the spec that is its number of records."""
 
     checked: ClassVar[frozenset[str]]
     """The invariants that a state without finished records decides like the whole state."""
@@ -94,9 +96,9 @@ class Forgetting(ABC):
         """Return the number of identities of a model with a window of records."""
         return window
 
-    @abstractmethod
     def contradiction(self, found: Found, forgotten: Forgotten) -> str | None:
-        """Return a sentence if an event contradicts what was forgotten."""
+        """Return a sentence if an event contradicts what was forgotten. Most events say nothing of it."""
+        return None
 
     @abstractmethod
     def renumbered(self, found: Found, forgotten: Forgotten) -> Found:

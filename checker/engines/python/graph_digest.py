@@ -83,10 +83,10 @@ def action_label(name: str, kinds: Sequence[Type]) -> Lanes:
 
     An integer is absorbed as it is, and any other argument as its packed words, which depend on its type.
     """
-    # The bounds of an integer do not change its word, and a mutant may have other bounds.
-    texts = ["int" if isinstance(kind, IntType) else str(kind) for kind in kinds]
     import hashlib
 
+    # The bounds of an integer do not change its word, and a mutant may have other bounds.
+    texts = ["int" if isinstance(kind, IntType) else str(kind) for kind in kinds]
     digest = hashlib.blake2b("\0".join([name, *texts]).encode(), digest_size=16).digest()
     return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
 

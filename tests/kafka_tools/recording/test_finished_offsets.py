@@ -23,7 +23,7 @@ from traces.validate import forgetting as forgetting_module
 from traces.validate import task as task_module
 from traces.validate.controls import controls_of
 from traces.validate.events import RecordedEvent, RecordedTrace
-from traces.validate.forgetting import FinishedPrefix
+from traces.validate.forgetting import FinishedPrefix, prefix_of_log
 from traces.validate.moves import invariants_of
 from traces.validate.task import RunningValidation, ValidationTask
 
@@ -103,7 +103,7 @@ def prefixes(spec: Spec, state: State) -> list[FinishedPrefix]:
 
 
 def shortened(spec: Spec, state: State, records: int) -> State:
-    prefix = FinishedPrefix(records, tuple(range(1, records + 1)))
+    prefix = prefix_of_log(records)
     return spec.changed(state, lambda working: FORGETTING.forget(working, prefix))
 
 
