@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from checker.errors import Disabled, SpecError
@@ -22,13 +21,19 @@ class _OpenChoices(threading.local):
 _open = _OpenChoices()
 
 
-@contextmanager
-def choosing(values: tuple[Any, ...]) -> Iterator[None]:
-    """While this holds, the first call of `choose` takes the first value, the second call the second, and so on."""
-    _open.values.append(iter(values))
-    try:
-        yield
-    finally:
+class Choosing:
+    """While it is entered, the first call of `choose` takes the first value, the second call the second, and so on.
+
+    A class and not a generator with `contextmanager`: every action instance of every state enters one.
+    """
+
+    def __init__(self, values: tuple[Any, ...]):
+        self._values = values
+
+    def __enter__(self) -> None:
+        _open.values.append(iter(self._values))
+
+    def __exit__(self, *error: object) -> None:
         _open.values.pop()
 
 

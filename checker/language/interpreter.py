@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self
 
 from checker.errors import BoundsError, CollectedErrors, Disabled, SpecError, UserError
-from checker.language.choices import choosing
+from checker.language.choices import Choosing
 from checker.language.declarations import Binding
 from checker.language.fairness import Fairness
 from checker.language.parameters import (
@@ -178,10 +178,9 @@ class Interpreter:
     def _working(self, values: dict[str, Any]) -> Any:
         # Not `type(self)(...)`: that would check the constants and resolve all types again, in every step.
         copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
         # A new dict of immutable values: the method replaces entries, and the state that it started from stays as it
-        # is.
-        copy._values = dict(values)
+        # is. Not `copy._values = ...`, because `__setattr__` takes longer than the rest of this method.
+        copy.__dict__.update(self.__dict__, _values=dict(values))
         return copy
 
     def _put(self, name: str, value: Any) -> None:
@@ -430,14 +429,13 @@ class Interpreter:
         # Only a collection depends on earlier parameters. The parameters before the first one form a plain product.
         collected = [number for number, found in enumerate(shape.parameters) if found.collection is not None]
         start = collected[0] if collected else len(shape.parameters)
-        options = [list(enumerate(parameter.type.values())) for parameter in shape.parameters[:start]]
-        for chosen in itertools.product(*options):
-            # A mixed-radix number: the last parameter varies fastest, as in `itertools.product`.
-            number = 0
-            for parameter, (position, _) in zip(shape.parameters, chosen, strict=False):
-                number = number * parameter.choices + position
-            values = tuple(value for _, value in chosen)
-            yield from self._later_instances(shape, state, number, values) if collected else ((number, values),)
+        options = [list(parameter.type.values()) for parameter in shape.parameters[:start]]
+        # The last parameter varies fastest in `itertools.product`, so the position of a choice is its number.
+        for number, values in enumerate(itertools.product(*options)):
+            if collected:
+                yield from self._later_instances(shape, state, number, values)
+            else:
+                yield number, values
 
     def _later_instances(
         self, shape: ActionShape, state: State, number: int, values: tuple[Any, ...]
@@ -475,7 +473,7 @@ class Interpreter:
         bound = getattr(working, method)
         given = bound.__func__.__code__.co_argcount - 1
         try:
-            with choosing(arguments[given:]):
+            with Choosing(arguments[given:]):
                 bound(*arguments[:given])
         except _RUNTIME_ERRORS as error:
             raise _bounds_error(error) from error

@@ -51,6 +51,10 @@ class Type:
         """Return a key that sorts values of this type in the order of `values`."""
         raise NotImplementedError
 
+    def position(self, value: Any) -> int:
+        """Return the position of a canonical value of this type in the order of `values`, from 0 on."""
+        return list(self.values()).index(value)
+
     def __format__(self, form: str) -> str:
         """Return the text; with the form "a", as in `f"{kind:a}"`, after an indefinite article ("an Offset 0..3")."""
         text = str(self)
@@ -136,6 +140,10 @@ class IntType(Type):
     def sort_key(self, value: Any) -> Any:
         return value
 
+    def position(self, value: Any) -> int:
+        assert self.low is not None
+        return int(value) - self.low
+
     def __str__(self) -> str:
         low = "-inf" if self.low is None else str(self.low)
         high = "inf" if self.high is None else str(self.high)
@@ -165,6 +173,9 @@ class DomainType(Type):
 
     def sort_key(self, value: Any) -> Any:
         return value.index
+
+    def position(self, value: Any) -> int:
+        return int(value.index)
 
     def __str__(self) -> str:
         return self.declared.__name__

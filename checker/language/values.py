@@ -23,6 +23,9 @@ class ItemType(Protocol):
     def coerce(self, value: Any) -> Any:
         """Return `value` as a canonical value of the type; raise BoundsError if it is none."""
 
+    def position(self, value: Any) -> int:
+        """Return the position of a canonical value in `values`."""
+
 
 class KeyedType(ItemType, Protocol):
     """The type of a map."""
@@ -164,7 +167,7 @@ class MapValue(CollectionValue):
 
     def _position(self, key: Any) -> int:
         kind = self.type.key
-        return list(kind.values()).index(kind.coerce(key))
+        return kind.position(kind.coerce(key))
 
     def __getitem__(self, key: Any) -> Any:
         position = self._position(key)

@@ -11,7 +11,7 @@ from checker.explorer.address import Address
 from checker.explorer.random_walk import random_walk
 from checker.explorer.session import ExplorerSession
 from checker.explorer.variant import Variant
-from checker.language.choices import choose, choosing
+from checker.language.choices import Choosing, choose
 from specs.replication.kip101 import Kip101
 from tests.explorer.conftest import HOST, TOKEN, ExplorerClient, offers_in, session_of, visible
 from tests.explorer.explorer_specs import NASTY, Grid, Nasty, Network, Several, Tolerant
@@ -324,13 +324,13 @@ def test_a_step_that_violates_a_property_in_one_pane_names_the_pane():
 
 def test_requests_in_two_threads_have_choices_of_their_own():
     def other():
-        with choosing(("other",)):
+        with Choosing(("other",)):
             is_open.set()
             is_chosen.wait(5)
 
     is_open, is_chosen = threading.Event(), threading.Event()
     thread = threading.Thread(target=other)
-    with choosing(("mine",)):
+    with Choosing(("mine",)):
         thread.start()
         is_open.wait(5)
         assert choose(["mine", "other"]) == "mine"
