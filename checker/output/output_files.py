@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -50,6 +49,9 @@ def open_for_writing(path: Location) -> AtomicFile:
     """Return a new text file, and create its folder if necessary; raise OutputError if it cannot be written."""
     if isinstance(path, RemotePath):
         return AtomicFile(path)
+    # Imported here and below: most runs write no file, and start in less time without it.
+    import tempfile
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
@@ -69,6 +71,8 @@ def open_for_writing(path: Location) -> AtomicFile:
 
 def write_whole(path: Location, text: str) -> None:
     """Write a text file, or leave the old one unchanged and raise OutputError."""
+    import tempfile
+
     try:
         if isinstance(path, RemotePath) or not _is_replaceable(path):
             path.write_text(text, encoding="utf-8", errors="replace")
