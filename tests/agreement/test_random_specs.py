@@ -70,7 +70,7 @@ def test_shared_code_agrees_for_every_value_of_a_constant(
     random = load(source, folder).Random
     with compact() if is_compact else nullcontext():
         code = compile_shared_code(random(), list(random().properties))
-    assert {"flag", "mode_name"} <= set(code.runtime)
+    assert {"flag", "mode_name"} <= set(code.lowered.runtime)
 
     def loaded(spec: Spec, names: list[str], **options: bool) -> native.CompiledSpec:
         return code.loaded(spec)

@@ -12,50 +12,35 @@ from dataclasses import field
 from checker.engines.native.engine import CompiledSpec, garbage_collection_paused
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.llvm.machine_code import MachineCode, object_code
-from checker.engines.native.lowered_spec import lowered_with_kernels
 from checker.engines.native.lowering.constant_block import SYMBOL, words_of
 from checker.engines.native.lowering.state_layout import state_layout
-from checker.frontend import compile_shared
+from checker.engines.native.shared_lowering import SharedLowered, lower_shared
 from checker.frontend.symmetry import ProgramSymmetry
 from checker.language.declared_types import Domain
 from checker.language.spec import Spec
 from checker.records import dataclass
-from checker.run.symmetry import required_symmetry
 
 
 @dataclass
-class SharedCode:
+class SharedCode(SharedLowered):
     """The machine code of a spec class. It can be pickled, and depends on nothing but its fields.
 
-    - `fixed`: the constants that the code contains, with their values. It serves specs with the same values.
-    - `runtime`: the constants that the code reads at run time, in the order of their words.
-    - `properties`: bit i of a mask is properties[i]. `symmetric`: the domain that is stored up to renaming.
-    - `text`: the LLVM module. `quick`, `optimised`: its machine code; the latter is compiled at its first use.
+    - `symmetric`: the domain that is stored up to renaming.
+    - `quick`, `optimised`: the machine code of the lowered spec; the latter is compiled at its first use.
     """
 
-    spec: type[Spec]
-    fixed: dict[str, int | bool | str]
-    runtime: tuple[str, ...]
-    properties: tuple[str, ...]
     symmetric: type[Domain] | None
-    instances: int
-    text: str = field(repr=False)
     quick: bytes = field(repr=False)
     optimised: bytes = field(default=b"", repr=False)
-
-    def serves(self, spec: Spec, properties: Sequence[str] = ()) -> bool:
-        """Return whether the code computes the successors and some properties of a spec."""
-        is_same = type(spec) is self.spec and set(properties) <= set(self.properties)
-        return is_same and all(spec.constants[name] == value for name, value in self.fixed.items())
 
     def loaded(self, spec: Spec) -> CompiledSpec:
         """Return a spec that this code serves, with a copy of the code that has the spec's constants."""
         assert self.serves(spec)
         layout = state_layout(spec.variables)
         symmetry = None if self.symmetric is None else ProgramSymmetry((spec.resolved_type(self.symmetric),))
-        words = words_of(self.runtime, spec.constants, spec.declared_constants)
+        words = words_of(self.lowered.runtime, spec.constants, spec.declared_constants)
         kernels = self._kernels(layout.words, self.quick, words, is_quick=True)
-        return CompiledSpec(spec, layout, kernels, list(self.properties), symmetry=symmetry)
+        return CompiledSpec(spec, layout, kernels, list(self.lowered.properties), symmetry=symmetry)
 
     def _kernels(self, words: int, code: bytes, constants: Sequence[int], *, is_quick: bool) -> Kernels:
         machine_code = MachineCode(code, quick=is_quick)
@@ -63,10 +48,12 @@ class SharedCode:
             machine_code.write_words(SYMBOL, constants)
 
         def better() -> Kernels:
-            self.optimised = self.optimised or object_code(self.text)
+            self.optimised = self.optimised or object_code(self.lowered.text)
             return self._kernels(words, self.optimised, constants, is_quick=False)
 
-        return Kernels(words, self.instances, machine_code.address_of, machine_code, better if is_quick else None)
+        return Kernels(
+            words, self.lowered.instances, machine_code.address_of, machine_code, better if is_quick else None
+        )
 
 
 def compile_shared_code(spec: Spec, properties: list[str], *, symmetric: type[Domain] | None = None) -> SharedCode:
@@ -76,18 +63,6 @@ def compile_shared_code(spec: Spec, properties: list[str], *, symmetric: type[Do
     members are interchangeable; SpecError if the spec distinguishes them anywhere but in its initial states.
     """
     with garbage_collection_paused():
-        program, runtime = compile_shared(spec, properties)
-        symmetry = None if symmetric is None else required_symmetry(program, spec.resolved_type(symmetric))
-        native = lowered_with_kernels(spec, program, properties, runtime, symmetry=symmetry)
-        text = str(native.module)
-    fixed = {name: value for name, value in spec.constants.items() if name not in runtime}
-    return SharedCode(
-        type(spec),
-        fixed,
-        runtime,
-        tuple(properties),
-        symmetric,
-        native.instances,
-        text,
-        object_code(text, quick=True),
-    )
+        shared = lower_shared(spec, properties, symmetric=symmetric)
+    quick = object_code(shared.lowered.text, quick=True)
+    return SharedCode(shared.spec, shared.fixed, shared.lowered, symmetric, quick)

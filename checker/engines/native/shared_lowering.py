@@ -8,9 +8,11 @@ than code that has the values in it, so a long exploration gets optimised code o
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import field
 
 from checker.engines.native.lowering_process import LoweredSpec
 from checker.errors import UserError
+from checker.language.declared_types import Domain
 from checker.language.spec import Spec
 from checker.language.types import LARGEST
 from checker.records import dataclass
@@ -39,16 +41,40 @@ def groups(wanted: Sequence[Wanted]) -> list[list[int]]:
     return found
 
 
-@dataclass(frozen=True)
-class _SharedLowered:
-    """A lowered spec, and the values of the constants that it contains."""
+@dataclass
+class SharedLowered:
+    """A lowered spec that serves every spec of its class with the same values of some constants.
 
-    lowered: LoweredSpec
+    - `fixed`: these constants, with their values. The code contains them, and reads the others at run time.
+    - `spec`, `lowered`: the class, and its code with the properties that it checks.
+    """
+
+    spec: type[Spec]
     fixed: dict[str, int | bool | str]
+    lowered: LoweredSpec = field(repr=False)
 
-    def serves(self, spec: Spec) -> bool:
-        """Return whether the code computes the successors and properties of a spec."""
-        return all(spec.constants[name] == value for name, value in self.fixed.items())
+    def serves(self, spec: Spec, properties: Sequence[str] = ()) -> bool:
+        """Return whether the code computes the successors and some properties of a spec."""
+        is_same = type(spec) is self.spec and set(properties) <= set(self.lowered.properties)
+        return is_same and all(spec.constants[name] == value for name, value in self.fixed.items())
+
+
+def lower_shared(spec: Spec, properties: list[str], *, symmetric: type[Domain] | None = None) -> SharedLowered:
+    """Return a lowered spec that reads the constants on which no type depends at run time.
+
+    `symmetric`: a domain of which the members are interchangeable. Raises SpecError if the spec is outside the
+    language, or distinguishes these members anywhere but in its initial states.
+    """
+    # Imported here: a process that finds the code in the cache does not need them.
+    from checker.engines.native.lowered_spec import lowered_with_kernels
+    from checker.frontend import compile_shared
+    from checker.run.symmetry import required_symmetry
+
+    program, runtime = compile_shared(spec, properties)
+    symmetry = None if symmetric is None else required_symmetry(program, spec.resolved_type(symmetric))
+    native = lowered_with_kernels(spec, program, properties, runtime, symmetry=symmetry)
+    fixed = {name: value for name, value in spec.constants.items() if name not in runtime}
+    return SharedLowered(type(spec), fixed, LoweredSpec.of(native, properties, runtime))
 
 
 class SharedLowering:
@@ -59,7 +85,7 @@ class SharedLowering:
         names = {name for _, properties in wanted for name in properties}
         # In the order of the declarations, as in the properties of each run.
         self._properties = [name for name in self._specs[0].safety_properties if name in names]
-        self._known: list[_SharedLowered] = []
+        self._known: list[SharedLowered] = []
 
     def lowered(self, spec: Spec, properties: Sequence[str]) -> LoweredSpec | None:
         """Return code for a spec and some properties; None if it is better lowered alone.
@@ -71,17 +97,10 @@ class SharedLowering:
         for known in self._known:
             if known.serves(spec):
                 return known.lowered
-        # Imported here: a process that finds the code in the cache does not need them.
-        from checker.engines.native.lowered_spec import lowered_with_kernels
-        from checker.frontend import compile_shared
-
         try:
-            program, runtime = compile_shared(spec, self._properties)
-            native = lowered_with_kernels(spec, program, self._properties, runtime)
+            known = lower_shared(spec, self._properties)
         except UserError:
             return None
-        fixed = {name: value for name, value in spec.constants.items() if name not in runtime}
-        known = _SharedLowered(LoweredSpec.of(native, self._properties, runtime), fixed)
         if sum(map(known.serves, self._specs)) > 1:
             self._known.append(known)
         return known.lowered

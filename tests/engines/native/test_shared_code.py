@@ -84,7 +84,7 @@ def code():
 
 def test_a_constant_is_fixed_if_a_type_depends_on_it(code):
     assert code.fixed == {"cells": 2, "highest": 4}
-    assert code.runtime == ("jump", "limit", "order", "wraps")
+    assert code.lowered.runtime == ("jump", "limit", "order", "wraps")
     assert code.serves(Counting(limit=1, order="none", wraps=True))
     assert not code.serves(Counting(highest=5))
     assert not code.serves(Counting(), ["no_such_property"])
@@ -133,7 +133,7 @@ class First(Counting):
 
 def test_a_constant_that_the_language_needs_has_its_value_in_the_code():
     code = compile_shared_code(First(), ["first_below_limit"])
-    assert code.runtime == () and code.fixed["first"] == 0
+    assert code.lowered.runtime == () and code.fixed["first"] == 0
     assert not code.serves(First(first=1))
     assert isinstance(code.loaded(First()), CompiledSpec)
 
