@@ -10,7 +10,7 @@ from spark_analysis.report.run_comparison import compare_reports
 from tests.spark_analysis.test_report import TWO_CAUSES
 from tests.traces.walks.walked import spec_file
 
-OPTIONS = ("--traces", "900", "--depth", "12", "--seed", "7")
+OPTIONS = ("--traces", "300", "--depth", "12", "--seed", "7")
 
 
 def data_of(walks):
@@ -35,7 +35,7 @@ def test_a_scenario_is_shown_beside_its_repair(checker, spec, tmp_path):
     for name in ("in_order", "not_two_behind"):
         assert rows[name]["change"] == "gone" and rows[name]["after"]["walks"] == 0 < rows[name]["before"]["walks"]
     assert {row["change"] for row in sibling["causes"]} <= {"gone", "not shown"} and sibling["causes"]
-    assert "Beside queueing/queue/careful (careful=true), 900 walks:" in shown.out
+    assert "Beside queueing/queue/careful (careful=true), 300 walks:" in shown.out
     assert shown.out.count("Promised") <= len(data["clusters"]), "the report on the sibling has no summary"
     page = (walks / "report/report.html").read_text()
     assert "Beside related specs" in page and "queueing/queue/careful (careful=true)" in page

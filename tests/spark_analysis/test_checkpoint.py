@@ -94,7 +94,9 @@ def test_damaged_manifest(session: LazySession, kept: Path) -> None:
     assert "damaged, exploration.json was changed: remove it" in refused(session, kept)
 
 
-@pytest.mark.parametrize("on_executors", [False, True], ids=["driver", "executors"])
+@pytest.mark.parametrize(
+    "on_executors", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["driver", "executors"]
+)
 def test_a_flipped_bit_in_a_run_is_refused(
     session: LazySession, kept: Path, monkeypatch: pytest.MonkeyPatch, on_executors: bool
 ) -> None:

@@ -24,7 +24,7 @@ def small_blocks(spark):
         spark.conf.set(name, value)
 
 
-def log(path, seed, lines=150):
+def log(path, seed, lines):
     choose = random.Random(seed)
     text = [
         json.dumps({"run": f"r{choose.randrange(9)}", "at": number, "pad": "ä" * choose.randrange(40)})
@@ -36,10 +36,11 @@ def log(path, seed, lines=150):
     return path
 
 
-def test_groups_are_those_of_one_process(small_blocks, tmp_path, monkeypatch):
+@pytest.mark.parametrize("lines", [50, pytest.param(150, marks=pytest.mark.slow)])
+def test_groups_are_those_of_one_process(small_blocks, tmp_path, monkeypatch, lines):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a folder").mkdir()
-    files = [log(tmp_path / "one log.jsonl", 1), log(tmp_path / "a folder" / "two%.jsonl", 2)]
+    files = [log(tmp_path / "one log.jsonl", 1, lines), log(tmp_path / "a folder" / "two%.jsonl", 2, lines)]
     shown = [path.relative_to(tmp_path) for path in files]
     frame = grouped_traces(small_blocks, shown, "run")
     found = {(row.trace, row.file): (row.events, row.lines) for row in frame.collect()}

@@ -108,7 +108,9 @@ def test_causes_differ_by_actions_and_are_counted_once(made):
         replay(spec, violation)
 
 
-@pytest.mark.parametrize(("bytes_a_partition", "shuffles"), [("16k", "1"), ("1g", "7")])
+@pytest.mark.parametrize(
+    ("bytes_a_partition", "shuffles"), [pytest.param("16k", "1", marks=pytest.mark.slow), ("1g", "7")]
+)
 def test_spark_reports_the_same_bytes_for_any_partitions(spark, made, bytes_a_partition, shuffles):
     settings = {"spark.sql.files.maxPartitionBytes": bytes_a_partition, "spark.sql.shuffle.partitions": shuffles}
     before = {name: spark.conf.get(name) for name in settings}
