@@ -165,7 +165,8 @@ SLOW = {
     "--out before": 0.8,
     "python -m checker simulate replication/kip101/two_replicas --traces 4000 --seed 7 --out after": 0.8,
     "python -m checker simulate replication/truncate_to_high_watermark/two_replicas --traces 4000 --seed 7 "
-    "--out related --report --against replication/kip101 --against replication/kip279 --against replication/kip320": 5.6,
+    "--out related --report --against replication/kip101 --against replication/kip279 "
+    "--against replication/kip320": 5.6,
     "python -m checker simulate replication/truncate_to_high_watermark/two_replicas --traces 4000 --seed N "
     "--out nightly": 0.8,
     "python -m checker report nightly --history history.jsonl": 3.0,
