@@ -118,6 +118,13 @@ def test_packed_bits_have_the_order_of_values(kind: Type, seed: int) -> None:
 
 
 @SETTINGS
+@given(kind=kinds.filter(lambda kind: kind.cardinality() <= 200))
+def test_positions_number_the_values(kind: Type) -> None:
+    values = list(kind.values())
+    assert [kind.position(kind.coerce(value)) for value in values] == list(range(len(values)))
+
+
+@SETTINGS
 @given(kinds=st.lists(kinds, min_size=1, max_size=6), seed=st.integers(0, 10**6))
 def test_decoding_inverts_encoding_of_states(kinds: list[Type], seed: int) -> None:
     variables = {f"v{index}": kind for index, kind in enumerate(kinds)}
