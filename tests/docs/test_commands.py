@@ -277,8 +277,8 @@ def problems(folder, capsys):
 
     def problems_of(command):
         words = words_of(command)[3:]
-        # What Z3 answers depends on the earlier queries of the process.
-        status = (run_in_a_process if words[0] == "prove" else main)(words)
+        # What Z3 answers depends on the earlier queries of the process, and the process may have a Spark session.
+        status = (run_in_a_process if words[0] == "prove" or "spark" in words else main)(words)
         printed = capsys.readouterr()
         if status not in (0, 1):
             yield f"{command}\nexit status {status}: {printed.err}"
