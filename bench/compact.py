@@ -26,7 +26,7 @@ SPEC = "replication/kip320"
 TRIAL, SMALL, BILLION = Constants(3, 2, 2, 3), Constants(3, 2, 2, 4), Constants(3, 2, 2, 5)
 
 STATES = {TRIAL: 9_985_570, SMALL: 113_065_123, BILLION: 1_150_588_699}
-"""The states that earlier runs found, of both stores for the smaller one."""
+"""The states that earlier runs found, of both stores for the smallest number."""
 
 EVERY = {TRIAL: "2s", SMALL: "5s", BILLION: "2m"}
 """The time between two checkpoints: short enough that the run has one when it is killed."""

@@ -1,4 +1,4 @@
-"""The distribution of tests over processes (`pytest -n auto --dist loadgroup`)."""
+"""The distribution of tests over processes (`pytest -n auto --dist loadgroup`), and their garbage collections."""
 
 import gc
 import os

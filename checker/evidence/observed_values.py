@@ -73,7 +73,7 @@ def field_path(path: str, kind: StructType, name: str) -> str:
 def observe(observations: Observations, path: str, kind: Type, value: Any) -> None:
     """Record a value in the interpreter's form, and its parts."""
     if is_scalar(kind):
-        _seen(observations, path, kind).add(_number(kind, value))
+        _seen(observations, path, kind).add(kind.position(value))
     elif isinstance(kind, OptionType):
         _seen(observations, path, kind).add(int(value is not None))
         if value is not None:
@@ -108,15 +108,6 @@ def _is_presence(kind: Type) -> bool:
 def observe_numbers(observations: Observations, path: str, kind: Type, numbers: set[int]) -> None:
     """Record the numbers of observed values of a part, with the numbering of `observe`."""
     _seen(observations, path, kind).update(numbers)
-
-
-def _number(kind: Type, value: Any) -> int:
-    if isinstance(kind, OptionType):
-        return 0 if value is None else 1 + _number(kind.item, value)
-    if isinstance(kind, IntType):
-        assert kind.low is not None
-        return int(value) - kind.low
-    return list(kind.values()).index(value)
 
 
 def unused_values(observations: Observations) -> Iterator[UnusedValues]:

@@ -218,7 +218,7 @@ class EnumType(Type):
         return value
 
     def sort_key(self, value: Any) -> Any:
-        return list(self.declared).index(value)
+        return self.position(value)
 
     def __str__(self) -> str:
         return self.declared.__name__
@@ -259,6 +259,9 @@ class OptionType(Type):
 
     def sort_key(self, value: Any) -> Any:
         return (0,) if value is None else (1, self.item.sort_key(value))
+
+    def position(self, value: Any) -> int:
+        return 0 if value is None else 1 + self.item.position(value)
 
     def __str__(self) -> str:
         return f"Option({self.item})"
