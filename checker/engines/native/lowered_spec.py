@@ -5,11 +5,16 @@ Neither this module nor what it imports needs NumPy or LLVM: a process that lowe
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
+from checker.engines.native.explore.expansion import define_sink
 from checker.engines.native.explore.kernel_definitions import add_kernels
+from checker.engines.native.explore.memory_layout import MemoryLayout
 from checker.engines.native.explore.spec_functions import SpecFunctions
+from checker.engines.native.llvm.parts import OnPart
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
+from checker.engines.native.lowering.state_layout import state_layout
 from checker.errors import SpecError
 from checker.ir import nodes
 from checker.language.spec import Spec
@@ -41,14 +46,21 @@ def lowered_with_kernels(
     *,
     symmetry: ProgramSymmetry | None = None,
     with_lanes: bool = False,
+    on_part: OnPart | None = None,
 ) -> NativeSpec:
-    """Return a typed program in LLVM's representation, together with the explorer's kernels."""
+    """Return a typed program in LLVM's representation, together with the explorer's kernels.
+
+    With lanes, the module has several parts; `on_part` is called with the text of each as soon as it is known.
+    """
     require_sizes(spec, program, properties)
+    layout = MemoryLayout(state_layout(program.variables).words, program.instances)
     native = lower(
         program,
         runtime_constants=runtime_constants,
         with_view=True,
         with_lanes=with_lanes,
+        define_sink=functools.partial(define_sink, layout=layout),
+        on_part=on_part,
         unordered_folds=() if symmetry is None else symmetry.unordered_folds,
     )
     representative = None
@@ -59,10 +71,8 @@ def lowered_with_kernels(
         representative = define_representative(native.module, native.layout, symmetry.domains)
     functions = SpecFunctions(
         native.module,
-        native.layout.words,
-        native.instances,
-        native.emit,
-        native.fail,
+        layout.words,
+        layout.instances,
         native.expand_state,
         native.check_state,
         native.check_step,
@@ -72,4 +82,6 @@ def lowered_with_kernels(
         native.lanes,
     )
     add_kernels(functions)
+    if native.lanes is not None:
+        native.module.end_part()
     return native

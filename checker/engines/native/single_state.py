@@ -127,8 +127,8 @@ class SingleStateEngine:
 
     def _candidates(self, state: ctypes.Array[ctypes.c_uint64]) -> list[ctypes.Array[ctypes.c_uint64]]:
         """Return the third argument of `expand_state`, if it has one: the candidates of a state."""
-        lanes = self._native.lanes
-        if lanes is None or lanes.candidates is None:
+        lanes = None if self._native.lanes is None else self._native.lanes.candidates
+        if lanes is None or lanes.function is None:
             return []
         masks = (ctypes.c_uint64 * (LANES * lanes.words))()
         lane = self._next_lane(state)
@@ -137,7 +137,7 @@ class SingleStateEngine:
 
     def _suspects(self, state: ctypes.Array[ctypes.c_uint64]) -> int:
         """Return the bits of the properties that `check_state` has to check in a state."""
-        if self._native.lanes is None or self._native.lanes.suspects is None or self._checks_every_state:
+        if self._native.lanes is None or self._native.lanes.suspects.function is None or self._checks_every_state:
             return 2**64 - 1
         bits = (ctypes.c_uint64 * LANES)()
         lane = self._next_lane(state)
@@ -202,7 +202,7 @@ def _export(native: NativeSpec) -> dict[str, int]:
     """Add functions of external linkage that call the spec's own; return the number of arguments of each."""
     compute_view = None if native.view is None else native.view.compute
     found = {}
-    of_lanes = () if native.lanes is None else (native.lanes.candidates, native.lanes.suspects)
+    of_lanes = () if native.lanes is None else (native.lanes.candidates.function, native.lanes.suspects.function)
     of_states = (native.expand_state, native.check_state, native.check_step, native.within_constraint, compute_view)
     for inner in (*of_states, *of_lanes):
         if inner is None:

@@ -1,8 +1,8 @@
 """The index of the cache of machine code by the sources of specs: a spec that did not change is not compiled again.
 
-    FOLDER/DIGEST.o     as every entry of the cache; its content is JSON: the name of the machine code in the cache, and
-                        the numbers of words and action instances, the properties that the code checks, and the
-                        constants that it reads at run time
+    FOLDER/DIGEST.o     as every entry of the cache; its content is JSON: the names of the parts of the machine code in
+                        the cache, and the numbers of words and action instances, the properties that the code checks,
+                        and the constants that it reads at run time
 
 The digest of an entry covers the source of the spec (`checker.language.source_digest`), its constants, the kernels that
 are wanted, the sources of the compiler, and the target of the machine code.
@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 
 from checker.engines.native.compiler_sources import last_change, sources_digest
 from checker.engines.native.llvm import code_cache
-from checker.engines.native.llvm.machine_code import named_object_code, target_text
+from checker.engines.native.llvm.compiler import target_text
+from checker.engines.native.llvm.part_compiler import compiled_parts
+from checker.engines.native.llvm.parts import packed
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.language.source_digest import PROCESS_START, is_current, source_digest
 from checker.language.spec import Spec
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IndexedCode:
-    """Machine code of a spec: an object file, for states of `words` words and a number of action instances.
+    """Machine code of a spec (`parts.object_files`), for states of `words` words and a number of action instances.
 
     `is_quick`: it was compiled quickly; see `object_code`. `LoweredSpec` documents `properties` and `runtime`.
     """
@@ -75,16 +77,17 @@ class SourceIndex:
         if found is not None:
             return found
         spec = lowered()
-        name, code = named_object_code(spec.text, quick=quick, is_indexed=self._key is not None)
+        parts = compiled_parts(spec.text, quick=quick, is_indexed=self._key is not None)
         if self._is_unchanged():
             entry = {
                 "words": spec.words,
                 "instances": spec.instances,
                 "properties": spec.properties,
                 "runtime": spec.runtime,
-                "code": name,
+                "code": [part.name for part in parts],
             }
             code_cache.store(self._entry(quick=quick), json.dumps(entry).encode())
+        code = packed(part.code for part in parts)
         return IndexedCode(spec.words, spec.instances, code, quick, spec.properties, spec.runtime)
 
     def _is_unchanged(self) -> bool:
@@ -100,7 +103,7 @@ class SourceIndex:
         if content is None:
             return None
         entry = json.loads(content)
-        words, instances, name = entry["words"], entry["instances"], entry["code"]
+        words, instances = entry["words"], entry["instances"]
         properties, runtime = tuple(entry["properties"]), tuple(entry["runtime"])
         # The numbers that the code and the results share are computed again: an entry that contradicts them is wrong.
         all_instances = sum(shape.instances for shape in self._spec.shapes())
@@ -108,8 +111,19 @@ class SourceIndex:
             return None
         if not set(self.names) <= set(properties) or not set(runtime) <= self._spec.constants.keys():
             return None
-        code = code_cache.load(name) if re.fullmatch("[0-9a-f]{64}", name) else None
+        code = _parts_of(entry["code"])
         return None if code is None else IndexedCode(words, instances, code, quick, properties, runtime)
 
     def _entry(self, *, quick: bool) -> str:
         return code_cache.digest_of(str(self._key), f"quick {quick}")
+
+
+def _parts_of(names: Sequence[str]) -> bytes | None:
+    """Return the machine code of which the parts have these names in the cache; None if one is not there."""
+    found: list[bytes] = []
+    for name in names:
+        code = code_cache.load(name) if re.fullmatch("[0-9a-f]{64}", name) else None
+        if code is None:
+            return None
+        found.append(code)
+    return packed(found)

@@ -6,9 +6,9 @@ import ctypes
 
 import pytest
 
-from checker.engines.native.llvm import compiler, ir, parts
+from checker.engines.native.llvm import code_cache, ir, part_compiler, parts
 from checker.engines.native.llvm.control_flow import I1, I8, I16, I64, WORD_POINTER, word
-from checker.engines.native.llvm.machine_code import MachineCode
+from checker.engines.native.llvm.machine_code import MachineCode, object_code
 from checker.engines.native.llvm.words import struct_field
 from checker.engines.native.lowered_spec import lowered_with_kernels
 from checker.frontend import compile_spec
@@ -105,23 +105,24 @@ def test_a_block_has_one_end_and_a_module_one_function_of_a_name() -> None:
     assert ir.ConstantValue(I1, True).ref == "1"
 
 
-def in_two_parts() -> ir.Module:
-    """Return a module of which `computed` calls a function of another part, which reads a global of the first part."""
-    module = ir.Module()
+def in_two_parts(on_part: parts.OnPart | None = None) -> ir.Module:
+    """Return a module of which `computed` calls a function of the first part, and reads its global variable."""
+    module = ir.Module("", on_part)
     added = ir.GlobalVariable(module, I64, "added")
     added.initializer = ir.ConstantValue(I64, 5)
     other = ir.IrFunction(module, ir.FunctionType(I64, [I64]), "other")
-    other.part = 1
     builder = ir.IRBuilder(other.append_basic_block("entry"))
     builder.ret(builder.add(other.args[0], builder.load(added)))
+    module.end_part()
     builder, (value,) = function(module, 1)
-    builder.ret(builder.call(other, [value]))
+    result = builder.call(other, [value])
+    builder.ret(builder.add(result, builder.load(added)))
     return module
 
 
 def test_the_parts_of_a_module_are_linked() -> None:
     assert len(str(in_two_parts()).split(parts.PART)) == 2
-    assert computed(in_two_parts(), 37) == 42
+    assert computed(in_two_parts(), 37) == 47
 
 
 @pytest.mark.parametrize("quick", [False, True])
@@ -129,16 +130,49 @@ def test_threads_compile_the_same_code_as_one(quick: bool, monkeypatch: pytest.M
     names = list(Peterson().safety_properties)
     native = lowered_with_kernels(Peterson(), compile_spec(Peterson(), names), names, with_lanes=True)
     text = str(native.module)
-    assert len(text.split(parts.PART)) == 2
-    monkeypatch.setattr(compiler, "default_workers", lambda: 2)
-    in_threads = [compiler.compiled(text, quick=quick) for _ in range(5)]
-    monkeypatch.setattr(compiler, "default_workers", lambda: 1)
-    assert {*in_threads} == {compiler.compiled(text, quick=quick)}
-    assert len(list(parts.object_files(in_threads[0]))) == 2
+    assert len(text.split(parts.PART)) == 4
+    monkeypatch.setattr(part_compiler, "default_workers", lambda: 3)
+    in_threads = [object_code(text, quick=quick) for _ in range(5)]
+    monkeypatch.setattr(part_compiler, "default_workers", lambda: 1)
+    assert {*in_threads} == {object_code(text, quick=quick)}
+    assert len(list(parts.object_files(in_threads[0]))) == 4
 
 
 @pytest.mark.parametrize("processors", [1, 2])
 def test_an_error_in_a_part_is_raised(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "default_workers", lambda: processors)
+    monkeypatch.setattr(part_compiler, "default_workers", lambda: processors)
     with pytest.raises(RuntimeError, match="parsing error"):
-        compiler.compiled(f"{ir.Module()}{parts.PART}no text of LLVM", quick=True)
+        object_code(f"{ir.Module()}{parts.PART}no text of LLVM", quick=True)
+
+
+def test_a_part_is_known_as_soon_as_it_ends() -> None:
+    known: list[str] = []
+    text = str(in_two_parts(known.append))
+    assert text.split(parts.PART)[:-1] == known
+    assert '@"computed"' not in known[0]
+
+
+def test_contents_are_read_whole_or_not_at_all() -> None:
+    joined = parts.packed([b"first", b"", b"second"])
+    assert list(parts.object_files(joined)) == [b"first", b"", b"second"]
+    for end in range(len(joined)):
+        found = list(parts.object_files(joined[:end]))
+        assert found == [b"first", b"", b"second"][: len(found)]
+        assert len(found) == (end >= 13) + (end >= 21)
+
+
+@pytest.mark.parametrize("processors", [1, 2, 8])
+def test_parts_that_were_begun_are_compiled_once(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_compiler, "default_workers", lambda: processors)
+    monkeypatch.setenv(code_cache.VARIABLE, code_cache.OFF)
+    compiled: list[str] = []
+    whole = part_compiler.object_file
+    monkeypatch.setattr(
+        part_compiler, "object_file", lambda text, **options: compiled.append(text) or whole(text, **options)
+    )
+    text = str(in_two_parts(part_compiler.begin))
+    found = part_compiler.compiled_parts(text, quick=False)
+    assert sorted(compiled) == sorted(text.split(parts.PART))
+    assert [part.code for part in found] == [whole(part, quick=False) for part in text.split(parts.PART)]
+    part_compiler.compiled_parts(text, quick=False)
+    assert len(compiled) == 4

@@ -109,7 +109,7 @@ def candidates_of(probe: SingleStateEngine, words: list[int]) -> set[int]:
     (masks,) = probe._candidates(probe._words(words))
     return {
         action.first_instance + number
-        for action, place in functions.guarded.items()
+        for action, place in functions.candidates.guarded.items()
         for number in range(action.instances)
         if masks[place.word] >> place.shift + number & 1
     }

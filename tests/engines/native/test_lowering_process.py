@@ -9,6 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from checker.engines.native import engine, lowering_process
+from checker.engines.native.llvm.part_compiler import begin
 from checker.engines.native.lowered_spec import lowered_with_kernels
 from checker.engines.native.lowering_process import LoweredSpec, LoweringProcess, begun_lowering
 from checker.errors import SpecError
@@ -44,6 +45,7 @@ def started():
 
         def start(spec, properties):
             process = LoweringProcess(spec, properties)
+            process.receive(begin)
             opened.callback(process.close)
             return process
 
@@ -79,6 +81,20 @@ def test_a_process_that_was_killed_has_no_result(started):
     os.kill(process._process, signal.SIGKILL)
     assert process.lowered(spec, []) is None
     assert engine.compile_native(spec, [], lowering=process.lowered).kernels.layout.words > 0
+
+
+def test_the_parts_of_a_process_that_was_killed_are_not_used(monkeypatch):
+    def killed(*arguments, on_part, **options):
+        on_part("; first part")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr("checker.engines.native.lowered_spec.lowered_with_kernels", killed)
+    spec, received = Peterson(), []
+    process = LoweringProcess(spec, [])
+    process.receive(received.append)
+    assert process.lowered(spec, []) is None
+    assert received == ["; first part"]
+    process.close()
 
 
 def test_another_spec_or_other_properties_have_no_result(started):

@@ -50,9 +50,14 @@ _SINK = ir.LiteralStructType([WORD_POINTER, WORD_POINTER, I64, I64, I64])
 _NEXT_ENTRY, _GENERATED, _FAILURES, _INSTANCE, _SITE = range(5)
 
 
-def define_emit(spec: SpecFunctions) -> None:
+def define_sink(emit: ir.IrFunction, fail: ir.IrFunction, layout: MemoryLayout) -> None:
+    """Give `emit` and `fail` their bodies."""
+    _define_emit(emit, layout)
+    _define_fail(fail)
+
+
+def _define_emit(function: ir.IrFunction, layout: MemoryLayout) -> None:
     """Give `emit` its body: append the successor to the buffer and count it for its action instance."""
-    function, layout = spec.emit, spec.layout
     function.attributes.add("alwaysinline")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     sink = builder.bitcast(function.args[0], _SINK.as_pointer())
@@ -69,9 +74,8 @@ def define_emit(spec: SpecFunctions) -> None:
     builder.ret_void()
 
 
-def define_fail(spec: SpecFunctions) -> None:
+def _define_fail(function: ir.IrFunction) -> None:
     """Give `fail` its body: count the failure, and keep the instance and site of the first one."""
-    function = spec.fail
     # It is called in many places, of which nearly none is ever reached.
     function.attributes.add("noinline")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -103,8 +107,8 @@ def define_expand_shard(spec: SpecFunctions) -> ir.IrFunction:
     frontier_end = record.get("frontier_end")
     router = _Router(builder, record, spec, step_mask)
     candidates = None
-    if spec.lanes is not None and spec.lanes.candidates is not None:
-        candidates = _Candidates(builder, record, spec, spec.lanes.candidates, spec.lanes.words)
+    if spec.lanes is not None and spec.lanes.candidates.function is not None:
+        candidates = _Candidates(builder, record, spec, spec.lanes.candidates.function, spec.lanes.candidates.words)
     with endless_loop(builder, "expand") as loop:
         is_buffer_empty = builder.icmp_unsigned("==", pending.get(), word(0))
         is_exhausted = builder.icmp_unsigned("==", cursor.get(), frontier_end)

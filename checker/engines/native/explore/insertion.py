@@ -171,8 +171,8 @@ def _check_states(
     is_wanted = ir.ConstantValue(I1, 1) if spec.checks_every_state else builder.icmp_unsigned("!=", mask, word(0))
     with builder.if_then(is_wanted):
         unchecked = LocalVariable(builder, first_new, "unchecked")
-        if spec.lanes is not None and spec.lanes.suspects is not None and not spec.checks_every_state:
-            check.by_lanes(unchecked, spec.lanes.suspects)
+        if spec.lanes is not None and spec.lanes.suspects.function is not None and not spec.checks_every_state:
+            check.by_lanes(unchecked, spec.lanes.suspects.function)
         with counted_loop(builder, unchecked.get(), record.get("count"), name="check") as local:
             check.one(local, word(-1))
 

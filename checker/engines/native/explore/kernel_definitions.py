@@ -11,7 +11,7 @@ nothing else: the halves of a round are separated by the join of the threads in 
 
 from __future__ import annotations
 
-from checker.engines.native.explore.expansion import define_emit, define_expand_shard, define_fail
+from checker.engines.native.explore.expansion import define_expand_shard
 from checker.engines.native.explore.hash_table import HashTable, define_grow_table
 from checker.engines.native.explore.insertion import define_check_new, define_insert_shard
 from checker.engines.native.explore.kernels import CHECK_NEW, EXPAND, FIND, INSERT, REBUILD, VIEW
@@ -25,7 +25,7 @@ from checker.engines.native.llvm.words import read_words
 
 
 def add_kernels(functions: SpecFunctions) -> None:
-    """Add the kernels to the spec's module, under KERNEL_NAMES, and give `emit` and `fail` their bodies.
+    """Add the kernels to the spec's module, under KERNEL_NAMES.
 
     - `void explore_expand(i64* records, i64* next_shard, i64 step_mask)` runs the first half of a round for the shards
       from `next_shard` on, and checks the step invariants in `step_mask`. Workers that get the same `next_shard` share
@@ -42,19 +42,14 @@ def add_kernels(functions: SpecFunctions) -> None:
 
     Raises ValueError if the spec has more action instances than the store can number.
     """
-    define_emit(functions)
-    define_fail(functions)
     expand_shard = define_expand_shard(functions)
     grow_table = define_grow_table(functions)
     check_new = define_check_new(functions, CHECK_NEW)
     insert_shard = define_insert_shard(functions, grow_table, check_new)
     _define_expand(functions, expand_shard)
-    entry_points = [_define_insert(functions, insert_shard), _define_find(functions)]
-    entry_points.append(_define_rebuild(functions, grow_table))
-    if functions.lanes is not None:
-        # The part of the lane functions and that of `expand_state` take LLVM about the same time.
-        for function in (expand_shard, grow_table, check_new, insert_shard, *entry_points):
-            function.part = 1
+    _define_insert(functions, insert_shard)
+    _define_find(functions)
+    _define_rebuild(functions, grow_table)
     if functions.view is not None and functions.view.compute is not None:
         _define_view(functions, functions.view.compute, functions.view.words)
 

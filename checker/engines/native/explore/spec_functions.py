@@ -19,10 +19,8 @@ class SpecFunctions:
 
     A state has `words` 64-bit words. `instances` is the number of action instances. A state emits each at most once.
 
-    - `void emit(i8* sink, i64* successor, i32 instance)`: declared only; `add_kernels` defines it.
-    - `void fail(i8* sink, i32 instance, i32 site)`: declared only; `add_kernels` defines it.
     - `void expand_state(i64* state, i8* sink)`: calls `emit` for each enabled action instance, and `fail` for each
-      evaluation that leaves its bounds.
+      evaluation that leaves its bounds; `expansion.define_sink` has defined both.
     - `i64 check_state(i64* state, i64 mask)`: returns the bits of the invariants in `mask` that are false and of the
       reachables in `mask` that are true. Bit 63: the evaluation of some property left its bounds.
     - `i64 check_step(i64* old, i64* new, i64 mask)`: returns the bits of the step invariants in `mask` that are false,
@@ -38,8 +36,6 @@ class SpecFunctions:
     module: ir.Module
     words: int
     instances: int
-    emit: ir.IrFunction
-    fail: ir.IrFunction
     expand_state: ir.IrFunction
     check_state: ir.IrFunction
     check_step: ir.IrFunction | None = None

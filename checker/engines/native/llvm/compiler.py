@@ -1,17 +1,14 @@
-"""The compiler of LLVM's text: the passes, and machine code for this processor, part by part."""
+"""The compiler of LLVM's text: the passes, and machine code for this processor."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import threading
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
-
-from checker.engines.native.llvm.parts import PART, packed
-from checker.run.workers import default_workers
 
 _LARGE_FUNCTION = 1_500_000
 """The characters of a function above which it is compiled without optimisation.
@@ -37,6 +34,13 @@ def initialise() -> None:
         llvm.set_option("tidemark", option)
 
 
+def target_text() -> str:
+    """Return the processor, its features, and the version of LLVM: machine code for another target must not run."""
+    target, processor, features = _host()
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"{target.triple} {processor} {features} LLVM {version} llvmlite {llvmlite.__version__}"
+
+
 def target_machine(*, quick: bool) -> Any:
     """Return a new target machine. An execution engine owns the machine that it gets."""
     target, processor, features = _host()
@@ -52,37 +56,8 @@ def _host() -> tuple[Any, str, str]:
     return target, llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
-def compiled(text: str, *, quick: bool) -> bytes:
-    """Return the object files of the parts of a module's text, see `parts.object_files`.
-
-    With several processors, each part is compiled in a thread. Raises RuntimeError if a part is not LLVM's language.
-    """
-    parts = text.split(PART)
-    found: list[bytes | BaseException] = [b""] * len(parts)
-
-    def compile_part(number: int) -> None:
-        try:
-            found[number] = _object_file(parts[number], quick=quick)
-        except BaseException as error:
-            found[number] = error
-
-    others = range(1, len(parts))
-    if len(parts) > 1 and default_workers() > 1:
-        initialise()
-        threads = [threading.Thread(target=compile_part, args=(number,)) for number in others]
-        for thread in threads:
-            thread.start()
-        compile_part(0)
-        for thread in threads:
-            thread.join()
-    else:
-        for number in range(len(parts)):
-            compile_part(number)
-    return packed(found)
-
-
-def _object_file(text: str, *, quick: bool) -> bytes:
-    """Return the object file of a part."""
+def object_file(text: str, *, quick: bool) -> bytes:
+    """Return the object file of a part of a module; raise RuntimeError if the text is not LLVM's language."""
     machine = target_machine(quick=quick)
     header = f'target triple = "{machine.triple}"\ntarget datalayout = "{machine.target_data}"\n'
     # A context of its own: what belongs to different contexts may be used by different threads.

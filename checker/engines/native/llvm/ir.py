@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
-from checker.engines.native.llvm.parts import PART
+from checker.engines.native.llvm.parts import PART, OnPart
 
 Owner = TypeVar("Owner")
 
@@ -174,6 +174,11 @@ class GlobalVariable(Value):
         return Value(kind.as_pointer(), f"getelementptr ({self.value_type.text}, ptr {self.ref}, {text})")
 
     @property
+    def is_defined(self) -> bool:
+        """Whether the variable has its content."""
+        return self.initializer is not None
+
+    @property
     def declaration(self) -> str:
         """The text that declares the variable in another part of the module."""
         return f"{self.ref} = external global {self.value_type}"
@@ -187,11 +192,17 @@ class GlobalVariable(Value):
 
 
 class Module:
-    """A module; `globals` has its functions and global variables by name."""
+    """A module; `globals` has its functions and global variables by name.
 
-    def __init__(self, name: str = ""):
+    `on_part`: is called with the text of each part of the module as soon as `end_part` ends it.
+    """
+
+    def __init__(self, name: str = "", on_part: OnPart | None = None):
         self.name = name
         self.globals: dict[str, IrFunction | GlobalVariable] = {}
+        self._on_part = on_part
+        self._parts: list[str] = []
+        self._names_in_parts: set[str] = set()
 
     def add(self, found: IrFunction | GlobalVariable) -> None:
         """Add a function or global variable, which must have a new name."""
@@ -214,19 +225,41 @@ class Module:
         assert isinstance(found, IrFunction)
         return found
 
-    def __str__(self) -> str:
-        parts = {found.part for found in self.globals.values() if isinstance(found, IrFunction)} | {0}
-        return PART.join(self._text(part, is_whole=len(parts) == 1) for part in sorted(parts))
+    def end_part(self) -> None:
+        """End a part of the module, if something was defined since the last part ended.
 
-    def _text(self, part: int, *, is_whole: bool) -> str:
-        """Return the text of a part: what belongs to other parts is declared. `is_whole`: there are no others."""
+        The part has all definitions that no earlier part has, and declares the other globals. A part can be compiled
+        while the next one is written.
+        """
+        new = self._new_definitions()
+        if not new:
+            return
+        text = self._text(new, is_whole=False)
+        self._parts.append(text)
+        self._names_in_parts |= new
+        if self._on_part is not None:
+            self._on_part(text)
+
+    def __str__(self) -> str:
+        new = self._new_definitions()
+        last = [self._text(new, is_whole=not self._parts)] if new or not self._parts else []
+        return PART.join([*self._parts, *last])
+
+    def _new_definitions(self) -> set[str]:
+        """Return the names of the globals that have a definition, but are in no part yet."""
+        return {name for name, found in self.globals.items() if found.is_defined} - self._names_in_parts
+
+    def _text(self, names: set[str], *, is_whole: bool) -> str:
+        """Return the text of a part, which defines some globals and declares the others.
+
+        `is_whole`: there are no other parts.
+        """
         # No target: the process that compiles the text adds its own.
         lines = [f'; ModuleID = "{self.name}"']
-        for found in self.globals.values():
-            is_here = part == (found.part if isinstance(found, IrFunction) else 0)
+        for name, found in self.globals.items():
             # Any part may use what another one defines.
             linkage = found.linkage if is_whole else ""
-            lines.append(found.definition(linkage) if is_here else found.declaration)
+            lines.append(found.definition(linkage) if name in names else found.declaration)
         weights = ['!0 = !{!"branch_weights", i32 99, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 99}\n']
         return "\n".join([*lines, *weights])
 
@@ -238,7 +271,7 @@ _LIKELY, _UNLIKELY = ", !prof !0", ", !prof !1"
 class IrFunction(Value):
     """A function; the value is its address. Without blocks it is external.
 
-    `attributes`: such as `noinline`. `part`: the part of the module that has the function.
+    `attributes`: such as `noinline`.
     """
 
     def __init__(self, module: Module, kind: FunctionType, name: str):
@@ -248,7 +281,6 @@ class IrFunction(Value):
         self.args = tuple(Value(argument, f"%.arg{number}") for number, argument in enumerate(kind.args))
         self.linkage = ""
         self.attributes: set[str] = set()
-        self.part = 0
         self.blocks: list[Block] = []
         self.names = 0
         module.add(self)
@@ -269,6 +301,11 @@ class IrFunction(Value):
         block = Block(self, f"{name}.{self.names}")
         self.blocks.append(block)
         return block
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether the function has a body."""
+        return bool(self.blocks)
 
     @property
     def declaration(self) -> str:

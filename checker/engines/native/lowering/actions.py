@@ -13,7 +13,7 @@ the last parameter varies fastest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.analysis import reassigned_locals
@@ -30,7 +30,7 @@ from checker.engines.native.lowering.emitter import (
     Value,
 )
 from checker.engines.native.lowering.evaluation import NativeFrame
-from checker.engines.native.lowering.lane_functions import LaneFunctions
+from checker.engines.native.lowering.lane_functions import Guarded
 from checker.engines.native.lowering.module import SINK, SpecModule
 from checker.engines.native.lowering.state_layout import packed_number
 from checker.engines.native.lowering.statements import StatementLowering
@@ -245,12 +245,12 @@ def _narrow(emit: Emitter, number: Number) -> ir.Value:
     return ir.ConstantValue(I32, number) if isinstance(number, int) else emit.builder.trunc(number, I32)
 
 
-def define_expand_state(module: SpecModule, lanes: LaneFunctions | None = None) -> ir.IrFunction:
+def define_expand_state(module: SpecModule, guarded: Mapping[nodes.Action, Guarded] | None = None) -> ir.IrFunction:
     """Define `void expand_state(i64* state, i8* sink)`: all actions, one after the other.
 
-    If `lanes` has `candidates`, it has a third argument, `i64* masks`: the candidates of the state.
+    If some actions are `guarded`, it has a third argument, `i64* masks`: the candidates of the state.
     """
-    guarded = {} if lanes is None else lanes.guarded
+    guarded = guarded or {}
     arguments = [WORD_POINTER, SINK, WORD_POINTER] if guarded else [WORD_POINTER, SINK]
     function, emit = module.new_function("expand_state", ir.VoidType(), arguments)
     state, sink = function.args[:2]

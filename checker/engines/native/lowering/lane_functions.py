@@ -40,26 +40,41 @@ class Guarded:
 
 
 @dataclass(frozen=True)
-class LaneFunctions:
-    """The functions of a module that look at LANES states at once.
+class Candidates:
+    """`void candidates(i64* states, i64* masks)`: writes `words` words for each of LANES states.
 
-    - `void candidates(i64* states, i64* masks)` writes `words` words for each of the LANES states that follow one
-      another: a set bit is a candidate. `guarded` has the place of the bits of each action; the instances of other
-      actions are always candidates. None if no action has a guard that can be evaluated on lanes.
-    - `i64 suspects(i64* states, i64* bits)` writes a word for each state: the property bits that need `check_state`.
-      It returns the bits that are set in some state. None if no property can be evaluated on lanes, or if the spec has
-      constraints, for which `check_state` is called in any case. `suspects_all`: it evaluates every property of states.
+    The states follow one another. A set bit is a candidate; `guarded` has the place of the bits of each action. The
+    instances of other actions are always candidates. `function`: None if no guard can be evaluated on lanes.
     """
 
-    candidates: ir.IrFunction | None
+    function: ir.IrFunction | None
     words: int
     guarded: dict[nodes.Action, Guarded]
-    suspects: ir.IrFunction | None
-    suspects_all: bool = False
 
 
-def define_lane_functions(module: SpecModule) -> LaneFunctions:
-    """Define `candidates` and `suspects`, as far as the spec has something for them to evaluate."""
+@dataclass(frozen=True)
+class Suspects:
+    """`i64 suspects(i64* states, i64* bits)`: writes a word for each state, the property bits that need `check_state`.
+
+    It returns the bits that are set in some state. `function`: None if no property can be evaluated on lanes, or if the
+    spec has constraints, for which `check_state` is called in any case. `has_all`: it evaluates every property of
+    states.
+    """
+
+    function: ir.IrFunction | None
+    has_all: bool = False
+
+
+@dataclass(frozen=True)
+class LaneFunctions:
+    """The functions of a module that look at LANES states at once."""
+
+    candidates: Candidates
+    suspects: Suspects
+
+
+def define_candidates(module: SpecModule) -> Candidates:
+    """Define `candidates`, as far as the spec has guards to evaluate."""
     evaluated = _Function(module, "candidates", ir.VoidType())
     guarded: dict[nodes.Action, Guarded] = {}
     found: list[Number] = []
@@ -79,8 +94,7 @@ def define_lane_functions(module: SpecModule) -> LaneFunctions:
         evaluated.finish(found, None)
     else:
         evaluated.discard()
-    candidates = evaluated.function if guarded else None
-    return LaneFunctions(candidates, len(found), guarded, *_define_suspects(module))
+    return Candidates(evaluated.function if guarded else None, len(found), guarded)
 
 
 class _Function:
@@ -90,8 +104,6 @@ class _Function:
         kind = ir.FunctionType(result, [WORD_POINTER, WORD_POINTER])
         self.function = ir.IrFunction(module.module, kind, f"{module.prefix}{name}")
         self.function.linkage = "internal"
-        # Vector code takes LLVM a third of the time: it is compiled beside the rest.
-        self.function.part = 1
         self._emit = LaneEmitter(self.function)
         self._module = module
         self.evaluator = LaneEvaluator(
@@ -158,10 +170,10 @@ def _candidate(evaluator: LaneEvaluator, action: nodes.Action, values: tuple[obj
     return evaluator.emit.either(enabled, evaluator.failed)
 
 
-def _define_suspects(module: SpecModule) -> tuple[ir.IrFunction | None, bool]:
-    """Define `suspects`, if it excludes anything; return it, and whether it evaluates every property of states."""
+def define_suspects(module: SpecModule) -> Suspects:
+    """Define `suspects`, if it excludes anything."""
     if module.program.constraints:
-        return None, False
+        return Suspects(None)
     evaluated = _Function(module, "suspects", I64)
     found: Number = 0
     truths: list[Truth] = []
@@ -171,9 +183,9 @@ def _define_suspects(module: SpecModule) -> tuple[ir.IrFunction | None, bool]:
             found = evaluated.with_bit(found, truths[-1], bit)
     if all(truth is True for truth in truths):
         evaluated.discard()
-        return None, False
+        return Suspects(None)
     evaluated.finish([found], found)
-    return evaluated.function, not any(truth is True for truth in truths)
+    return Suspects(evaluated.function, has_all=not any(truth is True for truth in truths))
 
 
 def _suspect(evaluator: LaneEvaluator, predicate: nodes.Predicate) -> Truth:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from checker.engines.native.llvm import ir
+from checker.engines.native.llvm.parts import OnPart
 from checker.engines.native.lowering.branches import Branches
 from checker.engines.native.lowering.constant_block import ConstantBlock
 from checker.engines.native.lowering.emitter import I32, WORD_POINTER, Emitter
@@ -47,6 +48,7 @@ class SpecModule:
         unordered_folds: Collection[nodes.Fold] = (),
         inside: ir.Module | None = None,
         prefix: str = "",
+        on_part: OnPart | None = None,
     ):
         self.program = program
         self.layout = state_layout(program.variables)
@@ -55,7 +57,7 @@ class SpecModule:
         self._lowerings: list[StatementLowering] = []
         self.prefix, self.unordered_folds = prefix, frozenset(unordered_folds)
         self.refinements: RefinementLowering | None = None
-        module = self.module = ir.Module(name=program.name) if inside is None else inside
+        module = self.module = ir.Module(program.name, on_part) if inside is None else inside
         self.branches = Branches(module, program) if record_branches else None
         self.labels = StepLabels(module) if with_labels else None
         self.constants = ConstantBlock(module, runtime_constants)

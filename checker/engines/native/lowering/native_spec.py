@@ -3,18 +3,19 @@
 - `expand_state` calls `emit` for each successor of a state, and `fail` for each evaluation that leaves its bounds.
 - `check_state` and `check_step` evaluate properties. `within_constraint` evaluates the constraints.
 
-`emit` and `fail` are declared only: each kernel (`explore`, `walk`, `batch`) defines them for its own purpose.
+Each kernel (`explore`, `walk`, `batch`) defines `emit` and `fail` for its own purpose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import field
 
 from checker.engines.native.llvm import ir
+from checker.engines.native.llvm.parts import OnPart
 from checker.engines.native.lowering.actions import define_expand_state
 from checker.engines.native.lowering.branches import Branches
-from checker.engines.native.lowering.lane_functions import LaneFunctions, define_lane_functions
+from checker.engines.native.lowering.lane_functions import LaneFunctions, define_candidates, define_suspects
 from checker.engines.native.lowering.module import SpecModule
 from checker.engines.native.lowering.predicates import STEP_ROLES, PredicateLowering
 from checker.engines.native.lowering.refinements import RefinementLowering
@@ -62,6 +63,8 @@ def lower(
     with_view: bool = False,
     with_lanes: bool = False,
     unordered_folds: Collection[nodes.Fold] = (),
+    define_sink: Callable[[ir.IrFunction, ir.IrFunction], None] | None = None,
+    on_part: OnPart | None = None,
 ) -> NativeSpec:
     """Return the LLVM functions of a program; raise SpecError if its state cannot be packed.
 
@@ -70,7 +73,8 @@ def lower(
     `with_view`: define the view, and let `check_state` report a state in which it leaves a type's bounds. `with_lanes`:
     define functions that look at several states at once, see `LaneFunctions`; if there are `candidates`, `expand_state`
     has a third argument. `unordered_folds`: the `all` and `any` of which all items are evaluated
-    (`checker.frontend.symmetry`).
+    (`checker.frontend.symmetry`). `define_sink`: gives `emit` and `fail` their bodies; None: the caller does that.
+    `on_part`: see `ir.Module`; with `with_lanes` and `define_sink`, the module has several parts.
     """
     module = SpecModule(
         program,
@@ -78,18 +82,33 @@ def lower(
         with_labels=labels,
         runtime_constants=runtime_constants,
         unordered_folds=unordered_folds,
+        on_part=on_part,
     )
     module.refinements = RefinementLowering(module)
     view = define_view(module, program.view) if with_view and program.view is not None else None
+    # Each part is compiled while the next one is lowered. `expand_state` takes LLVM the longest, so it comes early.
+    has_parts = with_lanes and define_sink is not None
+    candidates = define_candidates(module) if with_lanes else None
+    if has_parts:
+        module.module.end_part()
+    if define_sink is not None:
+        # In the part of the actions, so that `emit` is inlined.
+        define_sink(module.emit, module.fail)
+    expand_state = define_expand_state(module, {} if candidates is None else candidates.guarded)
+    if has_parts:
+        module.module.end_part()
+    suspects = define_suspects(module) if with_lanes else None
     predicates = PredicateLowering(module, view)
-    lanes = define_lane_functions(module) if with_lanes else None
     of_steps = [predicate for predicate in program.properties if predicate.role in STEP_ROLES]
     of_states = [predicate for predicate in program.properties if predicate.role not in STEP_ROLES]
-    expand_state = define_expand_state(module, lanes)
     check_state = predicates.define_check("check_state", of_states)
-    if lanes is not None and lanes.suspects_all and not (view is not None and view.may_fail):
+    if suspects is not None and suspects.has_all and not (view is not None and view.may_fail):
         # It is called only for states that may violate a property.
         check_state.attributes.add("cold")
+    check_step = predicates.define_check("check_step", of_steps) if of_steps else None
+    within_constraint = predicates.define_within_constraint() if program.constraints else None
+    if has_parts:
+        module.module.end_part()
     native = NativeSpec(
         module.module,
         module.layout,
@@ -99,13 +118,13 @@ def lower(
         module.fail,
         expand_state,
         check_state,
-        predicates.define_check("check_step", of_steps) if of_steps else None,
-        predicates.define_within_constraint() if program.constraints else None,
+        check_step,
+        within_constraint,
         module.sites,
         module.branches,
         module.labels,
         view,
-        lanes,
+        None if candidates is None or suspects is None else LaneFunctions(candidates, suspects),
     )
     module.release()
     return native

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 import llvmlite.binding as llvm
 import numpy as np
 
+from checker.engines.native.explore.expansion import define_sink
 from checker.engines.native.explore.kernel_definitions import add_kernels
 from checker.engines.native.explore.kernels import Kernels
+from checker.engines.native.explore.memory_layout import MemoryLayout
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I1, I8, I32, I64, WORD_POINTER, counted_loop, word
@@ -57,8 +59,7 @@ class Toy:
 def compile_toy(toy: Toy) -> Kernels:
     """Compile a toy with the explorer's kernels."""
     module = ir.Module()
-    spec = _functions(module, toy)
-    add_kernels(spec)
+    add_kernels(_functions(module, toy))
     engine = _machine_code(str(module))
     return Kernels(toy.words, toy.instances, engine.get_function_address, engine)
 
@@ -67,6 +68,7 @@ def _functions(module: ir.Module, toy: Toy) -> SpecFunctions:
     void, sink = ir.VoidType(), I8.as_pointer()
     emit = _internal(module, "emit", void, [sink, WORD_POINTER, I32])
     fail = _internal(module, "fail", void, [sink, I32, I32])
+    define_sink(emit, fail, MemoryLayout(toy.words, toy.instances))
     expand = _internal(module, "expand_state", void, [WORD_POINTER, sink])
     builder = ir.IRBuilder(expand.append_basic_block("entry"))
     scratch = builder.alloca(I64, toy.words)
@@ -85,8 +87,6 @@ def _functions(module: ir.Module, toy: Toy) -> SpecFunctions:
         module,
         toy.words,
         toy.instances,
-        emit=emit,
-        fail=fail,
         expand_state=expand,
         check_state=_check_state(module, toy),
         check_step=_check_step(module, toy),
