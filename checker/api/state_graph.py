@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from checker.api.drawn_state import DrawnState
 from checker.engines.native.batch import BatchEngine, compile_batch
-from checker.engines.native.explore.search_store import Words
 from checker.engines.native.results import initial_states
+from checker.engines.native.word_arrays import Words
 from checker.engines.python.view_keys import ViewKeys
 from checker.errors import MissingExtraError, SpecError
 from checker.frontend import compile_spec, compile_view

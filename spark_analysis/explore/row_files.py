@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from checker.engines.native.explore.search_store import Words
 from checker.engines.native.row_kernels import HASH_RANGE, RowFilter, SortedRows, filter_words
+from checker.engines.native.word_arrays import Words
 from checker.errors import InputError
 from traces.storage import Location, RemotePath, local_copy, new_file
 

@@ -258,7 +258,7 @@ class _SparkSearch:
             error=None if failure is None else _failure(store, failure),
             property_error=None if totals.property_failure is None else _violation(store, totals.property_failure),
             deadlock=None if deadlock is None else store.id_of(deadlock.level, deadlock.words),
-            generated_per_instance=np.array(totals.generated, np.int64),
+            generated_per_instance=totals.generated,
             store=store,
         )
 
@@ -349,7 +349,8 @@ def _violation(store: StoredStates, place: CheckpointLocation) -> FoundViolation
     state = store.id_of(place.level, place.words)
     if place.instance is None:
         return FoundViolation(state)
-    return FoundViolation(state, StoredStep(place.instance, np.array(place.successor, np.uint64)))
+    assert place.successor is not None, "a step has a successor"
+    return FoundViolation(state, StoredStep(place.instance, place.successor))
 
 
 def _failure(store: StoredStates, place: CheckpointLocation) -> FoundFailure:

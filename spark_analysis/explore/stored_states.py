@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from checker.engines.native.batch import BatchEngine
 from checker.engines.native.explore.memory_layout import INITIAL_INSTANCE
-from checker.engines.native.explore.search_store import Words
 from checker.engines.native.row_kernels import instances_of, levels_of, row_kernels
+from checker.engines.native.word_arrays import Words
 from spark_analysis.explore.checkpoint import ExplorationTotals, StoredLevels
 from spark_analysis.explore.row_files import RUNS, StoredRun, map_run, partition_of
 from traces.storage import Location
@@ -38,7 +37,7 @@ class StoredStates:
             self._named.append(named)
         return self._ids[named]
 
-    def find(self, words: Words) -> int | None:
+    def find(self, words: Sequence[int] | Words) -> int | None:
         """Return the id of the state with these words (words,), or None if it is not stored."""
         sought = [int(word) for word in words]
         for row in self._alike(self._hash(sought)):
@@ -47,9 +46,9 @@ class StoredStates:
                 return self.id_of(_level(row), sought)
         return None
 
-    def words_of(self, state_id: int) -> Words:
-        """Return a copy of a state's words."""
-        return np.array(self._named[state_id][1], np.uint64)
+    def words_of(self, state_id: int) -> list[int]:
+        """Return a state's words."""
+        return list(self._named[state_id][1])
 
     def origin_of(self, state_id: int) -> tuple[int, int] | None:
         """Return the state from which a state was first reached, and the action instance; None for an initial state."""
@@ -69,9 +68,9 @@ class StoredStates:
         rows = np.concatenate([self._rows(run) for run in self._levels.all_runs()])
         return rows[np.argsort(levels_of(rows), kind="stable"), : self._batch.words]
 
-    def distinct_per_instance(self) -> NDArray[np.int64]:
+    def distinct_per_instance(self) -> list[int]:
         """Return the number of states that each action instance reached first (instances,)."""
-        return np.array(self._totals.distinct, np.int64)
+        return self._totals.distinct
 
     def _parent(self, level: int, hashed: int, instance: int, words: list[int]) -> int:
         """Return the id of the state with this hash from which the action instance leads to `words`.

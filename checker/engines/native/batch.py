@@ -20,7 +20,6 @@ import ctypes
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.native.explore.search_store import Words
 from checker.engines.native.explore.shard_record import state_hash
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
@@ -36,6 +35,7 @@ from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.state_layout import StateLayout
+from checker.engines.native.word_arrays import Words
 from checker.ir import nodes
 from checker.records import dataclass
 

@@ -11,6 +11,7 @@ symmetry and checkpoints: importing them takes longer than many explorations.
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import functools
 import gc
@@ -20,13 +21,10 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from checker.engines.native.chosen_store import compact_store_for, store_for
 from checker.engines.native.explore import exploration
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.search import breadth_first_search
-from checker.engines.native.explore.search_store import Words
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.state_layout import StateLayout, state_layout
 from checker.engines.native.lowering_process import LoweredSpec
@@ -77,9 +75,9 @@ class CompiledSpec:
         """Return the packed words of a state, or of its representative."""
         if self.symmetry is None:
             return self.layout.encode(state.values)
-        words = np.array(self.layout.encode(state.values), dtype=np.uint64)
-        self.kernels.represent(words.ctypes.data)
-        return [int(word) for word in words]
+        words = (ctypes.c_uint64 * self.layout.words)(*self.layout.encode(state.values))
+        self.kernels.represent(ctypes.addressof(words))
+        return list(words)
 
     def state_of(self, words: Any) -> State:
         """Return the state that is packed in some words (k,)."""
@@ -322,7 +320,7 @@ def _search(
         pairs = zip(bits, names, strict=True)
         return sum(1 << bit for bit, name in pairs if spec.roles[name] in roles and name not in but)
 
-    packed = np.array([compiled.words_of(state) for state in initial], dtype=np.uint64)
+    packed = [compiled.words_of(state) for state in initial]
     with _checkpoints(compiled, plan, packed) as checkpoints:
         found = breadth_first_search(
             compiled.kernels,
@@ -357,7 +355,9 @@ def _search(
 
 
 @contextmanager
-def _checkpoints(compiled: CompiledSpec, plan: Plan, initial: Words) -> Iterator[SearchCheckpoints | None]:
+def _checkpoints(
+    compiled: CompiledSpec, plan: Plan, initial: Sequence[Sequence[int]]
+) -> Iterator[SearchCheckpoints | None]:
     """Yield the checkpoints of a search from packed initial states (n, words); None if the plan has none."""
     if plan.checkpoint is None:
         yield None

@@ -83,7 +83,7 @@ def _totals(spec: Spec, store: Store, cancelled: threading.Event) -> list[int] |
         code = MachineCode(native.module, quick=True)
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_uint64] * 3)(code.address_of(_FUNCTION))
     totals = np.zeros(_TOTALS, np.uint64)
-    for shard, count in enumerate(store.counts().tolist()):
+    for shard, count in enumerate(store.counts()):
         for first in range(0, count, _BATCH):
             if cancelled.is_set():
                 return None

@@ -127,7 +127,7 @@ class ResultBuilder:
             engine=self.engine,
             workers=self.plan.workers,
             distinct_states=found.distinct,
-            generated_states=int(found.generated_per_instance.sum()),
+            generated_states=sum(found.generated_per_instance),
             levels=tuple(found.levels),
             seconds=found.seconds,
             ended=self._end(),
@@ -210,5 +210,5 @@ class ResultBuilder:
         coverage = {}
         for shape in self.spec.shapes():
             span = slice(shape.first_instance, shape.first_instance + shape.instances)
-            coverage[shape.name] = Coverage(int(generated[span].sum()), int(distinct[span].sum()))
+            coverage[shape.name] = Coverage(sum(generated[span]), sum(distinct[span]))
         return coverage

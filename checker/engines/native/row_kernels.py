@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 
 from checker.engines.native.batch import ExpandedBatch
 from checker.engines.native.explore.memory_layout import INITIAL_INSTANCE
-from checker.engines.native.explore.search_store import Words
 from checker.engines.native.explore.shard_record import state_hash
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
@@ -48,6 +47,7 @@ from checker.engines.native.llvm.control_flow import (
 )
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item, prefetch, read_words, write_words
+from checker.engines.native.word_arrays import Words
 from checker.records import dataclass
 
 ORIGIN_WORDS = 2

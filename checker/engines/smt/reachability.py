@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import numpy as np
-
 from checker.errors import BoundsError, UserError
 from checker.language.interpreter import State
 from checker.language.spec import Spec
@@ -54,7 +52,7 @@ class ReachableStates:
             self._explore()
         if self._found is None:
             return Reachability(None, is_certain=not self._is_too_large, explored=0)
-        number = self._found.find(np.array(self._compiled.words_of(state), dtype=np.uint64))
+        number = self._found.find(self._compiled.words_of(state))
         if number is None:
             return Reachability(None, self._found.outcome == "complete", self._found.distinct)
         return Reachability(self._trace(number), is_certain=True, explored=self._found.distinct)
@@ -72,7 +70,7 @@ class ReachableStates:
             self._is_too_large = True
             return
         if initial:
-            words = np.array([self._compiled.words_of(state) for state in initial], dtype=np.uint64)
+            words = [self._compiled.words_of(state) for state in initial]
             self._found = breadth_first_search(
                 self._compiled.kernels,
                 words,

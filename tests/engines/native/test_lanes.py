@@ -92,7 +92,7 @@ def test_an_exploration_with_lanes_finds_the_same(spec: Spec) -> None:
     assert with_lanes.violations.keys() == without.violations.keys()
     for bit, found in with_lanes.violations.items():
         assert found.state == without.violations[bit].state
-    assert (with_lanes.generated_per_instance == without.generated_per_instance).all()
+    assert with_lanes.generated_per_instance == without.generated_per_instance
     assert (with_lanes.all_states() == without.all_states()).all()
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from checker.engines.native.explore.search_store import Words
 from checker.records import dataclass
+
+if TYPE_CHECKING:
+    from checker.engines.native.word_arrays import Words
 
 Outcome = Literal["complete", "stopped", "error", "max_states", "max_depth", "max_memory", "max_disk", "interrupted"]
 
@@ -38,7 +38,7 @@ class StoredStep:
     """A step from a stored state: the action instance, and the words of the state to which it leads."""
 
     instance: int
-    words: Words
+    words: list[int]
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class StateStore(Protocol):
     def memory_bytes(self) -> int:
         """The size of the states in bytes."""
 
-    def find(self, words: Words) -> int | None:
+    def find(self, words: Sequence[int] | Words) -> int | None:
         """Return the id of the state with these words (words,), or None if it is not stored."""
 
-    def words_of(self, state_id: int) -> Words:
-        """Return a copy of a state's words."""
+    def words_of(self, state_id: int) -> list[int]:
+        """Return a state's words."""
 
     def origin_of(self, state_id: int) -> tuple[int, int] | None:
         """Return the parent (a state id) and the action instance that first reached a state; None if it is initial."""
@@ -80,7 +80,7 @@ class StateStore(Protocol):
     def all_states(self) -> Words:
         """Return a copy of all states (distinct, words)."""
 
-    def distinct_per_instance(self) -> NDArray[np.int64]:
+    def distinct_per_instance(self) -> list[int]:
         """Return the number of states that each action instance was the first to reach (instances,)."""
 
 
@@ -113,7 +113,7 @@ class Exploration:
     error: FoundFailure | None
     property_error: FoundViolation | None
     deadlock: int | None
-    generated_per_instance: NDArray[np.int64]
+    generated_per_instance: list[int]
     store: StateStore
     levels_within: list[int] = field(default_factory=list)
 
@@ -128,13 +128,13 @@ class Exploration:
         return self.store.memory_bytes
 
     @property
-    def distinct_per_instance(self) -> NDArray[np.int64]:
+    def distinct_per_instance(self) -> list[int]:
         """The number of states that each action instance was the first to reach (instances,). Not cached."""
         return self.store.distinct_per_instance()
 
-    def path(self, state: int) -> list[tuple[int | None, Words]]:
+    def path(self, state: int) -> list[tuple[int | None, list[int]]]:
         """Return a shortest path to a state (id) as pairs (instance, words); the first is (None, an initial state)."""
-        backwards: list[tuple[int | None, Words]] = []
+        backwards: list[tuple[int | None, list[int]]] = []
         while (origin := self.store.origin_of(state)) is not None:
             parent, instance = origin
             backwards.append((instance, self.store.words_of(state)))
@@ -142,14 +142,14 @@ class Exploration:
         backwards.append((None, self.store.words_of(state)))
         return backwards[::-1]
 
-    def path_to(self, violation: FoundViolation) -> list[tuple[int | None, Words]]:
+    def path_to(self, violation: FoundViolation) -> list[tuple[int | None, list[int]]]:
         """Return the counterexample of a violation: the path to its state, and its step if it has one."""
         path = self.path(violation.state)
         if violation.step is not None:
             path.append((violation.step.instance, violation.step.words))
         return path
 
-    def find(self, words: Words) -> int | None:
+    def find(self, words: Sequence[int] | Words) -> int | None:
         """Return the id of the state with these words (words,), or None if it was not found."""
         return self.store.find(words)
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 from checker.engines.native.explore.expansion import define_expand_shard
 from checker.engines.native.explore.hash_table import HashTable, define_grow_table
 from checker.engines.native.explore.insertion import define_check_new, define_insert_shard
-from checker.engines.native.explore.kernels import CHECK_NEW, EXPAND, FIND, INSERT, REBUILD, VIEW
+from checker.engines.native.explore.kernels import CHECK_NEW, COUNT, EXPAND, FIND, INSERT, REBUILD, VIEW
 from checker.engines.native.explore.memory_layout import NO_STATE, SHARD_BITS
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash, state_id
 from checker.engines.native.explore.shards_taken import shards_taken
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.llvm import ir
-from checker.engines.native.llvm.control_flow import I64, WORD_POINTER, word
-from checker.engines.native.llvm.words import read_words
+from checker.engines.native.llvm.control_flow import I16, I64, WORD_POINTER, counted_loop, word
+from checker.engines.native.llvm.words import item, read_words
 
 
 def add_kernels(functions: SpecFunctions) -> None:
@@ -37,6 +37,8 @@ def add_kernels(functions: SpecFunctions) -> None:
     - `i64 explore_find(i64* records, i64* state)` returns the id of a stored state, or NO_STATE.
     - `void explore_rebuild(i64* records, i64* next_shard)` doubles the tables of the shards from `next_shard` on and
       adds all their states again.
+    - `void explore_count(i64* record, i64* counters)` adds 1 to the counter of the action instance that first reached
+      it, for each state of a shard. There is a counter for every 16-bit number.
     - `void explore_view(i64* state, i64* value)`, only if the view of the spec computes a value: writes the words of
       the value, and a word that is 1 if the evaluation left a type's bounds. The compact store calls it.
 
@@ -50,6 +52,7 @@ def add_kernels(functions: SpecFunctions) -> None:
     _define_insert(functions, insert_shard)
     _define_find(functions)
     _define_rebuild(functions, grow_table)
+    _define_count(functions)
     if functions.view is not None and functions.view.compute is not None:
         _define_view(functions, functions.view.compute, functions.view.words)
 
@@ -78,6 +81,17 @@ def _define_rebuild(spec: SpecFunctions, grow_table: ir.IrFunction) -> ir.IrFunc
         builder.call(grow_table, [ShardRecord.of_shard(builder, records, shard, spec.layout).address])
     builder.ret_void()
     return builder.function
+
+
+def _define_count(spec: SpecFunctions) -> None:
+    builder, (address, counters) = _define(spec, COUNT, ir.VoidType(), [WORD_POINTER, WORD_POINTER])
+    record = ShardRecord(builder, address, spec.layout)
+    instances = record.array("instances", I16.as_pointer())
+    with counted_loop(builder, word(0), record.get("count"), name="states") as local:
+        instance = builder.zext(builder.load(builder.gep(instances, [local], inbounds=True)), I64)
+        counter = item(builder, counters, instance, 1)
+        builder.store(builder.add(builder.load(counter), word(1)), counter)
+    builder.ret_void()
 
 
 def _define_view(spec: SpecFunctions, compute: ir.IrFunction, words: int) -> None:

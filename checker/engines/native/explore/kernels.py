@@ -10,12 +10,13 @@ from collections.abc import Callable
 
 from checker.engines.native.explore.memory_layout import MemoryLayout
 
-EXPAND, INSERT, CHECK_NEW, FIND, REBUILD = KERNEL_NAMES = (
+EXPAND, INSERT, CHECK_NEW, FIND, REBUILD, COUNT = KERNEL_NAMES = (
     "explore_expand",
     "explore_insert",
     "explore_check_new",
     "explore_find",
     "explore_rebuild",
+    "explore_count",
 )
 
 VIEW = "explore_view"
@@ -26,7 +27,7 @@ REPRESENTATIVE = "representative"
 
 # CFUNCTYPE, not PYFUNCTYPE: only the former releases the global interpreter lock during the call.
 _ROUND_HALF = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
-_REBUILD = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+_WITHOUT_RESULT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _REPRESENT = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _FIND_STATE = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -55,7 +56,8 @@ class Kernels:
         self.insert: Callable[[int, int, int], None] = _ROUND_HALF(address_of(INSERT))
         self.check_new_address = address_of(CHECK_NEW)
         self.find: Callable[[int, int], int] = _FIND_STATE(address_of(FIND))
-        self.rebuild: Callable[[int, int], None] = _REBUILD(address_of(REBUILD))
+        self.rebuild: Callable[[int, int], None] = _WITHOUT_RESULT(address_of(REBUILD))
+        self.count: Callable[[int, int], None] = _WITHOUT_RESULT(address_of(COUNT))
         self.better = better
         self._address_of, self._owner = address_of, owner
 

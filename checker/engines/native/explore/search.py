@@ -20,12 +20,10 @@ from itertools import pairwise
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from checker.engines.native.explore.exploration import Exploration, Outcome, SearchProgress
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.search_findings import SearchFindings
-from checker.engines.native.explore.search_store import SearchStore, Words
+from checker.engines.native.explore.search_store import SearchStore
 from checker.engines.native.explore.store import Store
 from checker.engines.native.explore.workers import Workers, deferred_interrupts
 from checker.errors import InputError
@@ -37,6 +35,7 @@ from checker.run.memory import MemoryWatch
 if TYPE_CHECKING:
     from checker.engines.native.explore.compact.compact_store import CompactStore
     from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
+    from checker.engines.native.word_arrays import PackedStates
 
 PARALLEL_FROM = 1500
 """With fewer states left in the level, a round runs on one thread: starting threads would take longer."""
@@ -77,7 +76,7 @@ class _Size:
 
 def breadth_first_search(
     kernels: Kernels,
-    initial: Words,
+    initial: PackedStates,
     *,
     workers: int = 1,
     invariant_mask: int = 0,
@@ -116,9 +115,8 @@ def breadth_first_search(
     interruption. Raises ValueError if an argument is out of range, StoppedError if the states of a checkpoint do not
     fit into the machine's memory, and InputError if the checkpoint is damaged or has reached a limit already.
     """
-    states = np.ascontiguousarray(initial, np.uint64)
-    if states.ndim != 2 or states.shape[1] != kernels.layout.words or not len(states):
-        raise ValueError(f"initial states have shape (n, {kernels.layout.words}), n >= 1; not {states.shape}")
+    if not _has_shape(initial, kernels.layout.words):
+        raise ValueError(f"initial states have shape (n, {kernels.layout.words}), n >= 1")
     if max_depth is not None and max_depth < 1:
         raise ValueError("max_depth is at least 1: the initial states are the first level")
     # A reachable of steps is in `step_mask` too, but reaching it is no reason to stop.
@@ -138,9 +136,16 @@ def breadth_first_search(
             checkpoints,
             compact_store_of,
         )
-        outcome = search.run(states)
+        outcome = search.run(initial)
         search.keep_origins()
     return search.result(outcome, reachable_mask)
+
+
+def _has_shape(states: PackedStates, words: int) -> bool:
+    """Return whether there are packed states, each of some words."""
+    if isinstance(states, list):
+        return bool(states) and all(len(state) == words for state in states)
+    return states.ndim == 2 and states.shape[1] == words and len(states) > 0
 
 
 class _BreadthFirstSearch:
@@ -179,7 +184,7 @@ class _BreadthFirstSearch:
         self._started = self._reported = perf_counter()
         self._processor_started = process_time()
 
-    def run(self, initial: Words) -> Outcome:
+    def run(self, initial: PackedStates) -> Outcome:
         """Explore until no state is left or there is a reason to stop; return the outcome."""
         try:
             self._begin(initial)
@@ -262,7 +267,7 @@ class _BreadthFirstSearch:
             levels_within=[within for size, within in zip(sizes, sizes_within, strict=True) if size],
         )
 
-    def _begin(self, initial: Words) -> None:
+    def _begin(self, initial: PackedStates) -> None:
         """Resume the last checkpoint, or store the initial states."""
         progress = None if self._checkpoints is None else self._checkpoints.saved_progress
         if self._checkpoints is None or progress is None:
@@ -319,7 +324,7 @@ class _BreadthFirstSearch:
                 f"the checkpoint goes beyond --max-depth {limits.max_depth}: choose a higher limit, or another folder"
             )
 
-    def _insert_initial(self, initial: Words) -> None:
+    def _insert_initial(self, initial: PackedStates) -> None:
         for _ in self._store.send_initial(initial):
             # A batch has at most one outbox of entries per shard: too few to be worth starting threads.
             self._insert(in_parallel=False)
@@ -402,7 +407,7 @@ class _BreadthFirstSearch:
         return waits and not lacks_deadlock and not limits.stop_after & ~findings.seen
 
     def _generated(self) -> int:
-        return self._initial_states + int(self._store.generated_per_instance().sum())
+        return self._initial_states + sum(self._store.generated_per_instance())
 
     def _report(self, activity: str = "") -> None:
         """Call `on_progress`, unless the last call is too recent; always for an activity."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections.abc import Iterable
 from dataclasses import field
 from typing import Any
 
-import numpy as np
-
 from checker.engines.native.explore.exploration import FoundFailure, FoundViolation, StoredStep
 from checker.engines.native.explore.memory_layout import NO_STATE, ORIGIN_SHIFT, OUT_OF_BOUNDS_BIT, SHARD_BITS
-from checker.engines.native.explore.search_store import SearchStore, Words
+from checker.engines.native.explore.search_store import SearchStore
 from checker.records import dataclass
 
 _OUT_OF_BOUNDS = 1 << OUT_OF_BOUNDS_BIT
@@ -33,8 +34,7 @@ class SearchFindings:
         if self.deadlock is None:
             self.deadlock = self._first_deadlock()
         # The records keep their bits for the whole search. Bits of earlier rounds are removed below by `~self.seen`.
-        in_states, in_steps = self.store.field("seen_in_states"), self.store.field("seen_in_steps")
-        seen = int(np.bitwise_or.reduce(in_states | in_steps))
+        seen = functools.reduce(operator.or_, self.store.read("seen_in_states") + self.store.read("seen_in_steps"))
         for bit in _bits(seen & ~self.seen & ~_OUT_OF_BOUNDS):
             self.by_bit[bit] = self._first(bit)
         # Bit 63 is not a property: it says that one left its bounds. It ends the search, whichever bits are awaited.
@@ -58,51 +58,50 @@ class SearchFindings:
         """Take over the findings that `to_json` returned."""
         self.seen, self.deadlock = content["seen"], content["deadlock"]
         self.by_bit = {
-            int(bit): FoundViolation(state, None if step is None else StoredStep(step[0], np.array(step[1], np.uint64)))
+            int(bit): FoundViolation(state, None if step is None else StoredStep(*step))
             for bit, (state, step) in content["by_bit"].items()
         }
 
     def _first_failure(self) -> FoundFailure | None:
-        shard = _first_shard(self.store.field("failures"))
+        shard = _first_shard(self.store.read("failures"))
         if shard is None:
             return None
         # Valid only in a shard with `failures` above 0: records start as zeros, and 0 is also a local index.
         local, instance, site = (
-            int(self.store.field(name)[shard]) for name in ("failed_state", "failed_instance", "failed_site")
+            self.store.read(name)[shard] for name in ("failed_state", "failed_instance", "failed_site")
         )
         return FoundFailure(_id(shard, local), instance, site)
 
     def _first_deadlock(self) -> int | None:
-        states = self.store.field("deadlock")
-        shard = _first_shard(states != NO_STATE)
-        return None if shard is None else _id(shard, int(states[shard]))
+        states = self.store.read("deadlock")
+        shard = _first_shard(state != NO_STATE for state in states)
+        return None if shard is None else _id(shard, states[shard])
 
     def _first(self, bit: int) -> FoundViolation:
         """Return the first state or, if no state did, the first step that set a bit."""
         # A property is either of states or of steps, so only bit 63 may be in both. The order of the two tests is then
         # fixed.
-        mask = np.uint64(1 << bit)
-        shard = _first_shard(self.store.field("seen_in_states") & mask)
+        shard = _first_shard(seen >> bit & 1 for seen in self.store.read("seen_in_states"))
         if shard is not None:
-            return FoundViolation(_id(shard, int(self.store.field("first_states")[shard, bit])))
-        shard = _first_shard(self.store.field("seen_in_steps") & mask)
+            return FoundViolation(_id(shard, self.store.read("first_states", bit)[shard]))
+        shard = _first_shard(seen >> bit & 1 for seen in self.store.read("seen_in_steps"))
         assert shard is not None, "the bit was seen in a state or in a step"
-        return _step_violation(self.store.step_violations[shard, bit])
+        return _step_violation(self.store.step_violation(shard, bit))
 
 
-def _step_violation(entry: Words) -> FoundViolation:
+def _step_violation(entry: list[int]) -> FoundViolation:
     # The origin word of an entry: the parent id in the low bits, the action instance above.
-    origin = int(entry[-1])
-    return FoundViolation(origin % (1 << ORIGIN_SHIFT), StoredStep(origin >> ORIGIN_SHIFT, entry[:-1].copy()))
+    *words, origin = entry
+    return FoundViolation(origin % (1 << ORIGIN_SHIFT), StoredStep(origin >> ORIGIN_SHIFT, words))
 
 
 def _step_to_json(step: StoredStep | None) -> list[Any] | None:
-    return None if step is None else [step.instance, [int(word) for word in step.words]]
+    return None if step is None else [step.instance, step.words]
 
 
-def _first_shard(found: Words | np.ndarray) -> int | None:
-    shards = np.flatnonzero(found)
-    return int(shards[0]) if len(shards) else None
+def _first_shard(found: Iterable[int]) -> int | None:
+    """Return the first shard for which something is not 0; None if there is none."""
+    return next((shard for shard, value in enumerate(found) if value), None)
 
 
 def _id(shard: int, local: int) -> int:

@@ -1,16 +1,16 @@
-"""What every store of an exploration has: records, successors in flight, counters, and the calls of the kernels."""
+"""What every store of an exploration has: records, successors in flight, counters, and the calls of the kernels.
+
+The methods that a search calls in every round, or that a result needs, do without NumPy (see `reserved`).
+"""
 
 from __future__ import annotations
 
-import mmap
+import ctypes
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from array import array
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.memory_layout import (
@@ -24,24 +24,21 @@ from checker.engines.native.explore.memory_layout import (
     SHARD_BITS,
     SHARDS,
 )
+from checker.engines.native.explore.reserved import U64, Reserved
 from checker.run.endings import StoppedError
 from checker.run.memory import available_address_space, memory_limit
 
-Words = NDArray[np.uint64]
-Number = TypeVar("Number", bound=np.generic)
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from checker.engines.native.word_arrays import PackedStates, Words
 
 Run = Callable[[Callable[[], None]], None]
 """Calls a function in all workers at the same time, and returns after all calls."""
 
-_LINUX_MAP_NORESERVE = 0x4000
-"""The flag of `mmap` that reserves no swap space; Python's `mmap` module has no name for it before 3.13."""
-
 _MAPPED_NUMERATOR, _MAPPED_DENOMINATOR = 2, 3
 """The part of the address space left by `ulimit -v` that a store reserves; compiled code and threads take the rest."""
-
-_LARGE_PAGE = 2 << 20
-_SMALL_PAGES_BYTES = 4 << 20
-"""Bytes: a large page, and the start of each shard's part that keeps small pages."""
 
 
 class SearchStore(ABC):
@@ -53,29 +50,29 @@ class SearchStore(ABC):
     def __init__(self, kernels: Kernels) -> None:
         self._kernels = kernels
         self.layout = layout = kernels.layout
-        self._generated: Words = reserve(np.uint64, SHARDS, layout.counter_words)
-        self.step_violations: Words = np.zeros((SHARDS, 64, layout.entry_words), np.uint64)
-        self._successors: Words = reserve(np.uint64, SHARDS, layout.outbox_capacity, layout.entry_words)
-        self._outboxes: Words = reserve(np.uint64, SHARDS, SHARDS, layout.outbox_capacity, layout.entry_words)
-        self._records: Words = reserve(np.uint64, SHARDS, RECORD_WORDS)
-        # Kernels take plain addresses. They stay valid because this object keeps every array, and no array is resized.
-        self._records_address: int = self._records.ctypes.data
-        self._next_shard: Words = np.zeros(1, np.uint64)
-        self._next_shard_address: int = self._next_shard.ctypes.data
-        self._level_ends: list[Words] = []
+        self._generated = Reserved(U64, SHARDS, layout.counter_words)
+        self._step_violations = Reserved(U64, SHARDS, 64, layout.entry_words)
+        self._successors = Reserved(U64, SHARDS, layout.outbox_capacity, layout.entry_words)
+        self._outboxes = Reserved(U64, SHARDS, SHARDS, layout.outbox_capacity, layout.entry_words)
+        self._records = Reserved(U64, SHARDS, RECORD_WORDS)
+        # Kernels take plain addresses. They stay valid because this object keeps all memory, and none of it moves.
+        self._records_address = self._records.address
+        self._next_shard = ctypes.c_uint64()
+        self._next_shard_address = ctypes.addressof(self._next_shard)
+        self._level_ends: list[list[int]] = []
         self._place(
             successors=self._successors,
             outboxes=self._outboxes,
             generated=self._generated,
-            step_violations=self.step_violations,
+            step_violations=self._step_violations,
         )
         # All other fields start as 0, which is right for them. 0 is a local index, so `deadlock` needs NO_STATE.
-        self.field("deadlock")[:] = NO_STATE
+        self.write("deadlock", NO_STATE)
 
-    def _place(self, **arrays: NDArray[Any]) -> None:
-        """Write the addresses of each shard's part of some arrays to its record."""
-        for name, array in arrays.items():
-            self.field(name)[:] = array.ctypes.data + array.strides[0] * np.arange(SHARDS, dtype=np.uint64)
+    def _place(self, **reserved: Reserved) -> None:
+        """Write the addresses of each shard's part of some memory to its record."""
+        for name, memory in reserved.items():
+            self.write(name, memory.addresses())
 
     @property
     @abstractmethod
@@ -102,7 +99,7 @@ class SearchStore(ABC):
         """Run the second half of a round for the shards that no other worker has taken."""
 
     @abstractmethod
-    def find(self, words: Words) -> int | None:
+    def find(self, words: Sequence[int] | Words) -> int | None:
         """Return the id of the state with these words (words,), or None if it is not stored."""
 
     @abstractmethod
@@ -110,7 +107,7 @@ class SearchStore(ABC):
         """Return the parent (a state id) and the action instance that first reached a state; None if it is initial."""
 
     @abstractmethod
-    def distinct_per_instance(self) -> NDArray[np.int64]:
+    def distinct_per_instance(self) -> list[int]:
         """Return the number of states that each action instance was the first to reach (instances,)."""
 
     @abstractmethod
@@ -146,8 +143,10 @@ class SearchStore(ABC):
         """Return the level (n,) of each of some states (n,), from 0 on: its distance from the initial states."""
         # A shard stores its states in the order of levels, so the number of levels that end at or before a local index
         # is the level of its state.
+        import numpy as np
+
         depths = np.empty(len(state_ids), np.int64)
-        ends = np.array(self._level_ends)
+        ends = np.array(self._level_ends, np.uint64)
         for shard, chosen in self._by_shard(state_ids):
             local = (state_ids[chosen] >> SHARD_BITS).astype(np.uint64)
             depths[chosen] = np.searchsorted(ends[:, shard], local, side="right")
@@ -155,6 +154,8 @@ class SearchStore(ABC):
 
     def words_of_all(self, state_ids: NDArray[np.int64]) -> Words:
         """Return a copy of the words (n, words) of some states (n,)."""
+        import numpy as np
+
         words = np.empty((len(state_ids), self.layout.words), np.uint64)
         for shard, chosen in self._by_shard(state_ids):
             words[chosen] = self.states[shard][state_ids[chosen] >> SHARD_BITS]
@@ -163,6 +164,8 @@ class SearchStore(ABC):
     @staticmethod
     def _by_shard(state_ids: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield each shard with the positions of its states among some states (n,)."""
+        import numpy as np
+
         shards = (state_ids % SHARDS).astype(np.uint8)
         by_shard = np.argsort(shards, kind="stable")
         bounds = np.searchsorted(shards[by_shard], np.arange(SHARDS + 1))
@@ -176,18 +179,19 @@ class SearchStore(ABC):
     def level_of(self, state_id: int) -> int:
         """Return the level of a state, from 0 on: its distance from the initial states."""
         shard, local = state_id % SHARDS, state_id >> SHARD_BITS
-        return sum(int(ends[shard]) <= local for ends in self._level_ends)
+        return sum(ends[shard] <= local for ends in self._level_ends)
 
     def replayed_level(self, level: int, run: Run) -> Generator[None]:
         """Expand the states of a level again; yield after each round, in which `sent_to` returns the successors.
 
         Afterwards the store is as before.
         """
-        kept = [(array, array.copy()) for array in (self._records, self._generated, self._successors)]
+        changed = (self._records.array, self._generated.array, self._successors.array)
+        kept = [(memory, memory.copy()) for memory in changed]
         try:
-            self.field("cursor")[:] = self._level_ends[level - 1] if level else 0
-            self.field("frontier_end")[:] = self._level_ends[level]
-            self.field("pending")[:] = 0
+            self.write("cursor", self._level_ends[level - 1] if level else 0)
+            self.write("frontier_end", self._level_ends[level])
+            self.write("pending", 0)
             # A search that ended without room has successors in its outboxes.
             self.field("fills")[:] = 0
             while self.left_in_level:
@@ -197,18 +201,36 @@ class SearchStore(ABC):
                 self.field("fills")[:] = 0
                 self.release()
         finally:
-            for array, content in kept:
-                array[:] = content
+            for memory, content in kept:
+                memory[:] = content
 
     def sent_to(self, shard: int) -> Iterator[Words]:
         """Yield the entries (n, words + 1) that the expanded half of a round sent to a shard, in canonical order."""
         for source in range(SHARDS):
-            yield self._outboxes[source, shard, : int(self.field("fills")[source, shard])]
+            yield self._outboxes.array[source, shard, : int(self.field("fills")[source, shard])]
 
     def field(self, name: str) -> Words:
         """Return a view of a field of all records: (SHARDS,), or (SHARDS, items) for a field of several words."""
         offset, length = FIELD_OFFSETS[name], FIELD_LENGTHS[name]
-        return self._records[:, offset] if length == 1 else self._records[:, offset : offset + length]
+        records: Words = self._records.array
+        return records[:, offset] if length == 1 else records[:, offset : offset + length]
+
+    def read(self, name: str, item: int = 0) -> list[int]:
+        """Return a field of all records (SHARDS,); `item`: which of its words, for a field of several words."""
+        found: list[int] = self._records.items[FIELD_OFFSETS[name] + item :: RECORD_WORDS].tolist()
+        return found
+
+    def write(self, name: str, values: int | Iterable[int]) -> None:
+        """Write a field of one word to all records: one value, or the value of each shard."""
+        written = [values] * SHARDS if isinstance(values, int) else values
+        self._records.items[FIELD_OFFSETS[name] :: RECORD_WORDS] = array(U64, written)
+
+    def step_violation(self, shard: int, bit: int) -> list[int]:
+        """Return the entry (words + 1) of the first step of a shard's states that violated a property."""
+        size = self.layout.entry_words
+        start = (shard * 64 + bit) * size
+        found: list[int] = self._step_violations.items[start : start + size].tolist()
+        return found
 
     @property
     def kernels(self) -> Kernels:
@@ -217,7 +239,7 @@ class SearchStore(ABC):
 
     def offer_shards(self) -> None:
         """Offer all shards to the workers that will run the next half of a round."""
-        self._next_shard[0] = 0
+        self._next_shard.value = 0
 
     def improve_kernels(self) -> None:
         """Continue with optimised kernels, unless these are already optimised."""
@@ -228,7 +250,7 @@ class SearchStore(ABC):
         """Run the first half of a round for the shards that no other worker has taken."""
         self._kernels.expand(self._records_address, self._next_shard_address, step_mask)
 
-    def send_initial(self, initial: Words) -> Iterator[None]:
+    def send_initial(self, initial: PackedStates) -> Iterator[None]:
         """Send initial states (n, words) to their shards in rounds; the caller runs `insert` after each yield.
 
         They take the way of successors: into the buffer of shard 0, from which `expand` routes them.
@@ -236,22 +258,27 @@ class SearchStore(ABC):
         size = self.layout.outbox_entries
         for start in range(0, len(initial), size):
             batch = initial[start : start + size]
-            self._successors[0, : len(batch), :-1] = batch
-            self._successors[0, : len(batch), -1] = INITIAL_INSTANCE
-            self.field("pending")[0] = len(batch)
-            self.field("pending_parent")[0] = INITIAL_PARENT
+            if isinstance(batch, list):
+                entries = array(U64, [word for state in batch for word in (*state, INITIAL_INSTANCE)])
+                self._successors.items[: len(entries)] = entries
+            else:
+                self._successors.array[0, : len(batch), :-1] = batch
+                self._successors.array[0, : len(batch), -1] = INITIAL_INSTANCE
+            self._records.items[FIELD_OFFSETS["pending"]] = len(batch)
+            self._records.items[FIELD_OFFSETS["pending_parent"]] = INITIAL_PARENT
             self.offer_shards()
             self.expand(0)
             yield
 
     def begin_level(self) -> None:
         """Make the states that were found since the last level began the frontier of the next level."""
-        self.field("frontier_end")[:] = self.field("count")
-        self._level_ends.append(self.field("count").copy())
+        counts = self.counts()
+        self.write("frontier_end", counts)
+        self._level_ends.append(counts)
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> list[int]:
         """Return the number of states of each shard (SHARDS,)."""
-        return self.field("count").astype(np.int64)
+        return self.read("count")
 
     @property
     def records_address(self) -> int:
@@ -261,43 +288,39 @@ class SearchStore(ABC):
     @property
     def distinct(self) -> int:
         """The number of states."""
-        return int(self.field("count").sum())
+        return sum(self.counts())
 
     @property
     def within(self) -> int:
         """The number of states within the constraint; 0 if the spec has none."""
-        return int(self.field("within").sum())
+        return sum(self.read("within"))
 
     @property
     def left_in_level(self) -> int:
         """The number of states of this level that are not yet expanded, or have successors that are not yet routed."""
-        # Unsigned, but never negative: a cursor stops at `frontier_end`.
-        unexpanded = self.field("frontier_end") - self.field("cursor")
-        return int(unexpanded.sum()) + int(np.count_nonzero(self.field("pending")))
+        unexpanded = sum(self.read("frontier_end")) - sum(self.read("cursor"))
+        return unexpanded + sum(pending > 0 for pending in self.read("pending"))
 
     @property
     def left(self) -> int:
         """The number of states of this level and the next that are not yet expanded."""
-        # Never negative either: `frontier_end` is a former `count`, and states are never removed.
-        found_since = self.field("count") - self.field("frontier_end")
-        return self.left_in_level + int(found_since.sum())
+        return self.left_in_level + self.distinct - sum(self.read("frontier_end"))
 
-    def words_of(self, state_id: int) -> Words:
-        """Return a copy of a state's words."""
-        words: Words = self.states[state_id % SHARDS][state_id >> SHARD_BITS].copy()
+    def words_of(self, state_id: int) -> list[int]:
+        """Return a state's words."""
+        words: list[int] = self.states[state_id % SHARDS][state_id >> SHARD_BITS].tolist()
         return words
 
     def all_states(self) -> Words:
         """Return a copy of all states (distinct, words), shard by shard."""
-        return np.concatenate([self.states[shard][:count] for shard, count in enumerate(self._counts())])
+        import numpy as np
 
-    def generated_per_instance(self) -> NDArray[np.int64]:
+        return np.concatenate([self.states[shard][:count] for shard, count in enumerate(self.counts())])
+
+    def generated_per_instance(self) -> list[int]:
         """Return the number of successors that each action instance has generated (instances,)."""
-        total: NDArray[np.int64] = self._generated.sum(axis=0)[: self.layout.instances].astype(np.int64)
-        return total
-
-    def _counts(self) -> list[int]:
-        return [int(count) for count in self.field("count")]
+        counters, size = self._generated.items, self.layout.counter_words
+        return [sum(counters[instance::size]) for instance in range(self.layout.instances)]
 
     # Checkpoints, see `CheckpointedStore`.
 
@@ -307,23 +330,25 @@ class SearchStore(ABC):
 
     def _changing(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that have one size and change in every round, besides the records."""
-        return {"generated": self._generated}
+        return {"generated": self._generated.array}
 
     def growing_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the states and their origins, by shard."""
         return {
             f"{name}-{shard:02}": arrays[shard][:count]
-            for shard, count in enumerate(self._counts())
+            for shard, count in enumerate(self.counts())
             for name, arrays in self._growing().items()
         }
 
     def changing_arrays(self) -> dict[str, NDArray[Any]]:
         """Return copies of the records, and of everything else that is small."""
-        pending = [int(listed) for listed in self.field("pending")]
+        import numpy as np
+
+        successors, pending = self._successors.array, self.read("pending")
         return {
             **{f"record-{name}": self.field(name).copy() for name in RESTORED_FIELDS},
             **{name: array.copy() for name, array in self._changing().items()},
-            "successors": np.concatenate([self._successors[shard, :listed] for shard, listed in enumerate(pending)]),
+            "successors": np.concatenate([successors[shard, :listed] for shard, listed in enumerate(pending)]),
             "level_ends": np.array(self._level_ends, np.uint64),
         }
 
@@ -335,7 +360,7 @@ class SearchStore(ABC):
         kind, _, shard = name.rpartition("-")
         if kind not in self._growing():
             return None
-        if items > int(self.field("capacity")[int(shard)]):
+        if items > self.read("capacity")[int(shard)]:
             raise StoppedError(
                 f"the checkpoint, with {items:,} states in a shard, needs more memory than this machine has"
             )
@@ -343,15 +368,17 @@ class SearchStore(ABC):
 
     def restore(self, changing: Mapping[str, NDArray[Any]]) -> None:
         """Restore the records and the successors in flight. `rebuild` then builds the tables from the states."""
+        import numpy as np
+
         for name in RESTORED_FIELDS:
             self.field(name)[:] = changing[f"record-{name}"]
-        for name, array in self._changing().items():
-            array[:] = changing[name]
-        self._level_ends = list(changing["level_ends"])
+        for name, content in self._changing().items():
+            content[:] = changing[name]
+        self._level_ends = changing["level_ends"].tolist()
         self._require_order()
         ends = np.cumsum(self.field("pending")).astype(np.int64)
         for shard, listed in enumerate(np.split(changing["successors"], ends[:-1])):
-            self._successors[shard, : len(listed)] = listed
+            self._successors.array[shard, : len(listed)] = listed
 
     def _require_order(self) -> None:
         """Raise ValueError if restored numbers contradict each other: kernels do not check them."""
@@ -371,31 +398,3 @@ def mappable_bytes() -> int | None:
     """Return the bytes of address space that a store may reserve; None if there is no limit (`ulimit -v`)."""
     address_space = available_address_space()
     return None if address_space is None else address_space * _MAPPED_NUMERATOR // _MAPPED_DENOMINATOR
-
-
-def reserve(kind: type[Number], *shape: int) -> NDArray[Number]:
-    """Return an array of zeros with a part for each shard; only pages that are written take memory."""
-    size = int(np.prod(shape)) * np.dtype(kind).itemsize
-    # Without MAP_NORESERVE the kernel may refuse mappings that add up to more than the machine's memory.
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", _LINUX_MAP_NORESERVE)
-    try:
-        region = mmap.mmap(-1, size, flags=flags)
-    except OSError as error:
-        raise MemoryError(f"cannot reserve {size >> 20} MiB of address space: raise its limit (ulimit -v)") from error
-    _advise_large_pages(region, size // SHARDS)
-    return np.frombuffer(region, kind).reshape(shape)
-
-
-def _advise_large_pages(region: mmap.mmap, part: int) -> None:
-    """Request large pages for each shard's part of a region, except its first 4 MiB.
-
-    Large pages save TLB misses. A small state space stays in small pages, where it wastes no memory.
-    """
-    for shard in range(SHARDS):
-        # Both ends are rounded to whole large pages: the start up, the end down. `madvise` needs aligned addresses.
-        start = -(-(shard * part + _SMALL_PAGES_BYTES) // _LARGE_PAGE) * _LARGE_PAGE
-        length = (shard + 1) * part // _LARGE_PAGE * _LARGE_PAGE - start
-        if length > 0:
-            # Advice only: a kernel or platform without large pages runs the same search more slowly.
-            with suppress(OSError, AttributeError):
-                region.madvise(mmap.MADV_HUGEPAGE, start, length)

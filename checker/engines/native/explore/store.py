@@ -7,11 +7,9 @@ Every array is a memory mapping of the largest size that this machine's memory, 
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.memory_layout import (
@@ -27,14 +25,14 @@ from checker.engines.native.explore.memory_layout import (
     SHARDS,
     MemoryLayout,
 )
-from checker.engines.native.explore.search_store import (
-    Run,
-    SearchStore,
-    Words,
-    mappable_bytes,
-    physical_memory,
-    reserve,
-)
+from checker.engines.native.explore.reserved import U16, U32, U64, Reserved
+from checker.engines.native.explore.search_store import Run, SearchStore, mappable_bytes, physical_memory
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from checker.engines.native.word_arrays import Words
 
 _LEAST_CAPACITY = 1024
 
@@ -48,29 +46,29 @@ class Store(SearchStore):
         super().__init__(kernels)
         layout = self.layout
         capacity = _capacity(layout)
-        self._states: Words = reserve(np.uint64, SHARDS, capacity, layout.words)
-        self._parents: NDArray[np.uint32] = reserve(np.uint32, SHARDS, capacity)
-        self._instances: NDArray[np.uint16] = reserve(np.uint16, SHARDS, capacity)
-        self._table: NDArray[np.uint32] = reserve(np.uint32, SHARDS, _largest_table(capacity))
+        self._capacity = capacity
+        self._states = Reserved(U64, SHARDS, capacity, layout.words)
+        self._parents = Reserved(U32, SHARDS, capacity)
+        self._instances = Reserved(U16, SHARDS, capacity)
+        self._table = Reserved(U32, SHARDS, _largest_table(capacity))
         self._place(states=self._states, parents=self._parents, instances=self._instances, table=self._table)
-        self.field("capacity")[:] = capacity
-        self.field("table_mask")[:] = INITIAL_TABLE_SLOTS - 1
+        self.write("capacity", capacity)
+        self.write("table_mask", INITIAL_TABLE_SLOTS - 1)
 
     @property
     def states(self) -> Sequence[Words]:
         """The states of each shard, an array (capacity, words)."""
-        return list(self._states)
+        return list(self._states.array)
 
     @property
     def is_full(self) -> bool:
         """Whether the last round dropped states for which there was no memory."""
-        return bool(self.field("full").any())
+        return any(self.read("full"))
 
     @property
     def is_nearly_full(self) -> bool:
         """Whether the next round might drop states: the memory is reserved for a number of states."""
-        most = self.counts().max() + SHARDS * self.layout.outbox_capacity
-        return bool(most > self.field("capacity").min())
+        return max(self.counts()) + SHARDS * self.layout.outbox_capacity > self._capacity
 
     def make_room(self, run: Run) -> None:
         """Do nothing: the memory of the largest store is reserved."""
@@ -93,67 +91,81 @@ class Store(SearchStore):
         """The bytes by which the next round may increase `memory_bytes`."""
         successors = self.left_in_level * max(1, self.layout.instances)
         added = min(successors, SHARDS * self.layout.outbox_capacity)
-        slots = self.field("table_mask").astype(np.int64) + 1
-        growing = (self.counts() + added) * LOAD_DENOMINATOR > slots * LOAD_NUMERATOR
+        grown = sum(
+            mask + 1
+            for count, mask in zip(self.counts(), self.read("table_mask"), strict=True)
+            if (count + added) * LOAD_DENOMINATOR > (mask + 1) * LOAD_NUMERATOR
+        )
         states = min(successors, SHARDS * added)
-        return states * self.layout.bytes_per_state + int(slots[growing].sum()) * _SLOT_BYTES
+        return states * self.layout.bytes_per_state + grown * _SLOT_BYTES
 
     @property
     def memory_bytes(self) -> int:
         """The size in bytes of states, parents, instances and tables."""
-        slots = int(self.field("table_mask").sum()) + SHARDS
+        slots = sum(self.read("table_mask")) + SHARDS
         return self.distinct * self.layout.bytes_per_state + slots * _SLOT_BYTES
 
-    def find(self, words: Words) -> int | None:
+    def find(self, words: Sequence[int] | Words) -> int | None:
         """Return the id of the state with these words (words,), or None if it is not stored."""
-        state = np.ascontiguousarray(words, np.uint64)
-        if state.shape != (self.layout.words,):
-            raise ValueError(f"a state has {self.layout.words} words, not shape {state.shape}")
-        found = self._kernels.find(self._records_address, state.ctypes.data)
+        if len(words) != self.layout.words:
+            raise ValueError(f"a state has {self.layout.words} words, not {len(words)}")
+        state = (ctypes.c_uint64 * len(words))(*map(int, words))
+        found = self._kernels.find(self._records_address, ctypes.addressof(state))
         return None if found == NO_STATE else found
+
+    def words_of(self, state_id: int) -> list[int]:
+        """Return a state's words."""
+        size = self.layout.words
+        start = self._place_of(state_id) * size
+        words: list[int] = self._states.items[start : start + size].tolist()
+        return words
 
     def words_of_all(self, state_ids: NDArray[np.int64]) -> Words:
         """Return a copy of the words (n, words) of some states (n,)."""
-        words: Words = self._states[state_ids % SHARDS, state_ids >> SHARD_BITS]
+        words: Words = self._states.array[state_ids % SHARDS, state_ids >> SHARD_BITS]
         return words
 
     def origin_of(self, state_id: int) -> tuple[int, int] | None:
         """Return the parent (a state id) and the action instance that first reached a state; None if it is initial."""
-        shard, local = state_id % SHARDS, state_id >> SHARD_BITS
-        parent = int(self._parents[shard, local])
-        return None if parent == INITIAL_PARENT else (parent, int(self._instances[shard, local]))
+        place = self._place_of(state_id)
+        parent = self._parents.items[place]
+        return None if parent == INITIAL_PARENT else (parent, self._instances.items[place])
 
-    def distinct_per_instance(self) -> NDArray[np.int64]:
+    def _place_of(self, state_id: int) -> int:
+        """Return the position of a state among the items of all shards."""
+        return state_id % SHARDS * self._capacity + (state_id >> SHARD_BITS)
+
+    def distinct_per_instance(self) -> list[int]:
         """Return the number of states that each action instance was the first to reach (instances,)."""
-        total: NDArray[np.int64] = self.distinct_by_shard().sum(axis=0)[: self.layout.instances]
-        return total
+        counters = self._new_counters()
+        for record in self._records.addresses():
+            self._kernels.count(record, ctypes.addressof(counters))
+        return counters[: self.layout.instances]
 
-    def distinct_by_shard(self) -> NDArray[np.int64]:
+    def distinct_by_shard(self) -> list[list[int]]:
         """Return how many states each action instance was the first to reach (SHARDS, instances + 1).
 
         The last column counts initial states.
         """
-        found = np.zeros((SHARDS, self.layout.instances + 1), np.int64)
-        for shard, count in enumerate(self._counts()):
-            # `minlength` gives every shard the same length.
-            by_instance = np.bincount(self._instances[shard, :count], minlength=INITIAL_INSTANCE + 1)
-            found[shard, :-1] = by_instance[: self.layout.instances]
-            found[shard, -1] = by_instance[INITIAL_INSTANCE]
+        found = []
+        for record in self._records.addresses():
+            counters = self._new_counters()
+            self._kernels.count(record, ctypes.addressof(counters))
+            found.append([*counters[: self.layout.instances], counters[INITIAL_INSTANCE]])
         return found
 
+    @staticmethod
+    def _new_counters() -> ctypes.Array[ctypes.c_uint64]:
+        return (ctypes.c_uint64 * (INITIAL_INSTANCE + 1))()
+
     def _growing(self) -> dict[str, Sequence[NDArray[Any]]]:
-        arrays: dict[str, NDArray[Any]] = {
-            "states": self._states,
-            "parents": self._parents,
-            "instances": self._instances,
-        }
-        return {name: list(array) for name, array in arrays.items()}
+        memory = {"states": self._states, "parents": self._parents, "instances": self._instances}
+        return {name: list(reserved.array) for name, reserved in memory.items()}
 
     def rebuild(self, run: Run) -> None:
         """Build the tables of a restored store; `run` calls a function in all workers at the same time."""
         # Half as large as needed: the kernel doubles each table before it adds the states.
-        slots = [slots_for(count) for count in self._counts()]
-        self.field("table_mask")[:] = np.array(slots, np.uint64) // 2 - 1
+        self.write("table_mask", [slots_for(count) // 2 - 1 for count in self.counts()])
         self.offer_shards()
         run(lambda: self._kernels.rebuild(self._records_address, self._next_shard_address))
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.exploration import Exploration
-from checker.engines.native.explore.search_store import SearchStore, Words
+from checker.engines.native.explore.search_store import SearchStore
 from checker.engines.native.explore.workers import Workers
 from checker.engines.native.liveness.classes import StepClasses
 from checker.engines.native.liveness.components import FairGraph, Flags, fair_components
@@ -33,6 +33,7 @@ from checker.engines.native.liveness.lassos import RegionSearch
 from checker.engines.native.liveness.memory_budget import MemoryBudget
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.engines.native.results import Path
+from checker.engines.native.word_arrays import Words
 from checker.explain import violations
 from checker.explain.lassos import lasso_violation
 from checker.frontend.liveness_typing import TypedLiveness
@@ -143,7 +144,7 @@ class NativeLiveness:
             self._kernel,
             self._store,
             self._numbers,
-            expected=int(self._exploration.generated_per_instance.sum()),
+            expected=sum(self._exploration.generated_per_instance),
             workers=self._workers,
             cancelled=self._cancelled,
         )

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.memory_layout import SHARD_BITS
-from checker.engines.native.explore.search_store import SearchStore, Words
+from checker.engines.native.explore.search_store import SearchStore
 from checker.engines.native.liveness.kernels import ExpandKernel
+from checker.engines.native.word_arrays import Words
 from checker.run.liveness import LivenessInterrupted
 
 States = NDArray[np.int64]
@@ -33,7 +34,7 @@ class StateNumbers:
     """The numbers of the states of a store: shard by shard, in the order of the shard."""
 
     def __init__(self, store: SearchStore):
-        counts = store.counts()
+        counts = np.array(store.counts(), np.int64)
         self.count = int(counts.sum())
         self.offsets: Words = (np.cumsum(counts) - counts).astype(np.uint64)
         self._starts = self.offsets.astype(np.int64)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from checker.engines.native.explore.hash_table import HashTable
 from checker.engines.native.explore.memory_layout import SHARD_BITS, SHARDS, MemoryLayout
-from checker.engines.native.explore.search_store import SearchStore, Words
+from checker.engines.native.explore.search_store import SearchStore
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
@@ -46,6 +46,7 @@ from checker.engines.native.llvm.words import item, read_words, struct_field, wr
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering_process import LoweredSpec
 from checker.engines.native.source_index import SourceIndex
+from checker.engines.native.word_arrays import Words
 from checker.frontend import compile_spec
 from checker.ir import nodes
 from checker.language.spec import Spec
@@ -77,9 +78,9 @@ class LabelKernel:
     def label(self, store: SearchStore, mask: int) -> Words:
         """Return the bits in `mask` of the predicates that are true (n,), for all states, shard by shard."""
         counts = store.counts()
-        bits = np.empty(int(counts.sum()), np.uint64)
+        bits = np.empty(sum(counts), np.uint64)
         start = 0
-        for shard, count in enumerate(counts.tolist()):
+        for shard, count in enumerate(counts):
             self._label(store.states_address(shard, 0), bits[start:].ctypes.data, count, mask)
             start += count
         return bits

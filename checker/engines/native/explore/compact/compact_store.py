@@ -16,10 +16,9 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from checker.engines.native.explore.compact.origins import Origin, origins_of
 from checker.engines.native.explore.compact.quotient import TableShape
@@ -35,18 +34,17 @@ from checker.engines.native.explore.compact.table_record import (
 )
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.memory_layout import MAXIMUM_LOCAL, NO_STATE, SHARDS, MemoryLayout
-from checker.engines.native.explore.search_store import (
-    Run,
-    SearchStore,
-    Words,
-    mappable_bytes,
-    physical_memory,
-    reserve,
-)
+from checker.engines.native.explore.reserved import U8, U32, U64, Reserved
+from checker.engines.native.explore.search_store import Run, SearchStore, mappable_bytes, physical_memory
 from checker.engines.native.explore.store import Store, slots_for
 from checker.run.endings import StoppedError
 from checker.run.liveness import TooLargeError
 from checker.run.memory import available_memory
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from checker.engines.native.word_arrays import Words
 
 _ROWS_AT_ONCE = 1 << 18
 """States of a shard that are copied or inserted before their part of the file is released."""
@@ -71,25 +69,24 @@ class CompactStore(SearchStore):
         capacity, self._table_bytes = _capacities(layout, place)
         self._files = [StateFile(place, capacity, layout.words) for _ in range(SHARDS)]
         self._states = [file.states for file in self._files]
-        self.field("states")[:] = [states.ctypes.data for states in self._states]
-        self.field("capacity")[:] = capacity
+        self.write("states", [states.ctypes.data for states in self._states])
+        self.write("capacity", capacity)
         # Counters of action instances, and one of initial states.
-        self._distinct: Words = reserve(np.uint64, SHARDS, -(-(layout.instances + 1) // 16) * 16)
-        self._table: NDArray[np.uint8] | None = reserve(np.uint8, SHARDS, self._table_bytes)
-        self._index: NDArray[np.uint32] | None = None
+        self._distinct = Reserved(U64, SHARDS, -(-(layout.instances + 1) // 16) * 16)
+        self._table: Reserved | None = Reserved(U8, SHARDS, self._table_bytes)
+        self._index: Reserved | None = None
         room = MOVED_SLOTS * smallest.slot_bytes + 8 * (smallest.slot_words + 1)
-        self._moved: NDArray[np.uint8] = reserve(np.uint8, SHARDS, -(-room // 128) * 128)
-        self._overflow: Words = reserve(np.uint64, SHARDS, OVERFLOW_ENTRIES, tables.code.words)
-        self._table_records: Words = reserve(np.uint64, SHARDS, record_words(smallest.slot_words))
-        arrays: dict[str, NDArray[Any]] = {
+        self._moved = Reserved(U8, SHARDS, -(-room // 128) * 128)
+        self._overflow = Reserved(U64, SHARDS, OVERFLOW_ENTRIES, tables.code.words)
+        self._table_records = Reserved(U64, SHARDS, record_words(smallest.slot_words))
+        reserved = {
             "table": self._table,
             "moved": self._moved,
             "overflow": self._overflow,
             "distinct": self._distinct,
         }
-        for name, array in arrays.items():
-            addresses = array.ctypes.data + array.strides[0] * np.arange(SHARDS, dtype=np.uint64)
-            self._table_field(name)[:] = addresses
+        for name, memory in reserved.items():
+            self._table_field(name)[:] = memory.addresses()
         self._shapes = [smallest] * SHARDS
         for shard in range(SHARDS):
             self._write_shape(shard, smallest, is_next=False)
@@ -98,7 +95,8 @@ class CompactStore(SearchStore):
         self._origins: dict[int, Origin] = {}
 
     def _table_field(self, name: str) -> Words:
-        return self._table_records[:, FIELD_OFFSETS[name]]
+        records: Words = self._table_records.array
+        return records[:, FIELD_OFFSETS[name]]
 
     def _write_shape(self, shard: int, shape: TableShape, *, is_next: bool) -> None:
         prefix = "next_" if is_next else ""
@@ -107,7 +105,7 @@ class CompactStore(SearchStore):
         self._table_field(prefix + "slot_bytes")[shard] = shape.slot_bytes
         words = self._tables.smallest.slot_words
         first = mask_offset(words, is_next=is_next)
-        self._table_records[shard, first : first + words] = shape.masks(words)
+        self._table_records.array[shard, first : first + words] = shape.masks(words)
 
     @property
     def states(self) -> Sequence[Words]:
@@ -122,7 +120,7 @@ class CompactStore(SearchStore):
     @property
     def memory_bytes(self) -> int:
         """The size in bytes of the tables."""
-        return sum(shape.bytes for shape in self._shapes) if self._index is None else self._index.nbytes
+        return sum(shape.bytes for shape in self._shapes) if self._index is None else SHARDS * self._index.part_bytes
 
     @property
     def round_bytes(self) -> int:
@@ -134,7 +132,7 @@ class CompactStore(SearchStore):
         added = min(2 * successors // SHARDS + 1, SHARDS * self.layout.outbox_capacity)
         grown = (
             shape.for_states(count + added).bytes - shape.bytes
-            for count, shape in zip(self._counts(), self._shapes, strict=True)
+            for count, shape in zip(self.counts(), self._shapes, strict=True)
         )
         return sum(grown)
 
@@ -164,7 +162,7 @@ class CompactStore(SearchStore):
             file.make_room(int(count))
         while self._plan_growth(wanted):
             self.offer_shards()
-            run(lambda: self._tables.grow(self._table_records.ctypes.data, self._next_shard_address))
+            run(lambda: self._tables.grow(self._table_records.address, self._next_shard_address))
             if self.is_full:
                 raise MemoryError("too many states have the same place in a table of the compact store")
         self.release()
@@ -208,7 +206,7 @@ class CompactStore(SearchStore):
         """Run the second half of a round for the shards that no other worker has taken."""
         self._tables.insert(
             self._records_address,
-            self._table_records.ctypes.data,
+            self._table_records.address,
             self._next_shard_address,
             self._kernels.check_new_address,
             mask,
@@ -216,7 +214,7 @@ class CompactStore(SearchStore):
 
     # States and their origins.
 
-    def find(self, words: Words) -> int | None:
+    def find(self, words: Sequence[int] | Words) -> int | None:
         """Return the id of the state with these words (words,), or None. The first call builds the index of all states.
 
         Raises TooLargeError if the index does not fit into memory.
@@ -233,7 +231,7 @@ class CompactStore(SearchStore):
         """
         if self._index is not None:
             return
-        counts = self._counts()
+        counts = self.counts()
         slots = [slots_for(count) for count in counts]
         needed = SHARDS * max(slots) * np.dtype(np.uint32).itemsize
         available = available_memory()
@@ -244,10 +242,10 @@ class CompactStore(SearchStore):
                 f"a table of {self.distinct:,} states takes {needed:,} bytes; {available:,} are available"
             )
         self._table = None
-        self._index = reserve(np.uint32, SHARDS, max(slots))
+        self._index = Reserved(U32, SHARDS, max(slots))
         self._place(table=self._index)
         # The kernel doubles each table before it adds the states.
-        self.field("table_mask")[:] = np.array(slots, np.uint64) // 2 - 1
+        self.write("table_mask", [number // 2 - 1 for number in slots])
         self.offer_shards()
         run(lambda: self._kernels.rebuild(self._records_address, self._next_shard_address))
         self._release_all()
@@ -263,9 +261,9 @@ class CompactStore(SearchStore):
             self.keep_origins([state_id], lambda work: work(), lambda level: None)
         return self._origins[state_id]
 
-    def distinct_per_instance(self) -> NDArray[np.int64]:
+    def distinct_per_instance(self) -> list[int]:
         """Return the number of states that each action instance was the first to reach (instances,)."""
-        total: NDArray[np.int64] = self._distinct.sum(axis=0)[: self.layout.instances].astype(np.int64)
+        total: list[int] = self._distinct.array.sum(axis=0)[: self.layout.instances].tolist()
         return total
 
     # Checkpoints.
@@ -274,7 +272,7 @@ class CompactStore(SearchStore):
         return {"states": self._states}
 
     def _changing(self) -> dict[str, NDArray[np.uint64]]:
-        return {**super()._changing(), "distinct": self._distinct}
+        return {**super()._changing(), "distinct": self._distinct.array}
 
     def release_items(self, name: str, first: int, end: int) -> None:
         """Release states of a shard: a checkpoint would otherwise bring all states since the last one into memory."""
@@ -297,29 +295,29 @@ class CompactStore(SearchStore):
 
         Raises OSError if the disk has no space, and MemoryError if the tables would not take much less memory.
         """
-        needed = sum(self._tables.smallest.for_states(int(count)).bytes for count in store.counts())
+        needed = sum(self._tables.smallest.for_states(count).bytes for count in store.counts())
         if _TAKE_OVER_GAIN * needed > store.memory_bytes:
             raise MemoryError("the states would take as much memory as before")
         for shard, count in enumerate(store.counts()):
-            room = self.room_for(f"states-{shard:02}", int(count))
+            room = self.room_for(f"states-{shard:02}", count)
             assert room is not None
-            for start in range(0, int(count), _ROWS_AT_ONCE):
-                end = min(start + _ROWS_AT_ONCE, int(count))
+            for start in range(0, count, _ROWS_AT_ONCE):
+                end = min(start + _ROWS_AT_ONCE, count)
                 room[start:end] = store.states[shard][start:end]
                 self._files[shard].release(end)
-        distinct = np.zeros_like(self._distinct)
+        distinct = np.zeros_like(self._distinct.array)
         distinct[:, : self.layout.instances + 1] = store.distinct_by_shard()
         self.restore({**store.changing_arrays(), "distinct": distinct})
 
     def rebuild(self, run: Run) -> None:
         """Insert the states of a restored store into its tables; `run` calls a function in all workers."""
-        counts = self._counts()
+        counts = self.counts()
         for shard, count in enumerate(counts):
             self._shapes[shard] = self._tables.smallest.for_states(count)
             if self._shapes[shard].bytes > self._table_bytes:
                 raise StoppedError(f"{self.distinct:,} states need more memory than this machine has")
             self._write_shape(shard, self._shapes[shard], is_next=False)
-        tables = self._table_records.ctypes.data
+        tables = self._table_records.address
         for start in range(0, max(counts), _ROWS_AT_ONCE):
             self.offer_shards()
             run(

@@ -62,7 +62,7 @@ def _parents(store: SearchStore, level: int, wanted: set[int], run: Run) -> dict
 
 def _first_origin(store: SearchStore, state_id: int) -> int | None:
     """Return the last word of the first entry with the words of a state that this round sent to its shard."""
-    words = store.words_of(state_id)
+    words = np.array(store.words_of(state_id), np.uint64)
     for entries in store.sent_to(state_id % SHARDS):
         rows = np.flatnonzero((entries[:, :-1] == words).all(axis=1))
         if len(rows):
