@@ -2,8 +2,8 @@
 
 `dataclasses.dataclass` compiles up to six methods for each class, of which a command calls few: this took a quarter of
 the time of all imports. The `dataclass` of this module has the same meaning, for the options that are used here. It
-compiles only `__init__`, when the class is instantiated for the first time. Classes that inherit from each other must
-use the same `dataclass`, and a class with `slots` that of the standard library.
+compiles only `__init__`, and only for a class that is instantiated often. Classes that inherit from each other must use
+the same `dataclass`, and a class with `slots` that of the standard library.
 """
 
 from __future__ import annotations
@@ -52,15 +52,40 @@ def _declared(cls: Any, *, frozen: bool, eq: bool, init: bool, kw_only: bool) ->
     return cls
 
 
+_CALLS_BEFORE_COMPILING = 20
+"""Compiling an `__init__` takes as long as about this many calls of one that is not compiled."""
+
+
 def _first_init(cls: Any, *, frozen: bool) -> Callable[..., None]:
-    """Return an `__init__` that compiles the class's own at the first call."""
+    """Return an `__init__` that compiles the class's own when it was called often, or not with a value for each field.
+
+    The latter may need defaults, or be an error.
+    """
+    names: tuple[str, ...] | None = None
+    calls = 0
+    assign = object.__setattr__ if frozen else setattr
 
     def first_init(self: Any, /, *values: Any, **named: Any) -> None:
+        nonlocal names, calls
+        names = _plain_fields(cls) if names is None else names
+        calls += 1
+        if not named and values and len(values) == len(names) and calls <= _CALLS_BEFORE_COMPILING:
+            for name, value in zip(names, values, strict=True):
+                assign(self, name, value)
+            if hasattr(cls, "__post_init__"):
+                self.__post_init__()
+            return
         if vars(cls).get("__init__") is first_init:
             cls.__init__ = _compiled_init(cls, frozen=frozen)
         cls.__init__(self, *values, **named)
 
     return first_init
+
+
+def _plain_fields(cls: Any) -> tuple[str, ...]:
+    """Return the names of the fields, in order, if all of them can be given by position; otherwise nothing."""
+    fields = dataclasses.fields(cls)
+    return tuple(field.name for field in fields) if all(field.init and not field.kw_only for field in fields) else ()
 
 
 def _compiled_init(cls: Any, *, frozen: bool) -> Callable[..., None]:

@@ -146,3 +146,27 @@ def test_the_packages_of_the_checker_use_it():
         and "slots=True" not in text
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_all_instances_of_a_class_are_alike_before_and_after_its_init_is_compiled(frozen):
+    @records.dataclass(frozen=frozen)
+    class Point:
+        x: int
+        y: int = 2
+        parts: list = dataclasses.field(default_factory=list)
+
+        def __post_init__(self):
+            object.__setattr__(self, "x", self.x + 1)
+
+    @records.dataclass(frozen=frozen)
+    class Derived(Point):
+        z: int = 4
+
+    first = vars(Point)["__init__"]
+    points = [Point(number, 5, []) for number in range(30)]
+    assert vars(Point)["__init__"] is not first
+    assert [(point.x, point.y, point.parts) for point in points] == [(number + 1, 5, []) for number in range(30)]
+    assert Derived(1, 2, [3], 4) == Derived(1, 2, [3]) == Derived(x=1, parts=[3]) != Derived(2)
+    with pytest.raises(TypeError, match="positional argument"):
+        Derived()
