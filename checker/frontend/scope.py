@@ -13,7 +13,7 @@ from checker.frontend import hints
 from checker.frontend.type_relations import can_become
 from checker.ir import nodes
 from checker.language.parameters import ParameterDeclaration
-from checker.language.source import Source, segment, source_of
+from checker.language.source import Source, child_nodes, segment, source_of
 from checker.language.spec import Spec
 from checker.language.type_joins import NOTHING, is_bounded, join, join_integers
 from checker.language.types import LARGEST, IntType, StructType, Type
@@ -32,7 +32,7 @@ _LARGE = 300
 def _text(file: str, node: ast.expr) -> str:
     """Return the text of an expression.
 
-    Cached: every pass over a function needs it again, and so does every spec that inherits the function. The time for
+    Cached: every pass over a function makes the site again, and so does every spec that inherits it. The time for
     the text from a tree grows with the tree. Its sum over the parts of a nested expression would be quadratic.
     """
     return ast.unparse(node) if _size(node) <= _LARGE else " ".join(segment(file, node).split())
@@ -41,7 +41,7 @@ def _text(file: str, node: ast.expr) -> str:
 @functools.lru_cache(maxsize=1 << 16)
 def _size(node: ast.AST) -> int:
     """Return the number of nodes of a syntax tree. Cached: the sizes of all parts are needed too."""
-    return 1 + sum(map(_size, ast.iter_child_nodes(node)))
+    return 1 + sum(map(_size, child_nodes(node)))
 
 
 @dataclass
@@ -81,7 +81,7 @@ class TypingScope:
     def site(self, node: ast.AST) -> nodes.Site:
         """Return the file, line and text of `node`."""
         line = getattr(node, "lineno", self.source.tree.lineno)
-        text = _text(self.source.file, node) if isinstance(node, ast.expr) else ""
+        text = functools.partial(_text, self.source.file, node) if isinstance(node, ast.expr) else ""
         return nodes.Site(self.source.file, line, text)
 
     def begin_pass(self, parameters: set[str]) -> None:

@@ -13,6 +13,7 @@ from checker.frontend.scope import TypingScope
 from checker.frontend.typers import HelperTyper
 from checker.ir import nodes
 from checker.language.choices import choose
+from checker.language.source import walked
 from checker.language.type_joins import NONE, is_bounded, join, set_of
 from checker.language.types import (
     BagType,
@@ -83,7 +84,7 @@ def unread_locals(function: ast.FunctionDef) -> list[ast.Name]:
     """
     targets: list[ast.expr] = []
     read = set()
-    for node in ast.walk(function):
+    for node in walked(function):
         if isinstance(node, ast.Assign):
             targets += node.targets
         elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):

@@ -7,6 +7,7 @@ Every node that can leave a type's bounds has the `Site` in the source to report
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 from typing import Literal as OneOf
@@ -18,13 +19,36 @@ BOOL = BoolType()
 INT = IntType(None, None, "int")
 
 
-@dataclass(frozen=True)
 class Site:
-    """A place in the source: file, line, and the expression's text."""
+    """A place in the source: file, line, and the expression's text.
 
-    file: str
-    line: int
-    text: str
+    The text may be given as a function, which is called when the text is first read: that of most sites never is.
+    """
+
+    __slots__ = ("_text", "file", "line")
+
+    def __init__(self, file: str, line: int, text: str | Callable[[], str]):
+        self.file, self.line, self._text = file, line, text
+
+    @property
+    def text(self) -> str:
+        """The text of the expression; "" if the site is not one of an expression."""
+        if not isinstance(self._text, str):
+            self._text = self._text()
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        is_near = isinstance(other, Site) and self.line == other.line and self.file == other.file
+        return is_near and self.text == other.text  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((self.file, self.line))
+
+    def __repr__(self) -> str:
+        return f"Site({self.file!r}, {self.line}, {self.text!r})"
+
+    def __reduce__(self) -> tuple[type[Site], tuple[str, int, str]]:
+        return Site, (self.file, self.line, self.text)
 
 
 @dataclass(eq=False)
