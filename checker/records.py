@@ -2,7 +2,7 @@
 
 `dataclasses.dataclass` compiles up to six methods for each class, of which a command calls few: this took a quarter of
 the time of all imports. The `dataclass` of this module has the same meaning, for the options that are used here. It
-compiles only `__init__`, and only for a class that is instantiated often. Classes that inherit from each other must use
+compiles only `__init__`, and only when a class needs it (`_first_init`). Classes that inherit from each other must use
 the same `dataclass`, and a class with `slots` that of the standard library.
 """
 
@@ -57,9 +57,9 @@ _CALLS_BEFORE_COMPILING = 20
 
 
 def _first_init(cls: Any, *, frozen: bool) -> Callable[..., None]:
-    """Return an `__init__` that compiles the class's own when it was called often, or not with a value for each field.
+    """Return an `__init__` that compiles the class's own after some calls.
 
-    The latter may need defaults, or be an error.
+    It compiles it at once if a call names a field or omits one: the call may need defaults, or be an error.
     """
     names: tuple[str, ...] | None = None
     calls = 0

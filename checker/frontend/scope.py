@@ -32,7 +32,7 @@ _LARGE = 300
 def _text(file: str, node: ast.expr) -> str:
     """Return the text of an expression.
 
-    Cached: every pass over a function makes the site again, and so does every spec that inherits it. The time for
+    Cached: every pass over a function makes its sites again, and so does every spec with this function. The time for
     the text from a tree grows with the tree. Its sum over the parts of a nested expression would be quadratic.
     """
     return ast.unparse(node) if _size(node) <= _LARGE else " ".join(segment(file, node).split())

@@ -22,7 +22,7 @@ INT = IntType(None, None, "int")
 class Site:
     """A place in the source: file, line, and the expression's text.
 
-    The text may be given as a function, which is called when the text is first read: that of most sites never is.
+    The text may be given as a function, which is called when the text is first read. The text of most sites never is.
     """
 
     __slots__ = ("_text", "file", "line")
@@ -38,8 +38,9 @@ class Site:
         return self._text
 
     def __eq__(self, other: object) -> bool:
-        is_near = isinstance(other, Site) and self.line == other.line and self.file == other.file
-        return is_near and self.text == other.text  # type: ignore[attr-defined]
+        if not isinstance(other, Site):
+            return NotImplemented
+        return self.line == other.line and self.file == other.file and self.text == other.text
 
     def __hash__(self) -> int:
         return hash((self.file, self.line))

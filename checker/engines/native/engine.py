@@ -43,9 +43,14 @@ from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.records import dataclass
 from checker.run.liveness import UNDECIDED_WITH_SYMMETRY, UNDECIDED_WITH_VIEW, decide_liveness
-from checker.run.memory import available_memory
+from checker.run.memory import available_address_space, available_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan, searched_properties
 from checker.run.result import Result
+
+if available_address_space() is not None:
+    # There may be no room for NumPy when it is needed: the compiler and the store take what the limit (`ulimit -v`)
+    # leaves.
+    import numpy  # noqa: F401
 
 if TYPE_CHECKING:
     from checker.engines.native.explore.search_checkpoints import SearchCheckpoints

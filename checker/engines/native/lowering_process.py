@@ -8,7 +8,7 @@
     compile it, in a thread      <----   send its text
     LoweringProcess.lowered()            end
 
-Threads of one process cannot run Python code at the same time. LLVM needs no lock of Python.
+Threads of one process cannot run Python code at the same time, but LLVM compiles beside them.
 """
 
 from __future__ import annotations
@@ -18,16 +18,20 @@ import os
 import signal
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import field
 from typing import TYPE_CHECKING, Never
 
 from checker.engines.native.llvm import code_cache
-from checker.engines.native.llvm.parts import PART, OnPart, contents_of, packed
+from checker.engines.native.llvm.parts import PART, contents_of, packed
 from checker.language.spec import Spec
 from checker.records import dataclass
 from checker.run import command_process
+from checker.run.memory import available_address_space
 from checker.run.workers import default_workers
 
 if TYPE_CHECKING:
+    from checker.engines.native.llvm.part_compiler import PartCompiler
     from checker.engines.native.lowering.native_spec import NativeSpec
 
 
@@ -36,7 +40,7 @@ class LoweredSpec:
     """The text of a spec's LLVM module, for states of `words` words and a number of action instances.
 
     Bit i of a mask is properties[i]. `runtime`: the constants that the code reads at run time, in the order of their
-    words (`lowering.constant_block`).
+    words (`lowering.constant_block`). `compiler`: compiles the parts of the text already; None: nothing was begun.
     """
 
     words: int
@@ -44,6 +48,7 @@ class LoweredSpec:
     text: str
     properties: tuple[str, ...] = ()
     runtime: tuple[str, ...] = ()
+    compiler: PartCompiler | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, native: NativeSpec, properties: Sequence[str] = (), runtime: tuple[str, ...] = ()) -> LoweredSpec:
@@ -71,22 +76,33 @@ class LoweringProcess:
         finally:
             os.close(target)
         self._process: int | None = process
+        self._compiler: PartCompiler | None = None
         self._receiver: threading.Thread | None = None
         self._received: LoweredSpec | None = None
 
-    def receive(self, on_part: OnPart) -> None:
-        """Receive the text in a thread, which calls `on_part` with each part as soon as it arrives."""
-        self._receiver = threading.Thread(target=self._receive, args=(on_part,), name="receiver", daemon=True)
-        self._receiver.start()
+    def receive(self, compiler: PartCompiler) -> None:
+        """Receive the text in a thread, which lets a compiler begin with each part as soon as it arrives.
 
-    def _receive(self, on_part: OnPart) -> None:
-        sizes, parts = self._source.readline(), []
-        for content in contents_of(self._source):
-            parts.append(content.decode())
-            on_part(parts[-1])
-        if parts:
-            words, instances = map(int, sizes.split())
-            self._received = LoweredSpec(words, instances, PART.join(parts), tuple(self._properties))
+        Raises RuntimeError if the system cannot start a thread.
+        """
+        self._compiler = compiler
+        receiver = threading.Thread(target=self._receive, args=(compiler,), name="receiver", daemon=True)
+        receiver.start()
+        self._receiver = receiver
+
+    def _receive(self, compiler: PartCompiler) -> None:
+        # After an exception, the caller of `lowered` lowers the spec itself. The other process must not wait until
+        # somebody reads: with the pipe closed, it fails to write, and ends.
+        with suppress(Exception), self._source:
+            sizes, parts = self._source.readline(), []
+            for content in contents_of(self._source):
+                parts.append(content.decode())
+                compiler.begin(parts[-1])
+            if parts:
+                words, instances = map(int, sizes.split())
+                self._received = LoweredSpec(
+                    words, instances, PART.join(parts), tuple(self._properties), compiler=compiler
+                )
 
     def lowered(self, spec: Spec, properties: list[str]) -> LoweredSpec | None:
         """Wait for the process and return its result; None if it lowers another spec, or failed.
@@ -102,13 +118,16 @@ class LoweringProcess:
         return self._received if status == 0 else None
 
     def close(self) -> None:
-        """End the process if nothing has waited for it."""
+        """End the process if nothing has waited for it, and compile no further part."""
+        is_unused = self._process is not None
         if self._process is not None:
             os.kill(self._process, signal.SIGKILL)
             os.waitpid(self._process, 0)
             self._process = None
         if self._receiver is not None:
             self._receiver.join()
+        if is_unused and self._compiler is not None:
+            self._compiler.cancel()
         self._source.close()
 
 
@@ -120,7 +139,8 @@ def begun_lowering(spec: Spec, properties: list[str]) -> LoweringProcess | None:
     """
     # Other threads may hold locks, which the forked process would wait for.
     is_useful = command_process.is_command() and default_workers() > 1 and threading.active_count() == 1
-    if not is_useful or not hasattr(os, "fork"):
+    # Threads that compile take address space.
+    if not is_useful or not hasattr(os, "fork") or available_address_space() is not None:
         return None
     if code_cache.folder() is not None:
         # Imported here: the target of the machine code, a part of the key, is known to LLVM only.
@@ -134,11 +154,15 @@ def begun_lowering(spec: Spec, properties: list[str]) -> LoweringProcess | None:
         return None
     try:
         # Imported now: it takes time, in which the other process works.
-        from checker.engines.native.llvm import part_compiler
+        from checker.engines.native.llvm.part_compiler import PartCompiler
+
+        process.receive(PartCompiler())
+    except RuntimeError:
+        process.close()
+        return None
     except BaseException:
         process.close()
         raise
-    process.receive(part_compiler.begin)
     return process
 
 

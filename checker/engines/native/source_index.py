@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from checker.engines.native.compiler_sources import last_change, sources_digest
 from checker.engines.native.llvm import code_cache
 from checker.engines.native.llvm.compiler import target_text
-from checker.engines.native.llvm.part_compiler import compiled_parts
+from checker.engines.native.llvm.part_compiler import PartCompiler
 from checker.engines.native.llvm.parts import packed
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.language.source_digest import PROCESS_START, is_current, source_digest
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class IndexedCode:
     """Machine code of a spec (`parts.object_files`), for states of `words` words and a number of action instances.
 
-    `is_quick`: it was compiled quickly; see `object_code`. `LoweredSpec` documents `properties` and `runtime`.
+    `is_quick`: it was compiled quickly; see `PartCompiler`. `LoweredSpec` documents `properties` and `runtime`.
     """
 
     words: int
@@ -77,7 +77,9 @@ class SourceIndex:
         if found is not None:
             return found
         spec = lowered()
-        parts = compiled_parts(spec.text, quick=quick, is_indexed=self._key is not None)
+        begun = spec.compiler
+        compiler = PartCompiler(quick=quick) if begun is None or begun.quick != quick else begun
+        parts = compiler.finished(spec.text, is_indexed=self._key is not None)
         if self._is_unchanged():
             entry = {
                 "words": spec.words,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 
 import pytest
 
 from checker.engines.native.llvm import code_cache, ir, part_compiler, parts
 from checker.engines.native.llvm.control_flow import I1, I8, I16, I64, WORD_POINTER, word
 from checker.engines.native.llvm.machine_code import MachineCode, object_code
+from checker.engines.native.llvm.part_compiler import PartCompiler
 from checker.engines.native.llvm.words import struct_field
 from checker.engines.native.lowered_spec import lowered_with_kernels
 from checker.frontend import compile_spec
@@ -127,6 +129,7 @@ def test_the_parts_of_a_module_are_linked() -> None:
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_threads_compile_the_same_code_as_one(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(code_cache.VARIABLE, code_cache.OFF)
     names = list(Peterson().safety_properties)
     native = lowered_with_kernels(Peterson(), compile_spec(Peterson(), names), names, with_lanes=True)
     text = str(native.module)
@@ -161,18 +164,59 @@ def test_contents_are_read_whole_or_not_at_all() -> None:
         assert len(found) == (end >= 13) + (end >= 21)
 
 
-@pytest.mark.parametrize("processors", [1, 2, 8])
-def test_parts_that_were_begun_are_compiled_once(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_compiler, "default_workers", lambda: processors)
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list of the texts that LLVM compiles; the cache is off."""
     monkeypatch.setenv(code_cache.VARIABLE, code_cache.OFF)
-    compiled: list[str] = []
+    texts: list[str] = []
     whole = part_compiler.object_file
     monkeypatch.setattr(
-        part_compiler, "object_file", lambda text, **options: compiled.append(text) or whole(text, **options)
+        part_compiler, "object_file", lambda text, **options: texts.append(text) or whole(text, **options)
     )
-    text = str(in_two_parts(part_compiler.begin))
-    found = part_compiler.compiled_parts(text, quick=False)
+    return texts
+
+
+@pytest.mark.parametrize("processors", [1, 2, 8])
+def test_parts_that_were_begun_are_compiled_once(
+    processors: int, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part_compiler, "default_workers", lambda: processors)
+    compiler = PartCompiler()
+    text = str(in_two_parts(compiler.begin))
+    found = compiler.finished(text)
     assert sorted(compiled) == sorted(text.split(parts.PART))
-    assert [part.code for part in found] == [whole(part, quick=False) for part in text.split(parts.PART)]
-    part_compiler.compiled_parts(text, quick=False)
-    assert len(compiled) == 4
+    assert parts.packed(part.code for part in found) == object_code(text)
+
+
+def test_without_another_thread_this_one_compiles_all(compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_thread(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(part_compiler, "default_workers", lambda: 4)
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    text = str(in_two_parts())
+    assert len(PartCompiler().finished(text)) == len(compiled) == 2
+
+
+def test_a_cancelled_compiler_ends_its_threads(compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_compiler, "default_workers", lambda: 4)
+    compiler = PartCompiler()
+    in_two_parts(compiler.begin)
+    compiler.cancel()
+    for thread in compiler._threads:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_an_interrupt_is_raised_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(text: str, **options: bool) -> bytes:
+        begun.append(text)
+        raise KeyboardInterrupt
+
+    begun: list[str] = []
+    monkeypatch.setenv(code_cache.VARIABLE, code_cache.OFF)
+    monkeypatch.setattr(part_compiler, "default_workers", lambda: 1)
+    monkeypatch.setattr(part_compiler, "object_file", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        PartCompiler().finished(str(in_two_parts()))
+    assert len(begun) == 1

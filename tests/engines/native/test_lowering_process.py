@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from checker.engines.native import engine, lowering_process
-from checker.engines.native.llvm.part_compiler import begin
+from checker.engines.native.llvm.part_compiler import PartCompiler
 from checker.engines.native.lowered_spec import lowered_with_kernels
 from checker.engines.native.lowering_process import LoweredSpec, LoweringProcess, begun_lowering
 from checker.errors import SpecError
@@ -45,7 +45,7 @@ def started():
 
         def start(spec, properties):
             process = LoweringProcess(spec, properties)
-            process.receive(begin)
+            process.receive(PartCompiler())
             opened.callback(process.close)
             return process
 
@@ -83,18 +83,56 @@ def test_a_process_that_was_killed_has_no_result(started):
     assert engine.compile_native(spec, [], lowering=process.lowered).kernels.layout.words > 0
 
 
+class Received(PartCompiler):
+    """A compiler that only notes the parts that it is given; `error` is raised at the first one."""
+
+    def __init__(self, error=None):
+        super().__init__()
+        self.error, self.parts = error, []
+
+    def begin(self, text):
+        self.parts.append(text)
+        if self.error is not None:
+            raise self.error
+
+
 def test_the_parts_of_a_process_that_was_killed_are_not_used(monkeypatch):
     def killed(*arguments, on_part, **options):
         on_part("; first part")
         os.kill(os.getpid(), signal.SIGKILL)
 
     monkeypatch.setattr("checker.engines.native.lowered_spec.lowered_with_kernels", killed)
-    spec, received = Peterson(), []
+    spec, received = Peterson(), Received()
     process = LoweringProcess(spec, [])
-    process.receive(received.append)
+    process.receive(received)
     assert process.lowered(spec, []) is None
-    assert received == ["; first part"]
+    assert received.parts == ["; first part"]
     process.close()
+
+
+def test_a_compiler_that_fails_does_not_block_the_process(monkeypatch):
+    def more_than_a_pipe_holds(*arguments, on_part, **options):
+        for number in range(3):
+            on_part(f"; {number} {'x' * 500_000}")
+
+    monkeypatch.setattr("checker.engines.native.lowered_spec.lowered_with_kernels", more_than_a_pipe_holds)
+    spec, received = Peterson(), Received(MemoryError())
+    process = LoweringProcess(spec, [])
+    process.receive(received)
+    assert process.lowered(spec, []) is None
+    assert len(received.parts) == 1
+    process.close()
+
+
+def test_without_a_thread_there_is_no_process(command, monkeypatch):
+    def no_thread(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setenv("TIDEMARK_CODE_CACHE", "off")
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    assert begun_lowering(Peterson(), []) is None
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
 
 
 def test_another_spec_or_other_properties_have_no_result(started):

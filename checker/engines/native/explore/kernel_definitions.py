@@ -66,21 +66,19 @@ def _define_expand(spec: SpecFunctions, expand_shard: ir.IrFunction) -> None:
     builder.ret_void()
 
 
-def _define_insert(spec: SpecFunctions, insert_shard: ir.IrFunction) -> ir.IrFunction:
+def _define_insert(spec: SpecFunctions, insert_shard: ir.IrFunction) -> None:
     arguments = [WORD_POINTER, WORD_POINTER, I64]
     builder, (records, next_shard, mask) = _define(spec, INSERT, ir.VoidType(), arguments)
     with shards_taken(builder, next_shard) as shard:
         builder.call(insert_shard, [records, shard, mask])
     builder.ret_void()
-    return builder.function
 
 
-def _define_rebuild(spec: SpecFunctions, grow_table: ir.IrFunction) -> ir.IrFunction:
+def _define_rebuild(spec: SpecFunctions, grow_table: ir.IrFunction) -> None:
     builder, (records, next_shard) = _define(spec, REBUILD, ir.VoidType(), [WORD_POINTER, WORD_POINTER])
     with shards_taken(builder, next_shard) as shard:
         builder.call(grow_table, [ShardRecord.of_shard(builder, records, shard, spec.layout).address])
     builder.ret_void()
-    return builder.function
 
 
 def _define_count(spec: SpecFunctions) -> None:
@@ -100,7 +98,7 @@ def _define_view(spec: SpecFunctions, compute: ir.IrFunction, words: int) -> Non
     builder.ret_void()
 
 
-def _define_find(spec: SpecFunctions) -> ir.IrFunction:
+def _define_find(spec: SpecFunctions) -> None:
     builder, (records, address) = _define(spec, FIND, I64, [WORD_POINTER, WORD_POINTER])
     state = read_words(builder, address, spec.words)
     hashed = state_hash(builder, spec.key_of(builder, state))
@@ -109,7 +107,6 @@ def _define_find(spec: SpecFunctions) -> ir.IrFunction:
     # Reads without synchronisation: the caller runs it between rounds, when no worker writes.
     absent, local, _ = HashTable(builder, record, spec.words, spec.key_of).find(state, hashed)
     builder.ret(builder.select(absent, word(NO_STATE), state_id(builder, shard, local)))
-    return builder.function
 
 
 def _define(

@@ -78,7 +78,10 @@ INITIAL_TABLE_SLOTS = 1024
 LOAD_NUMERATOR, LOAD_DENOMINATOR = 3, 4
 """A table is doubled when its load would exceed this ratio. Its load then stays between 0.375 and 0.75."""
 
-OUT_OF_BOUNDS_BIT = 63
+MASK_BITS = 64
+"""The bits of a mask of properties."""
+
+OUT_OF_BOUNDS_BIT = MASK_BITS - 1
 """The bit that `check_state` and `check_step` set when the evaluation of a property leaves its bounds."""
 
 _RECORD_FIELDS = {
@@ -114,7 +117,7 @@ _RECORD_FIELDS = {
     "failed_site": 1,
     # The number of entries in each outbox, and the local index of the first state that set each property bit.
     "fills": SHARDS,
-    "first_states": 64,
+    "first_states": MASK_BITS,
 }
 """The fields of a shard's record, in order, each with its length in words."""
 

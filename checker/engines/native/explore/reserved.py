@@ -42,7 +42,7 @@ class Reserved:
 
     def __init__(self, kind: Kind, *shape: int) -> None:
         assert shape[0] == SHARDS
-        self._kind, self._shape = kind, shape
+        self._shape = shape
         size = prod(shape) * memoryview(b"").cast(kind).itemsize
         # Without MAP_NORESERVE the kernel may refuse mappings that add up to more than the machine's memory.
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", _LINUX_MAP_NORESERVE)
@@ -61,7 +61,7 @@ class Reserved:
         """The same memory as an array of NumPy."""
         import numpy as np
 
-        return np.frombuffer(self._region, self._kind).reshape(self._shape)
+        return np.frombuffer(self._region, f"u{self.items.itemsize}").reshape(self._shape)
 
     def addresses(self) -> list[int]:
         """Return the addresses of the parts of all shards."""

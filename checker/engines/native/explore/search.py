@@ -116,7 +116,8 @@ def breadth_first_search(
     fit into the machine's memory, and InputError if the checkpoint is damaged or has reached a limit already.
     """
     if not _has_shape(initial, kernels.layout.words):
-        raise ValueError(f"initial states have shape (n, {kernels.layout.words}), n >= 1")
+        shape = [len(state) for state in initial] if isinstance(initial, list) else initial.shape
+        raise ValueError(f"initial states have shape (n, {kernels.layout.words}), n >= 1; not {shape}")
     if max_depth is not None and max_depth < 1:
         raise ValueError("max_depth is at least 1: the initial states are the first level")
     # A reachable of steps is in `step_mask` too, but reaching it is no reason to stop.

@@ -18,6 +18,7 @@ from checker.engines.native.explore.memory_layout import (
     FIELD_OFFSETS,
     INITIAL_INSTANCE,
     INITIAL_PARENT,
+    MASK_BITS,
     NO_STATE,
     RECORD_WORDS,
     RESTORED_FIELDS,
@@ -51,7 +52,7 @@ class SearchStore(ABC):
         self._kernels = kernels
         self.layout = layout = kernels.layout
         self._generated = Reserved(U64, SHARDS, layout.counter_words)
-        self._step_violations = Reserved(U64, SHARDS, 64, layout.entry_words)
+        self._step_violations = Reserved(U64, SHARDS, MASK_BITS, layout.entry_words)
         self._successors = Reserved(U64, SHARDS, layout.outbox_capacity, layout.entry_words)
         self._outboxes = Reserved(U64, SHARDS, SHARDS, layout.outbox_capacity, layout.entry_words)
         self._records = Reserved(U64, SHARDS, RECORD_WORDS)
@@ -228,7 +229,7 @@ class SearchStore(ABC):
     def step_violation(self, shard: int, bit: int) -> list[int]:
         """Return the entry (words + 1) of the first step of a shard's states that violated a property."""
         size = self.layout.entry_words
-        start = (shard * 64 + bit) * size
+        start = (shard * MASK_BITS + bit) * size
         found: list[int] = self._step_violations.items[start : start + size].tolist()
         return found
 

@@ -8,6 +8,7 @@ Every array is a memory mapping of the largest size that this machine's memory, 
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -109,8 +110,8 @@ class Store(SearchStore):
         """Return the id of the state with these words (words,), or None if it is not stored."""
         if len(words) != self.layout.words:
             raise ValueError(f"a state has {self.layout.words} words, not {len(words)}")
-        state = (ctypes.c_uint64 * len(words))(*map(int, words))
-        found = self._kernels.find(self._records_address, ctypes.addressof(state))
+        state = array(U64, words)
+        found = self._kernels.find(self._records_address, state.buffer_info()[0])
         return None if found == NO_STATE else found
 
     def words_of(self, state_id: int) -> list[int]:

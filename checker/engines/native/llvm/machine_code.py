@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import llvmlite.binding as llvm
 
 from checker.engines.native.llvm.compiler import target_machine
-from checker.engines.native.llvm.part_compiler import compiled_parts
+from checker.engines.native.llvm.part_compiler import PartCompiler
 from checker.engines.native.llvm.parts import object_files, packed
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ def object_code(module: ir.Module | str, *, quick: bool = False) -> bytes:
     """Return a module as machine code for this processor, see `parts.object_files`.
 
     The module may be given as text, which may come from another machine: it names no target, and gets that of this
-    process. `compiled_parts` documents `quick`. The code comes from the cache on disk if that has it.
+    process. `PartCompiler` documents `quick`. The code comes from the cache on disk if that has it.
     """
-    return packed(part.code for part in compiled_parts(str(module), quick=quick))
+    return packed(part.code for part in PartCompiler(quick=quick).finished(str(module)))
 
 
 class MachineCode:

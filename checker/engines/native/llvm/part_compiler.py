@@ -1,8 +1,8 @@
-"""The compilation of a module, part by part. A part whose text is known before the others can be begun in a thread.
+"""The compilation of a module, part by part. A part whose text is known before the others is compiled in a thread.
 
-    begin(text of a part)               a thread looks it up in the cache, or compiles it
-    begin(text of the next part)        another thread does, or the same one later
-    compiled_parts(text of the module)  this thread compiles what is left, waits, and stores all in the cache
+    begin(text of a part)            a thread looks it up in the cache, or compiles it
+    begin(text of the next part)     another thread does, or the same one later
+    finished(text of the module)     this thread compiles what is left, and waits
 
 LLVM needs no lock of Python while it compiles, so this process can receive the text of the next part meanwhile.
 """
@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 
 from checker.engines.native.llvm import code_cache
 from checker.engines.native.llvm.compiler import initialise, object_file, target_text
@@ -20,8 +20,11 @@ from checker.engines.native.llvm.parts import PART
 from checker.records import dataclass
 from checker.run.workers import default_workers
 
-_PASSES = 7
-"""The version of `object_file`, which is part of the digest of cached code: change it with the passes."""
+_VERSION = 8
+"""The version of `object_file` and of the content of an entry of the cache, a part of its digest: change it with them.
+
+Code of another version must not be loaded. Up to version 7, an entry had all parts of a module.
+"""
 
 _SECONDS_WORTH_KEEPING = 0.01
 
@@ -35,72 +38,68 @@ class CompiledPart:
     seconds: float
 
 
-_begun: _Compilations | None = None
-"""The parts that `begin` was called with. `compiled_parts` takes them over."""
+class PartCompiler:
+    """Compiles the parts of one module: in threads, and in the thread that waits for them.
 
-
-def begin(text: str) -> None:
-    """Begin to compile a part of a module that `compiled_parts` will be called with."""
-    global _begun
-    if _begun is None:
-        _begun = _Compilations(quick=False)
-    _begun.begin(text)
-
-
-def compiled_parts(text: str, *, quick: bool, is_indexed: bool = False) -> Sequence[CompiledPart]:
-    """Return the compiled parts of a module, given its text.
-
-    With several processors, parts are compiled at the same time. `quick`: compile in a seventh of the time; the code
-    takes about twice as long to run. `is_indexed`: the names will be kept, so the cache keeps even what is compiled in
-    a moment. Raises RuntimeError if a part is not LLVM's language.
+    `quick`: compile in a seventh of the time; the code takes about twice as long to run.
     """
-    global _begun
-    if quick or _begun is None:
-        compilations = _Compilations(quick=quick)
-    else:
-        compilations, _begun = _begun, None
-    parts = text.split(PART)
-    found = compilations.finished(parts)
-    for part in found:
-        # A smaller part is compiled about as fast as it is read.
-        if part.seconds and (is_indexed or part.seconds >= _SECONDS_WORTH_KEEPING):
-            code_cache.store(part.name, part.code)
-    return found
 
-
-class _Compilations:
-    """Parts that are compiled by threads, and by the thread that needs them when it has nothing else to do."""
-
-    def __init__(self, *, quick: bool):
-        self._quick = quick
+    def __init__(self, *, quick: bool = False):
+        self.quick = quick
         self._texts: set[str] = set()
         self._waiting: SimpleQueue[str | None] = SimpleQueue()
-        self._found: dict[str, CompiledPart | BaseException] = {}
+        self._found: dict[str, CompiledPart | Exception] = {}
         self._threads: list[threading.Thread] = []
         initialise()
 
     def begin(self, text: str) -> None:
-        """Let a thread compile a part, if there is a processor for it."""
+        """Let a thread compile a part, if there is a processor for it. Not after `finished`."""
         self._add(text)
-        if len(self._threads) < default_workers() - 1:
-            # A daemon: a command that is interrupted does not wait for LLVM.
-            self._threads.append(threading.Thread(target=self._work, name="compiler", daemon=True))
-            self._threads[-1].start()
+        if len(self._threads) >= default_workers() - 1:
+            return
+        # A daemon: a command that is interrupted does not wait for LLVM.
+        thread = threading.Thread(target=self._work, name="compiler", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            # The system has no room for another thread.
+            return
+        self._threads.append(thread)
 
-    def finished(self, texts: Sequence[str]) -> list[CompiledPart]:
-        """Compile the parts that were not begun, wait for the others, and return all; raise the first exception."""
-        *others, last = texts
-        for text in others:
-            if text not in self._texts:
-                self.begin(text)
+    def finished(self, text: str, *, is_indexed: bool = False) -> list[CompiledPart]:
+        """Compile the parts of a module that were not begun, wait for the others, and return all parts.
+
+        The cache keeps what took a while; with `is_indexed`, the names will be kept, so the cache keeps everything.
+        Raises RuntimeError if a part is not LLVM's language.
+        """
+        *others, last = parts = text.split(PART)
+        for part in others:
+            if part not in self._texts:
+                self.begin(part)
         if last not in self._texts:
             self._add(last)
-        for _ in range(len(self._threads) + 1):
-            self._waiting.put(None)
+        self._end_threads()
+        self._waiting.put(None)
         self._work()
         for thread in self._threads:
             thread.join()
-        return [self._result(text) for text in texts]
+        found = [self._result(part) for part in parts]
+        for compiled in found:
+            # A smaller part is compiled about as fast as it is read.
+            if compiled.seconds and (is_indexed or compiled.seconds >= _SECONDS_WORTH_KEEPING):
+                code_cache.store(compiled.name, compiled.code)
+        return found
+
+    def cancel(self) -> None:
+        """Compile no further part; nobody waits for them."""
+        while not self._waiting.empty():
+            with suppress(Empty):
+                self._waiting.get_nowait()
+        self._end_threads()
+
+    def _end_threads(self) -> None:
+        for _ in self._threads:
+            self._waiting.put(None)
 
     def _add(self, text: str) -> None:
         self._texts.add(text)
@@ -110,20 +109,20 @@ class _Compilations:
         while (text := self._waiting.get()) is not None:
             try:
                 self._found[text] = self._compiled(text)
-            except BaseException as error:
+            except Exception as error:
                 self._found[text] = error
 
     def _compiled(self, text: str) -> CompiledPart:
-        name = code_cache.digest_of(text, target_text(), f"{_PASSES} {self._quick}")
+        name = code_cache.digest_of(text, target_text(), f"{_VERSION} {self.quick}")
         code = code_cache.load(name)
         if code is not None:
             return CompiledPart(name, code, 0)
         started = time.perf_counter()
-        code = object_file(text, quick=self._quick)
+        code = object_file(text, quick=self.quick)
         return CompiledPart(name, code, time.perf_counter() - started)
 
     def _result(self, text: str) -> CompiledPart:
         found = self._found[text]
-        if isinstance(found, BaseException):
+        if isinstance(found, Exception):
             raise found
         return found

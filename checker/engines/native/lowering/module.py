@@ -27,7 +27,7 @@ SINK = ir.IntegerType(8).as_pointer()
 class SpecModule:
     """The module of one program: what the lowering of its actions and predicates shares.
 
-    - `emit`, `fail`: declared only; a kernel defines them.
+    - `emit`, `fail`: declared here; a kernel defines them.
     - `sites`: the places that may leave a type's bounds; the argument `site` of `fail` is a position in this list.
     - `branches`: the record of branches; None if they are not recorded.
     - `labels`: the labels of steps; None if they are not computed.
