@@ -57,7 +57,6 @@ LIMITS = {
     "address space 1 GB": (resource.RLIMIT_AS, 1 << 30, {0, 3}),
     "address space 400 MB": (resource.RLIMIT_AS, 400 << 20, {0, 2, 3}),
     "address space 385 MB": (resource.RLIMIT_AS, 385 << 20, {0, 2, 3}),
-    "address space 370 MB": (resource.RLIMIT_AS, 370 << 20, {0, 2, 3}),
     "address space 250 MB": (resource.RLIMIT_AS, 250 << 20, {3}),
     "address space 100 MB": (resource.RLIMIT_AS, 100 << 20, {3}),
     "files of 0 bytes": (resource.RLIMIT_FSIZE, 0, {0, 2}),

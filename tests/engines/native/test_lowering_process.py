@@ -128,11 +128,17 @@ def test_without_a_thread_there_is_no_process(command, monkeypatch):
     def no_thread(thread):
         raise RuntimeError("can't start new thread")
 
+    def noted(process):
+        ended.append(process._process)
+        close(process)
+
+    ended, close = [], LoweringProcess.close
     monkeypatch.setenv("TIDEMARK_CODE_CACHE", "off")
+    monkeypatch.setattr(LoweringProcess, "close", noted)
     monkeypatch.setattr(threading.Thread, "start", no_thread)
     assert begun_lowering(Peterson(), []) is None
     with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        os.waitpid(ended[0], os.WNOHANG)
 
 
 def test_another_spec_or_other_properties_have_no_result(started):
