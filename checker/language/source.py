@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import linecache
 import re
 from collections.abc import Callable, Iterator
@@ -179,20 +180,23 @@ def child_nodes(node: ast.AST) -> list[ast.AST]:
 
 def walked(node: ast.AST) -> Iterator[ast.AST]:
     """Iterate over a node and all nodes below it, in the order of `ast.walk`."""
+    return itertools.chain.from_iterable(_levels(node))
+
+
+def _levels(node: ast.AST) -> Iterator[list[ast.AST]]:
+    """Iterate over the nodes at each distance from a node, from 0 on."""
     level = [node]
     while level:
-        yield from level
+        yield level
         level = [child for parent in level for child in child_nodes(parent)]
 
 
 @functools.lru_cache(maxsize=1 << 12)
 def _node_below(tree: ast.FunctionDef, depth: int) -> ast.AST | None:
     """Return a node of a function that is more than `depth` nodes below it, or None."""
-    level: list[ast.AST] = [tree]
-    for _ in range(depth + 1):
-        level = [child for node in level for child in child_nodes(node)]
-        if not level:
-            return None
+    level = next(itertools.islice(_levels(tree), depth + 1, None), None)
+    if level is None:
+        return None
     return next((node for node in level if hasattr(node, "lineno")), level[0])
 
 
