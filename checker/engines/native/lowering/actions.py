@@ -56,7 +56,7 @@ class ActionLowering:
 
     def lower(self) -> None:
         """Emit the code of every instance: unrolled if that is small, else loops over the parameters."""
-        is_unrolled = self.action.instances * self.module.outliner.sizes.of(self.action.body) <= MOST_UNROLLED_NODES
+        is_unrolled = self.action.instances * self.module.outliner.counts.size(self.action.body) <= MOST_UNROLLED_NODES
         self._parameters(0, 0, [], is_unrolled)
 
     def lower_candidates(self, candidates: ir.Value) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I64, word
 from checker.engines.native.llvm.words import read_words
 from checker.ir import nodes
+from checker.ir.parts import Node, parts_of
 
 _WORD = 64
 
@@ -15,11 +18,8 @@ def branches_of(program: nodes.Program) -> list[nodes.Site]:
     found: dict[nodes.Site, None] = {}
     helpers: set[nodes.Function] = set()
 
-    def visit(node: object) -> None:
-        if isinstance(node, tuple):
-            for item in node:
-                visit(item)
-        elif isinstance(node, (nodes.Expr, nodes.Stmt, nodes.ForClause, nodes.IfClause, nodes.IntRange)):
+    def visit(parts: Iterable[Node]) -> None:
+        for node in parts:
             if isinstance(node, (nodes.If, nodes.Conditional)):
                 # A dict in place of a set keeps the order, which numbers the conditions. Copies of a condition share
                 # one site.
@@ -27,8 +27,7 @@ def branches_of(program: nodes.Program) -> list[nodes.Site]:
             if isinstance(node, nodes.HelperCall) and node.function not in helpers:
                 helpers.add(node.function)
                 visit(node.function.body)
-            for value in vars(node).values():
-                visit(value)
+            visit(parts_of(node))
 
     for action in program.actions:
         visit(action.body)

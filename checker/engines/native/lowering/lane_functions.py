@@ -135,7 +135,7 @@ class _Function:
 
 def _candidates(module: SpecModule, evaluator: LaneEvaluator, action: nodes.Action) -> list[Truth] | None:
     """Return for each instance of an action the lanes in which it is a candidate; None if it always is."""
-    is_small = action.instances * module.outliner.sizes.of(action.body) <= MOST_NODES_OF_ACTION
+    is_small = action.instances * module.outliner.counts.size(action.body) <= MOST_NODES_OF_ACTION
     if (
         not is_small
         or action.instances > MOST_INSTANCES

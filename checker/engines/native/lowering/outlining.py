@@ -26,8 +26,10 @@ from checker.engines.native.lowering.emitter import (
 from checker.engines.native.lowering.evaluation import EvaluationContext, Evaluator, NativeFrame
 from checker.engines.native.lowering.state_layout import NUMBER, layout_of
 from checker.ir import nodes
+from checker.ir.parts import Node, parts_of
 from checker.language.type_joins import NONE
 from checker.language.types import IntType, Type
+from checker.records import dataclass
 
 if TYPE_CHECKING:
     from checker.engines.native.lowering.statements import StatementLowering
@@ -36,7 +38,8 @@ SMALLEST_BODY = 40
 SMALLEST_TOTAL = 600
 """A helper is outlined when its body has this many nodes, and this many over all its calls."""
 
-_NODES = (nodes.Expr, nodes.Stmt, nodes.ForClause, nodes.IfClause, nodes.IntRange)
+Body = tuple[nodes.Stmt, ...]
+"""The statements of a function."""
 
 DONE, DISABLED, FIRST_SITE = 0, 1, 2
 """The statuses that an outlined helper returns; FIRST_SITE + n is site n."""
@@ -56,9 +59,9 @@ class Outliner:
     ):
         self._module, self._number_of, self._make_lowering = module, number_of, make_lowering
         self._functions: dict[nodes.Function, ir.IrFunction] = {}
-        self.sizes = Sizes()
-        calls = _calls(program)
-        self._chosen = {helper for helper, count in calls.items() if _pays(self.sizes.of_helper(helper), count)}
+        self.counts = BodyCounts()
+        calls = _calls(program, self.counts)
+        self._chosen = {helper for helper, count in calls.items() if _pays(self.counts.size(helper.body), count)}
 
     def is_outlined(self, function: nodes.Function) -> bool:
         """Return whether a helper has its own LLVM function."""
@@ -168,67 +171,56 @@ def _received(emit: Emitter, kind: Type, passed: ir.Value) -> Value:
     return PackedValue(kind, passed) if isinstance(kind, IntType) else emit.from_bits(kind, passed)
 
 
-class _CallCounts:
-    """Counts how often each helper would be inlined."""
+@dataclass
+class _Counts:
+    """The size of a body in nodes, and the number of its calls of each helper, without those in helpers' bodies."""
+
+    size: int
+    calls: Counter[nodes.Function]
+
+
+class BodyCounts:
+    """Counts the nodes and the calls in bodies of functions. A helper counts at each call, as if it were inlined."""
 
     def __init__(self) -> None:
-        self._of_helpers: dict[nodes.Function, Counter[nodes.Function]] = {}
+        self._own: dict[Body, _Counts] = {}
+        self._sizes: dict[Body, int] = {}
+        self._calls: dict[Body, Counter[nodes.Function]] = {}
 
-    def below(self, node: object) -> Counter[nodes.Function]:
-        """Return the counts in a node, or in a tuple of nodes."""
-        counts: Counter[nodes.Function] = Counter()
-        self._add(node, counts)
-        return counts
+    def size(self, body: Body) -> int:
+        """Return the number of nodes in a body."""
+        if body not in self._sizes:
+            own = self._own_counts(body)
+            called = sum(count * self.size(helper.body) for helper, count in own.calls.items())
+            self._sizes[body] = own.size + called
+        return self._sizes[body]
 
-    def _add(self, node: object, counts: Counter[nodes.Function]) -> None:
-        if isinstance(node, tuple):
-            for item in node:
-                self._add(item, counts)
-        elif isinstance(node, _NODES):
-            if isinstance(node, nodes.HelperCall):
-                # Counted as if inlined: a call counts the calls in the helper's body again, since each copy would
-                # contain them.
-                helper = node.function
-                if helper not in self._of_helpers:
-                    self._of_helpers[helper] = self.below(helper.body)
-                counts[helper] += 1
-                counts.update(self._of_helpers[helper])
-            for value in vars(node).values():
-                self._add(value, counts)
+    def calls(self, body: Body) -> Counter[nodes.Function]:
+        """Return how often each helper is called: each copy of a helper's body has the calls in it again."""
+        if body not in self._calls:
+            direct = self._own_counts(body).calls
+            counts = Counter(direct)
+            for helper, count in direct.items():
+                for called, times in self.calls(helper.body).items():
+                    counts[called] += count * times
+            self._calls[body] = counts
+        return self._calls[body]
+
+    def _own_counts(self, body: Body) -> _Counts:
+        if body not in self._own:
+            counts = self._own[body] = _Counts(0, Counter())
+            waiting: list[Node] = list(body)
+            while waiting:
+                node = waiting.pop()
+                counts.size += 1
+                if isinstance(node, nodes.HelperCall):
+                    counts.calls[node.function] += 1
+                waiting += parts_of(node)
+        return self._own[body]
 
 
-def _calls(program: nodes.Program) -> Counter[nodes.Function]:
+def _calls(program: nodes.Program, counts: BodyCounts) -> Counter[nodes.Function]:
     """Return how often each helper would be inlined."""
     bodies = [action.body for action in program.actions]
     bodies += [predicate.function.body for predicate in (*program.properties, *program.constraints)]
-    return _CallCounts().below(tuple(bodies))
-
-
-class Sizes:
-    """Counts syntax nodes below a node; a helper counts at each call."""
-
-    def __init__(self) -> None:
-        self._of_nodes: dict[object, int] = {}
-        self._of_helpers: dict[nodes.Function, int] = {}
-
-    def of(self, node: object) -> int:
-        """Return the number of nodes in a node, or in a tuple of nodes."""
-        if isinstance(node, tuple):
-            return sum(map(self.of, node))
-        if not isinstance(node, _NODES):
-            return 0
-        # The size of a part is wanted again: of the action, of its statements, of the calls in them.
-        if node not in self._of_nodes:
-            self._of_nodes[node] = self._size(node)
-        return self._of_nodes[node]
-
-    def _size(self, node: object) -> int:
-        if isinstance(node, nodes.HelperCall):
-            return 1 + self.of(node.arguments) + self.of_helper(node.function)
-        return 1 + sum(map(self.of, vars(node).values()))
-
-    def of_helper(self, function: nodes.Function) -> int:
-        """Return the number of nodes in a helper's body."""
-        if function not in self._of_helpers:
-            self._of_helpers[function] = self.of(function.body)
-        return self._of_helpers[function]
+    return sum(map(counts.calls, bodies), Counter[nodes.Function]())
