@@ -130,7 +130,10 @@ def _values_of(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     """Return a function from an object to the tuple of some of its attributes."""
     if len(names) > 1:
         return attrgetter(*names)
-    return lambda record: tuple(getattr(record, name) for name in names)
+    if not names:
+        return lambda record: ()
+    value = attrgetter(*names)
+    return lambda record: (value(record),)
 
 
 def _repr_of(names: tuple[str, ...]) -> Callable[[Any], str]:
@@ -145,7 +148,7 @@ def _equality_of(values: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any, obj
     def is_equal(self: Any, other: object) -> Any:
         if other.__class__ is not self.__class__:
             return NotImplemented
-        return values(self) == values(other)
+        return self is other or values(self) == values(other)
 
     return is_equal
 
