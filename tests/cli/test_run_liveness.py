@@ -155,6 +155,7 @@ def test_a_constraint_leaves_liveness_undecided(checker, tmp_path):
 
 def test_a_region_that_does_not_fit_into_memory_is_reported_with_its_numbers(checker, monkeypatch):
     monkeypatch.setattr(memory_budget, "available_memory", lambda: 1000)
+    monkeypatch.setattr(memory_budget, "_ALWAYS_BYTES", 1000)
     outcome = checker("run", f"{TOYS}/retry", "--property", "is_done")
     assert outcome.status == 3
     # Half of the 16 states are reached with the obligation open. The first states are refused before they are expanded.
