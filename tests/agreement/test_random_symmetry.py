@@ -118,7 +118,7 @@ def test_renaming_the_members_of_a_symmetric_domain_changes_nothing(folder: Path
 
 
 def representative_function(layout: StateLayout, domains: list[DomainType]) -> Callable[[State], tuple[int, ...]]:
-    module = ir.Module("representatives")
+    module = ir.Module()
     PermutedStates(layout, domains).define(module)
     code = MachineCode(str(module), quick=True)
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address_of(REPRESENTATIVE))

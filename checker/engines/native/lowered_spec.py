@@ -50,7 +50,7 @@ def lowered_with_kernels(
 ) -> NativeSpec:
     """Return a typed program in LLVM's representation, together with the explorer's kernels.
 
-    With lanes, the module has several parts; `on_part` is called with the text of each as soon as it is known.
+    The module has several parts; `on_part` is called with the text of each as soon as it is known.
     """
     require_sizes(spec, program, properties)
     layout = MemoryLayout(state_layout(program.variables).words, program.instances)
@@ -81,6 +81,8 @@ def lowered_with_kernels(
         native.view,
         native.lanes,
     )
+    # The kernels of most specs are the same: the cache has them once.
+    native.module.end_part()
     add_kernels(functions)
     if native.lanes is not None:
         native.module.end_part()

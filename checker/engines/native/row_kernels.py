@@ -170,7 +170,7 @@ class RowKernels:
 
     def __init__(self, words: int) -> None:
         self.words, self.row_words = words, words + ORIGIN_WORDS
-        module = ir.Module("rows")
+        module = ir.Module()
         counts = {kernel.__name__.strip("_"): kernel(module, words) for kernel in _KERNELS}
         self._code = MachineCode(module)
         self.add_rows, self.add_successors, self.sort, self.fill, self._subtract, self._merge, self._lower_bound = (

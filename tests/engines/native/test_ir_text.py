@@ -14,6 +14,8 @@ from checker.engines.native.llvm.part_compiler import PartCompiler
 from checker.engines.native.llvm.words import struct_field
 from checker.engines.native.lowered_spec import lowered_with_kernels
 from checker.frontend import compile_spec
+from checker.language.spec import Spec
+from specs.examples.die_hard import DieHard
 from specs.examples.peterson import Peterson
 
 
@@ -30,7 +32,7 @@ def computed(module: ir.Module, *arguments: int) -> int:
 
 @pytest.mark.parametrize(("number", "expected"), [(0, 10), (1, 11), (2, 5)])
 def test_a_switch_jumps_to_the_block_of_its_number(number: int, expected: int) -> None:
-    module = ir.Module("a name")
+    module = ir.Module()
     builder, (value,) = function(module, 1)
     result = builder.alloca(I64, name="result")
     builder.store(word(5), result)
@@ -109,7 +111,7 @@ def test_a_block_has_one_end_and_a_module_one_function_of_a_name() -> None:
 
 def in_two_parts(on_part: parts.OnPart | None = None) -> ir.Module:
     """Return a module of which `computed` calls a function of the first part, and reads its global variable."""
-    module = ir.Module("", on_part)
+    module = ir.Module(on_part)
     added = ir.GlobalVariable(module, I64, "added")
     added.initializer = ir.ConstantValue(I64, 5)
     other = ir.IrFunction(module, ir.FunctionType(I64, [I64]), "other")
@@ -125,6 +127,24 @@ def in_two_parts(on_part: parts.OnPart | None = None) -> ir.Module:
 def test_the_parts_of_a_module_are_linked() -> None:
     assert len(str(in_two_parts()).split(parts.PART)) == 2
     assert computed(in_two_parts(), 37) == 47
+
+
+def test_a_part_declares_only_what_it_uses() -> None:
+    module = in_two_parts()
+    unused = ir.IrFunction(module, ir.FunctionType(I64, []), "unused")
+    ir.IRBuilder(unused.append_basic_block("entry")).ret(word(1))
+    first, second = str(module).split(parts.PART)
+    assert '@"computed"' not in first and '@"unused"' not in first
+    assert [line for line in second.splitlines() if '@"other"' in line and "declare" in line]
+    assert computed(module, 37) == 47
+
+
+def test_the_kernels_of_specs_with_states_of_one_size_are_the_same() -> None:
+    def kernels_of(spec: Spec) -> str:
+        names = list(spec.safety_properties)
+        return str(lowered_with_kernels(spec, compile_spec(spec, names), names).module).split(parts.PART)[-1]
+
+    assert kernels_of(Peterson()) == kernels_of(DieHard())
 
 
 @pytest.mark.parametrize("quick", [False, True])

@@ -29,7 +29,7 @@ class Emitted:
 
     def __init__(self):
         # Kept: a function does not keep its module.
-        self.module = ir.Module(name="lanes")
+        self.module = ir.Module()
         kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER, WORD_POINTER])
         self.function = ir.IrFunction(self.module, kind, "truths")
         self.emit = LaneEmitter(self.function)

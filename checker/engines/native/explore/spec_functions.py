@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SpecFunctions:
-    """The LLVM functions of one compiled spec, in one module, with internal linkage except `representative`.
+    """The LLVM functions of one compiled spec, in one module.
 
     A state has `words` 64-bit words. `instances` is the number of action instances. A state emits each at most once.
 

@@ -63,7 +63,7 @@ def strong_components(starts: NDArray[np.int64], targets: NDArray[np.int32]) -> 
 
 @functools.cache
 def _machine_code() -> MachineCode:
-    module = ir.Module("strong_components")
+    module = ir.Module()
     function = ir.IrFunction(module, ir.FunctionType(I64, [I64] * 9), _NAME)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     _Tarjan(builder, function.args).define()

@@ -15,6 +15,7 @@ more is freed at once, and not by a collection of garbage, which takes longer: a
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -197,8 +198,7 @@ class Module:
     `on_part`: is called with the text of each part of the module as soon as `end_part` ends it.
     """
 
-    def __init__(self, name: str = "", on_part: OnPart | None = None):
-        self.name = name
+    def __init__(self, on_part: OnPart | None = None):
         self.globals: dict[str, IrFunction | GlobalVariable] = {}
         self._on_part = on_part
         self._parts: list[str] = []
@@ -250,16 +250,17 @@ class Module:
         return {name for name, found in self.globals.items() if found.is_defined} - self._names_in_parts
 
     def _text(self, names: set[str], *, is_whole: bool) -> str:
-        """Return the text of a part, which defines some globals and declares the others.
+        """Return the text of a part, which defines some globals and declares the others that it uses.
 
         `is_whole`: there are no other parts.
         """
         # No target: the process that compiles the text adds its own.
-        lines = [f'; ModuleID = "{self.name}"']
-        for name, found in self.globals.items():
-            # Any part may use what another one defines.
-            linkage = found.linkage if is_whole else ""
-            lines.append(found.definition(linkage) if name in names else found.declaration)
+        defined = [(name, found) for name, found in self.globals.items() if name in names]
+        # Any part may use what another one defines.
+        lines = [found.definition(found.linkage if is_whole else "") for _, found in defined]
+        # No other declarations: parts of several modules are often the same, and the cache has them once.
+        used = {name for line in lines for name in re.findall('@"([^"]*)"', line)} - names
+        lines += [found.declaration for name, found in self.globals.items() if name in used]
         weights = ['!0 = !{!"branch_weights", i32 99, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 99}\n']
         return "\n".join([*lines, *weights])
 

@@ -57,7 +57,7 @@ class SpecModule:
         self._lowerings: list[StatementLowering] = []
         self.prefix, self.unordered_folds = prefix, frozenset(unordered_folds)
         self.refinements: RefinementLowering | None = None
-        module = self.module = ir.Module(program.name, on_part) if inside is None else inside
+        module = self.module = ir.Module(on_part) if inside is None else inside
         self.branches = Branches(module, program) if record_branches else None
         self.labels = StepLabels(module) if with_labels else None
         self.constants = ConstantBlock(module, runtime_constants)
