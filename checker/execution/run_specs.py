@@ -121,7 +121,8 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
         screen = _screen(runs, settings)
         results = _RunResults(runs, report, json_lines)
         with results.completed():
-            for run, outcome in zip(runs, _outcomes(runs, settings, explore, cancelled), strict=False):
+            for number, outcome in _outcomes(runs, settings, explore, cancelled):
+                run = runs[number]
                 if isinstance(outcome, UserError):
                     results.fail(run, outcome)
                     continue
@@ -312,10 +313,11 @@ def _engine(runs: list[Run], settings: RunSettings, engines: ExitStack) -> Explo
 
 def _outcomes(
     runs: list[Run], settings: RunSettings, explore: Explore, cancelled: threading.Event
-) -> Iterator[Result | UserError]:
-    """Yield for each run its result, or why its spec is wrong; after `cancelled` is set, only for runs that have begun.
+) -> Iterator[tuple[int, Result | UserError]]:
+    """Yield the number of each run with its result, or why its spec is wrong, in the order of the runs.
 
-    One run uses all workers. Several runs are executed in parallel, each by one worker process.
+    After `cancelled` is set, only runs that have begun have a result. One run uses all workers. Several runs are
+    executed in parallel, each by one worker process.
     """
     shares_code = settings.engine == "native" and not (settings.coverage or settings.strict) and len(runs) > 1
     wanted = [(run.spec, searched_properties(run.spec, run.properties)) for run in runs] if shares_code else []
@@ -335,12 +337,13 @@ def _outcomes(
                 plan.checkpoint = _checkpoint_plan(settings, display)
                 # The code that a group shares is freed after its last run.
                 outcome = _explored(run, plan, engines.pop(number))
-            yield outcome
+            yield number, outcome
             if cancelled.is_set():
                 break
         return
 
     # Imported here: one run needs no processes.
+    from checker.execution.run_order import long_groups_first
     from checker.run.process_groups import results_of_groups
 
     def explored(group: Sequence[int]) -> Callable[[int, threading.Event], Result | UserError]:
@@ -359,7 +362,8 @@ def _outcomes(
     def died(number: int) -> UserError:
         return worker_died(runs[number].name)
 
-    yield from results_of_groups(groups, settings.workers, explored, cancelled, died)
+    ordered = long_groups_first(groups, [run.spec for run in runs], settings.workers)
+    yield from results_of_groups(ordered, settings.workers, explored, cancelled, died)
 
 
 def _plan(run: Run, settings: RunSettings, workers: int, cancelled: threading.Event) -> Plan:

@@ -1,4 +1,7 @@
-"""Runs in groups: those of a group are executed one after the other in one process, with what they share."""
+"""Runs in groups: those of a group are executed one after the other in one process, with what they share.
+
+The groups start in the order in which they are given, and the results have the order of the runs.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,12 @@ def results_of_groups(
     run_of: Callable[[Sequence[int]], Executed[Returned]],
     cancelled: threading.Event,
     died: Callable[[int], Returned],
-) -> Iterator[Returned]:
-    """Iterate over the results of runs 0, 1, 2 and so on, each of which is in one group, in the order of the runs.
+) -> Iterator[tuple[int, Returned]]:
+    """Iterate over runs 0, 1, 2 and so on, each of which is in one group, with their results, in the order of the runs.
 
     `run_of` is called in the process that executes a group. `results_in_order` documents the rest: a group is what a
-    run is there, but `died` gives the result of a run. If the process of a group dies twice, its runs are executed each
-    in a process.
+    run is there, but `died` gives the result of a run. After an interrupt, the runs without a result are left out. If
+    the process of a group dies twice, its runs are executed each in a process.
     """
 
     def executed(number: int, cancelled: threading.Event) -> list[Returned]:
@@ -48,12 +51,13 @@ def results_of_groups(
     found_in_groups = results_in_order(
         len(groups), processes, executed, cancelled, lambda number: one_by_one(groups[number])
     )
-    # After an interrupt, the last groups have no results, and a group may have only its first ones.
+    # After an interrupt, the last groups that started have no results, and a group may have only its first ones.
     for group, found in zip(groups, found_in_groups, strict=False):
         if len(found) < len(group) and not cancelled.is_set():
             # The process was interrupted, but not the command.
             found += one_by_one(group[len(found) :])
         ready.update(zip(group, found, strict=False))
         while following in ready:
-            yield ready.pop(following)
+            yield following, ready.pop(following)
             following += 1
+    yield from sorted(ready.items())

@@ -13,7 +13,7 @@ GROUPS = [[0, 4], [1], [2, 3, 5], [6]]
 
 
 def results(run, cancelled=None, groups=GROUPS, processes=2):
-    """Return the results of runs of which each gets its group, its number and the event."""
+    """Return the results of runs of which each gets its group, its number and the event; no run is left out."""
     found = results_of_groups(
         groups,
         processes,
@@ -21,7 +21,9 @@ def results(run, cancelled=None, groups=GROUPS, processes=2):
         cancelled or threading.Event(),
         lambda number: ("died", number),
     )
-    return list(found)
+    numbered = list(found)
+    assert [number for number, _ in numbered] == list(range(len(numbered)))
+    return [result for _, result in numbered]
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
@@ -75,6 +77,43 @@ def test_no_run_of_a_group_starts_after_an_interrupt(tmp_path):
     threading.Thread(target=cancel).start()
     assert results(run, cancelled) == [(0, True), (1, True)]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
+
+
+def test_after_an_interrupt_the_runs_without_a_result_are_left_out(tmp_path):
+    """Run 6 starts first and ends; the command is interrupted while run 0 is in progress."""
+
+    def run(number, interrupted):
+        (tmp_path / str(number)).touch()
+        deadline = time.monotonic() + 20
+        while number == 0 and not interrupted.is_set() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return number, interrupted.is_set()
+
+    cancelled = threading.Event()
+
+    def cancel():
+        deadline = time.monotonic() + 20
+        while len(list(tmp_path.iterdir())) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        # The result of run 6 is there before the interrupt.
+        time.sleep(0.5)
+        cancelled.set()
+
+    threading.Thread(target=cancel).start()
+    groups = [[6], [0, 4], [1, 2, 3, 5]]
+    found = dict(results_of_groups(groups, 2, lambda group: run, cancelled, lambda number: ("died", number)))
+    assert list(found) == sorted(found)
+    # The runs 1, 2, 3 and 5 ended while run 0 took long; run 4, in the group of run 0, did not start.
+    assert found == {number: (number, number == 0) for number in (0, 1, 2, 3, 5, 6)}
+
+
+def test_groups_start_in_the_order_in_which_they_are_given(tmp_path):
+    def run(group, number, interrupted):
+        (tmp_path / "order").open("a").write(f"{number} ")
+        return number
+
+    assert results(run, groups=[[6], [2, 3, 5], [0, 4], [1]], processes=1) == list(range(7))
+    assert (tmp_path / "order").read_text().split() == ["6", "2", "3", "5", "0", "4", "1"]
 
 
 def test_an_exception_ends_the_iteration_in_its_place():
