@@ -3,11 +3,17 @@
 import gc
 import os
 import shutil
+import signal
 
 import pytest
 
 # pytest-xdist sets the width of its workers to 80 columns. Output that is no terminal must not break its lines.
 os.environ.pop("COLUMNS", None)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts a command in the background in this way. The commands under test would ignore Ctrl-C too, and the
+    # tests would wait for them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SPREAD = (
     "tests/agreement/test_real_specs.py",
