@@ -84,6 +84,5 @@ def lowered_with_kernels(
     # The kernels of most specs are the same: the cache has them once.
     native.module.end_part()
     add_kernels(functions)
-    if native.lanes is not None:
-        native.module.end_part()
+    native.module.end_part()
     return native

@@ -18,7 +18,6 @@ STATE_BYTES, STEP_BYTES, LAYER_BYTES = 64, 56, 8
 They are upper bounds of the measured peak; a test measures it.
 """
 
-
 _ALWAYS_BYTES = 1 << 20
 """What takes less is allowed without a look at the available memory, which takes longer than most small regions."""
 
