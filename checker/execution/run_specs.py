@@ -362,8 +362,8 @@ def _outcomes(
     def died(number: int) -> UserError:
         return worker_died(runs[number].name)
 
-    ordered = long_groups_first(groups, [run.spec for run in runs], settings.workers)
-    yield from results_of_groups(ordered, settings.workers, explored, cancelled, died)
+    order = long_groups_first(groups, [run.spec for run in runs], settings.workers)
+    yield from results_of_groups(groups, order, settings.workers, explored, cancelled, died)
 
 
 def _plan(run: Run, settings: RunSettings, workers: int, cancelled: threading.Event) -> Plan:

@@ -15,7 +15,8 @@ Returned = TypeVar("Returned")
 _FRAME_WORDS = 1 << 16
 """The size of a frame for which CPython maps a chunk of 1 MB, the next power of two: the frame itself takes 512 KB.
 
-The other half has room for about a thousand frames, the most that Python allows. Memory that is not used is not taken.
+The other half has room for about a thousand frames; deeper calls get further chunks of 16 KB. Memory that is not used
+is not taken.
 """
 
 

@@ -10,11 +10,13 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from multiprocessing.context import ForkContext, ForkProcess
+from operator import itemgetter
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -62,59 +64,91 @@ def results_in_order(
     cancelled: threading.Event,
     died: Callable[[int], Returned] | None = None,
 ) -> Iterator[Returned]:
-    """Iterate over `run(0, event)` to `run(count - 1, event)`, computed in forked processes; results must be picklable.
+    """Iterate over `run(0, event)` to `run(count - 1, event)`, as `numbered_results` does, up to the first gap."""
+    for expected, (number, found) in enumerate(numbered_results(range(count), processes, run, cancelled, died)):
+        if number != expected:
+            return
+        yield found
+
+
+def numbered_results(
+    order: Sequence[int],
+    processes: int,
+    run: Callable[[int, threading.Event], Returned],
+    cancelled: threading.Event,
+    died: Callable[[int], Returned] | None = None,
+) -> Iterator[tuple[int, Returned]]:
+    """Iterate over the numbers in `order` with `run(number, event)`, computed in forked processes, from the least on.
+
+    The runs start in the order that is given. Results must be picklable.
 
     After `cancelled` is set, no further run starts. The runs in progress see their event set, and their results are
-    still returned. An exception of a run is raised in its place in the order, and ends the iteration. If the iteration
-    ends before its last result, the runs in progress see their event set too.
+    still returned; the other numbers are left out. An exception of a run is raised in its place, and ends the
+    iteration. If the iteration ends before its last result, the runs in progress see their event set too.
 
-    If a process dies, or is interrupted alone before a run, the first run without a result is repeated in a new
-    process. If that dies too, `died` gives the result of the run (default: BrokenProcessPool is raised). The other runs
-    continue.
+    If a process dies, or is interrupted alone before a run, the first run that started and has no result is repeated in
+    a new process. If that dies too, `died` gives the result of the run (default: BrokenProcessPool is raised). The
+    other runs continue.
     """
-    following = 0
-    while following < count and not cancelled.is_set():
+    left = list(order)
+    awaited = deque(sorted(order))
+    ready: dict[int, Returned] = {}
+
+    def in_their_turn() -> Iterator[tuple[int, Returned]]:
+        while awaited and awaited[0] in ready:
+            number = awaited.popleft()
+            yield number, ready.pop(number)
+
+    while left and not cancelled.is_set():
         try:
-            for found in _pooled(range(following, count), processes, run, cancelled):
-                yield found
-                following += 1
-            return
+            for number, found in _pooled(left, processes, run, cancelled):
+                ready[number] = found
+                yield from in_their_turn()
+            break
         except BrokenProcessPool:
             if cancelled.is_set():
-                return
+                break
+        waits = set(awaited) - ready.keys()
+        first, *left = [number for number in left if number in waits]
         try:
-            alone = list(_pooled(range(following, following + 1), 1, run, cancelled))
+            ready.update(_pooled([first], 1, run, cancelled))
         except BrokenProcessPool:
             if died is None:
                 raise
-            alone = [died(following)]
-        yield from alone
-        following += 1
+            ready[first] = died(first)
+        yield from in_their_turn()
+    yield from sorted(ready.items(), key=itemgetter(0))
 
 
 def _pooled(
-    numbers: range, processes: int, run: Callable[[int, threading.Event], Returned], cancelled: threading.Event
-) -> Iterator[Returned]:
+    order: Sequence[int], processes: int, run: Callable[[int, threading.Event], Returned], cancelled: threading.Event
+) -> Iterator[tuple[int, Returned]]:
+    """Yield numbers with their results, from the least on; before BrokenProcessPool is raised, all that are there."""
     _require_files(_FILES_OF_A_POOL + _FILES_OF_A_PROCESS * processes)
     with ProcessPoolExecutor(processes, _WorkerContext(), _begin, (run,)) as pool:
-        waiting: list[Future[list[Returned]]] = []
-        left = list(reversed(numbers))
+        waiting: dict[int, Future[list[Returned]]] = {}
+        left = list(reversed(order))
         try:
-            while waiting or (left and not cancelled.is_set()):
-                while left and len(waiting) < _AHEAD * processes and not cancelled.is_set():
+            for number in sorted(order):
+                while left and (number not in waiting or len(waiting) < _AHEAD * processes) and not cancelled.is_set():
+                    following = left.pop()
                     with _signals_blocked():
-                        waiting.append(pool.submit(_call, left.pop()))
+                        waiting[following] = pool.submit(_call, following)
                 if cancelled.is_set():
                     # Those that have not started never will.
-                    waiting = [future for future in waiting if not future.cancel()]
-                if waiting:
-                    found = _result(waiting.pop(0), cancelled)
-                    if not found and cancelled.is_set():
-                        # Results of later runs would not be in their place.
-                        return
-                    if not found:
-                        raise BrokenProcessPool("a worker process was interrupted, but not the command")
-                    yield from found
+                    waiting = {number: future for number, future in waiting.items() if not future.cancel()}
+                if number not in waiting:
+                    continue
+                found = _result(waiting[number], cancelled)
+                del waiting[number]
+                if not found and not cancelled.is_set():
+                    raise BrokenProcessPool("a worker process was interrupted, but not the command")
+                yield from ((number, result) for result in found)
+        except BrokenProcessPool:
+            for number, future in waiting.items():
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    yield from ((number, result) for result in future.result())
+            raise
         finally:
             with _interrupting():
                 pool.shutdown(cancel_futures=True)

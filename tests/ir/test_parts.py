@@ -1,5 +1,7 @@
 """The parts of nodes, compared with everything that the fields of nodes contain."""
 
+import dataclasses
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -7,7 +9,7 @@ import pytest
 
 from checker.engines.native.lowering.outlining import BodyCounts
 from checker.frontend import compile_spec
-from checker.ir import nodes
+from checker.ir import nodes, parts
 from checker.ir.parts import NODES, parts_of
 from checker.run.request import Request, runs_for
 
@@ -45,6 +47,15 @@ def test_parts_are_the_nodes_in_all_fields(target: str) -> None:
         assert Counter(map(id, parts_of(node))) == Counter(map(id, expected))
         waiting += parts_of(node)
     assert {nodes.Comparison, nodes.HelperCall} <= kinds
+
+
+def test_a_field_that_is_left_out_has_no_node_in_its_type():
+    kinds = [kind for kind in vars(nodes).values() if isinstance(kind, type) and issubclass(kind, NODES)]
+    types = {str(field.type) for kind in kinds for field in dataclasses.fields(kind)}
+    words = [re.findall(r"\w+", re.sub(r"OneOf\[.*?\]", "OneOf", text)) for text in types]
+    left_out = [found for found in words if found[0] in parts._LEAVES]
+    assert len(left_out) > 5
+    assert all(set(found) <= parts._LEAVES | {"None"} for found in left_out)
 
 
 @pytest.mark.parametrize("target", TARGETS)

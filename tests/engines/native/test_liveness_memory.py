@@ -8,7 +8,7 @@ import pytest
 from liveness_toys import Retry
 
 from checker.engines.native import engine
-from checker.engines.native.liveness import components, decision
+from checker.engines.native.liveness import components, decision, memory_budget
 from checker.engines.native.liveness.classes import StepClasses
 from checker.engines.native.liveness.components import FairGraph
 from checker.engines.native.liveness.kernels import ExpandKernel
@@ -136,3 +136,12 @@ def test_a_region_that_grows_beyond_the_limit_is_refused():
 
 def test_the_available_memory_is_the_limit_by_default(monkeypatch):
     assert decide_with(monkeypatch, limit=None).verdict == "holds"
+
+
+def test_a_small_region_is_allowed_without_a_look_at_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(memory_budget, "available_memory", lambda: asked.append(0) or 0)
+    MemoryBudget().require_labels(1000)
+    assert not asked
+    with pytest.raises(TooLargeError):
+        MemoryBudget().require_labels(1_000_000)

@@ -75,7 +75,7 @@ class PartCompiler:
         *others, last = parts = text.split(PART)
         for part in others:
             if part not in self._texts:
-                # Parts that are compiled quickly, or are in the cache, are not worth a thread.
+                # A part that is compiled quickly is not worth a thread.
                 (self._add if self.quick else self.begin)(part)
         if last not in self._texts:
             self._add(last)

@@ -69,7 +69,7 @@ class SpecModule:
     def new_function(
         self, name: str, result: ir.IrType, arguments: Sequence[ir.IrType]
     ) -> tuple[ir.IrFunction, Emitter]:
-        """Return a new function of internal linkage, and the emitter of its body."""
+        """Return a new function, which a module of one part does not export, and the emitter of its body."""
         function = ir.IrFunction(self.module, ir.FunctionType(result, arguments), f"{self.prefix}{name}")
         function.linkage = "internal"
         return function, Emitter(function)
