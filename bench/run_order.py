@@ -40,18 +40,12 @@ def main(targets: Targets = None) -> None:
     groups = groups_with_shared_code([(run.spec, searched_properties(run.spec, run.properties)) for run in runs])
     specs = [run.spec for run in runs]
 
-    def times(ordered: Sequence[Sequence[int]]) -> list[float]:
-        return [sum(seconds[runs[number].name] for number in group) for group in ordered]
-
-    table = Table("processors", "least, s", "in order", "long first", "with the true times", box=None)
+    table = Table("processors", "least, s", "in order", "long first", "times known", box=None)
+    in_order = [sum(seconds[runs[number].name] for number in group) for group in groups]
     for processors in (2, 4, 8, 16, 32):
-        in_order = times(groups)
         least = max(sum(in_order) / processors, max(in_order))
-        orders = (
-            in_order,
-            times([groups[position] for position in long_groups_first(groups, specs, processors)]),
-            sorted(in_order, reverse=True),
-        )
+        long_first = [in_order[position] for position in long_groups_first(groups, specs, processors)]
+        orders = (in_order, long_first, sorted(in_order, reverse=True))
         ends = (f"{_end(order, processors) / least:.3f}" for order in orders)
         table.add_row(str(processors), f"{least:.1f}", *ends)
     tables.console().print(table)

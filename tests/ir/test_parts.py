@@ -52,10 +52,10 @@ def test_parts_are_the_nodes_in_all_fields(target: str) -> None:
 def test_a_field_that_is_left_out_has_no_node_in_its_type():
     kinds = [kind for kind in vars(nodes).values() if isinstance(kind, type) and issubclass(kind, NODES)]
     types = {str(field.type) for kind in kinds for field in dataclasses.fields(kind)}
-    words = [re.findall(r"\w+", re.sub(r"OneOf\[.*?\]", "OneOf", text)) for text in types]
-    left_out = [found for found in words if found[0] in parts._LEAVES]
+    annotations = [re.findall(r"\w+", re.sub(r"OneOf\[.*?\]", "OneOf", text)) for text in types]
+    left_out = [names for names in annotations if names[0] in parts._LEAVES]
     assert len(left_out) > 5
-    assert all(set(found) <= parts._LEAVES | {"None"} for found in left_out)
+    assert all(set(names) <= parts._LEAVES | {"None"} for names in left_out)
 
 
 @pytest.mark.parametrize("target", TARGETS)
