@@ -55,6 +55,12 @@ def advise(
     require: Annotated[
         str, option(metavar="no-loss,...", help="Exit with status 1 unless these guarantees hold.")
     ] = "",
+    accept: Annotated[
+        list[str] | None,
+        option(
+            "--accept", metavar="R18,...", help="With --require: accept these entries of the catalogue (repeatable)."
+        ),
+    ] = None,
     changes: Annotated[
         int, option(min=0, max=3, metavar="N", help="Search for changes of up to N settings; 0: no search.")
     ] = 3,
@@ -74,7 +80,7 @@ def advise(
     Connect, Kafka Streams, Spring, MicroProfile and Strimzi.
 
     Exit status: 0 answered, 1 a required guarantee does not hold, 2 wrong input or settings that Kafka refuses, 3 not
-    fully explored.
+    fully explored, or a required guarantee has an exception in the catalogue that --accept does not name.
     """
     from checker.engines.native.llvm import code_cache
     from checker.run.workers import default_workers
@@ -92,6 +98,7 @@ def advise(
         assigned=tuple(assigned or ()),
         failures=tuple(failures or ()),
         require=require,
+        accepted=tuple(accept or ()),
         largest_change=changes,
         max_states=max_states,
         processes=workers or default_workers(),

@@ -10,20 +10,22 @@ from checker.run.result import Violation
 from kafka_tools.advise.availability import Availability
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import EffectiveConfig, resolve
+from kafka_tools.advise.hazard_answers import causes_of, hazards_of
+from kafka_tools.advise.models import SLOW_FOLLOWERS, Left, Model, counts_of, model_of
 from kafka_tools.advise.questions import (
     FailureMode,
     GuaranteeQuestion,
-    Left,
-    constants_of,
     is_decidable,
     is_possible,
     is_relevant,
+    properties_for,
 )
 from kafka_tools.advise.remedies import SettingChange, Suggestion, is_last_resort
-from kafka_tools.advise.survey import Found, PipelineExploration, Settings, Survey, counterexample
+from kafka_tools.advise.survey import Found, ModelExploration, Survey, counterexample
 from kafka_tools.advise.transaction_answers import TransactionAnswer
+from specs.hazards import Hazard
 
-Verdict = Literal["yes", "no", "undecided"]
+Verdict = Literal["yes", "no", "known", "undecided"]
 
 Explore = Callable[[Sequence[Survey]], Iterator[Found]]
 """Explores surveys, in order. After an interrupt the last ones have fewer explorations, or none."""
@@ -34,16 +36,26 @@ class GuaranteeAnswer:
     """The answer to a question for one failure.
 
     `exploration` decided it; `distinct_states` is its size. A yes has the counterexample `violation`, which may be one
-    of a smaller failure that this one includes. `undecided`: a limit was reached first, or the model lacks what
-    could turn a no into a yes (`is_decidable`).
+    of a smaller failure that this one includes. `known`: the exploration has no counterexample, but an entry in
+    `hazards` says yes. `undecided`: a limit was reached first, or the model lacks what could turn a no into a yes
+    (`is_decidable`). `hazards` has the entries of the catalogue that say yes.
     """
 
     question: GuaranteeQuestion
     failure: FailureMode
     verdict: Verdict
-    exploration: PipelineExploration
+    exploration: ModelExploration
     distinct_states: int
     violation: Violation | None = None
+    hazards: tuple[Hazard, ...] = ()
+
+    @property
+    def coincidences(self) -> int:
+        """The number of failures and slow followers in the counterexample of a yes, 0 if it is of the consumer."""
+        if self.violation is None or not self.exploration.model.is_pipeline:
+            return 0
+        first, last = self.violation.trace[0].state.values, self.violation.trace[-1].state.values
+        return sum(first[name] - last[name] for name in counts_of(((SLOW_FOLLOWERS, 0),)))
 
 
 @dataclass(frozen=True)
@@ -58,12 +70,11 @@ class Fix:
 class Remedy:
     """A smallest change of settings that turns some answers into a no, and the effect on writes with brokers down.
 
-    `fixes`: with the brokers of the release. `partial_fixes`: with brokers that do not forget a producer's batches.
+    `weakens`: a change gives up another guarantee, so that the remedy is named and not recommended.
     """
 
     changes: tuple[SettingChange, ...]
     fixes: tuple[Fix, ...]
-    partial_fixes: tuple[Fix, ...]
     before: Availability
     after: Availability
 
@@ -72,15 +83,19 @@ class Remedy:
         """Whether a change is one that Kafka's documentation advises against."""
         return any(map(is_last_resort, self.changes))
 
+    @property
+    def weakens(self) -> bool:
+        """Whether a change gives up another guarantee."""
+        return any(change.weakens for change in self.changes)
+
 
 @dataclass
 class Advice:
     """The settings in effect, the answers, and the remedies of a configuration.
 
-    `suggestions` are remedies that the model does not explore. `caused_by_brokers`: a yes that is a no with brokers
-    that do not forget a producer's batches. `without_remedy`: no change helps. `impossible`: failures that cannot
-    happen or are not modelled. `transactions`: the answers of the specs of transactions. `is_whole`: every question was
-    answered. `searched`: the search came to its end.
+    `suggestions` are remedies that the model does not explore. `without_remedy`: no change that was tried helps. `impossible`: failures that cannot happen or are not explored. `transactions`: the answers of the
+    specs of transactions. `is_whole`: every question was answered. `searched`: the search came to its end. `tried_all`: it tried every setting of the models, alone and in
+    pairs.
     """
 
     cluster: ClusterConfig
@@ -88,12 +103,12 @@ class Advice:
     answers: list[GuaranteeAnswer] = field(default_factory=list)
     remedies: list[Remedy] = field(default_factory=list)
     suggestions: list[Suggestion] = field(default_factory=list)
-    caused_by_brokers: list[GuaranteeAnswer] = field(default_factory=list)
     without_remedy: list[GuaranteeAnswer] = field(default_factory=list)
     impossible: tuple[FailureMode, ...] = ()
     transactions: list[TransactionAnswer] = field(default_factory=list)
     is_whole: bool = True
     searched: bool = True
+    tried_all: bool = False
 
     def answer(self, question: GuaranteeQuestion, failure: FailureMode) -> GuaranteeAnswer | None:
         """Return the answer to a question for a failure, or None if it was not asked or not reached."""
@@ -103,32 +118,26 @@ class Advice:
         return None
 
 
-def settings_of(cluster: ClusterConfig, config: EffectiveConfig, question: GuaranteeQuestion) -> Settings:
-    """Return the settings of the pipeline that answers a question."""
-    # An application that sends an expired record again may write it twice; one that does not leaves it out.
-    resends = question.name != "stuck"
-    return tuple(constants_of(cluster, config, with_consumer=question.of_consumer, resends=resends).items())
-
-
-def survey_of(settings: Settings, asked: Sequence[tuple[FailureMode, GuaranteeQuestion]]) -> Survey:
+def survey_of(model: Model, asked: Sequence[tuple[FailureMode, GuaranteeQuestion]]) -> Survey:
     """Return the survey that answers some questions, each for a failure."""
     names: dict[Left, list[str]] = {}
     # An included failure has a smaller number of events, so it comes first.
     for failure, question in sorted(asked, key=lambda pair: sum(count for _, count in pair[0].left)):
-        names.setdefault(failure.left, []).extend(question.properties)
-    return Survey(settings, tuple((left, tuple(dict.fromkeys(found))) for left, found in names.items()))
+        names.setdefault(failure.left, []).extend(properties_for(question, failure))
+    return Survey(model, tuple((left, tuple(dict.fromkeys(found))) for left, found in names.items()))
 
 
 def answer_of(found: Found, failure: FailureMode, question: GuaranteeQuestion) -> GuaranteeAnswer | None:
     """Return the answer that some explorations give, or None if they do not include its exploration."""
-    known = filter(None, (counterexample(found, failure.left, name) for name in question.properties))
+    properties = properties_for(question, failure)
+    known = filter(None, (counterexample(found, failure.left, name) for name in properties))
     shortest = min(known, key=lambda pair: pair[1].length, default=None)
     if shortest is not None:
         exploration, violation = shortest
         explored = next(explored for asked, explored in found if asked is exploration)
         return GuaranteeAnswer(question, failure, "yes", exploration, explored.distinct_states, violation)
     for exploration, explored in found:
-        if exploration.left == failure.left and set(question.properties) <= set(exploration.wanted):
+        if exploration.left == failure.left and set(properties) <= set(exploration.wanted):
             verdict: Verdict = "no" if explored.ended == "complete" else "undecided"
             return GuaranteeAnswer(question, failure, verdict, exploration, explored.distinct_states)
     return None
@@ -139,16 +148,16 @@ def answer_questions(
 ) -> Advice:
     """Return the answers to questions about a cluster, without remedies."""
     config = resolve(cluster)
-    possible = [failure for failure in failures if is_possible(failure, config)]
+    possible = [failure for failure in failures if is_possible(failure, cluster, config)]
     advice = Advice(cluster, config, impossible=tuple(failure for failure in failures if failure not in possible))
     asked = [(failure, question) for failure in possible for question in questions if is_relevant(question, failure)]
-    groups: dict[tuple[Settings, bool], list[tuple[FailureMode, GuaranteeQuestion]]] = {}
+    groups: dict[tuple[Model, bool], list[tuple[FailureMode, GuaranteeQuestion]]] = {}
     keys = []
     for failure, question in asked:
         # The failures of the producer take about as long as those of the brokers: two surveys can run in parallel.
-        keys.append((settings_of(cluster, config, question), failure.happens_to("producer")))
+        keys.append((model_of(cluster, config, question, failure), failure.happens_to("producer")))
         groups.setdefault(keys[-1], []).append((failure, question))
-    surveys = [survey_of(settings, group) for (settings, _), group in groups.items()]
+    surveys = [survey_of(model, group) for (model, _), group in groups.items()]
     found = dict(zip(groups, explore(surveys), strict=True))
     for key, (failure, question) in zip(keys, asked, strict=True):
         answer = answer_of(found[key], failure, question)
@@ -157,5 +166,49 @@ def answer_questions(
             continue
         if answer.verdict == "no" and not is_decidable(question, cluster, config):
             answer = replace(answer, verdict="undecided")
-        advice.answers.append(answer)
+        advice.answers.append(_with_hazards(answer, cluster, config))
+    _explore_fewer_slow_followers(advice, explore)
     return advice
+
+
+def _explore_fewer_slow_followers(advice: Advice, explore: Explore) -> None:
+    """Replace each counterexample by one that needs the fewest slow followers.
+
+    The shortest counterexample may have slow followers that only save steps.
+    """
+    asked: dict[Model, list[tuple[Left, tuple[str, ...]]]] = {}
+    for answer in advice.answers:
+        for left in _with_fewer_slow_followers(answer):
+            asked.setdefault(answer.exploration.model, []).append(
+                (left, properties_for(answer.question, answer.failure))
+            )
+    surveys = [
+        Survey(model, tuple(sorted(dict.fromkeys(lefts), key=lambda pair: dict(pair[0])[SLOW_FOLLOWERS])))
+        for model, lefts in asked.items()
+    ]
+    explored = dict(zip(asked, explore(surveys), strict=True))
+    for number, answer in enumerate(advice.answers):
+        found = explored.get(answer.exploration.model, ())
+        for left in _with_fewer_slow_followers(answer):
+            known = [counterexample(found, left, name) for name in properties_for(answer.question, answer.failure)]
+            shortest = min(filter(None, known), key=lambda pair: pair[1].length, default=None)
+            if shortest is not None:
+                advice.answers[number] = replace(answer, exploration=shortest[0], violation=shortest[1])
+                break
+
+
+def _with_fewer_slow_followers(answer: GuaranteeAnswer) -> list[Left]:
+    """Return the failures of a counterexample with fewer slow followers than it has, the fewest first."""
+    if answer.violation is None or not answer.exploration.model.is_pipeline:
+        return []
+    first, last = answer.violation.trace[0].state.values, answer.violation.trace[-1].state.values
+    slow = first[SLOW_FOLLOWERS] - last[SLOW_FOLLOWERS]
+    return [(*answer.exploration.left, (SLOW_FOLLOWERS, number)) for number in range(slow)]
+
+
+def _with_hazards(answer: GuaranteeAnswer, cluster: ClusterConfig, config: EffectiveConfig) -> GuaranteeAnswer:
+    """Return an answer with the entries of the catalogue that say yes; they turn a no into `known`."""
+    if answer.verdict == "yes":
+        return replace(answer, hazards=causes_of(cluster, config, answer.question, answer.failure))
+    known = hazards_of(cluster, config, answer.question, answer.failure)
+    return replace(answer, verdict="known", hazards=known) if known and answer.verdict == "no" else answer

@@ -8,23 +8,26 @@ from collections.abc import Iterator, Sequence
 from checker.output.styled_lines import BLANK, Line, line
 from kafka_tools.advise import answer_sentences
 from kafka_tools.advise.advice import Advice, GuaranteeAnswer
-from kafka_tools.advise.questions import GuaranteeQuestion
+from kafka_tools.advise.hazard_answers import of_transactions
+from kafka_tools.advise.questions import GuaranteeQuestion, why_impossible
 from kafka_tools.advise.remedy_texts import RemedyText, remedy_texts
 from kafka_tools.advise.transaction_answers import transaction_notes
 
-_VERDICT_STYLES = {"yes": "bold red", "no": "green", "undecided": "yellow"}
+_VERDICT_STYLES = {"yes": "bold red", "no": "green", "known": "bold yellow", "undecided": "yellow"}
 
 WIDTH = 80
 """The width of the text, in columns."""
 
-_ROW_LABEL, _COLUMN_GAP = 27, 2
+_ROW_LABEL, _COLUMN_GAP = 26, 1
 """The width of the first column of the table, and the spaces between two columns."""
 
 
-def advice_lines(advice: Advice, required: Sequence[GuaranteeQuestion]) -> Iterator[Line]:
+def advice_lines(
+    advice: Advice, required: Sequence[GuaranteeQuestion], accepted: frozenset[str] = frozenset()
+) -> Iterator[Line]:
     """Yield the answers as lines of at most `WIDTH` columns."""
     yield from _verdict_lines(advice)
-    yield from _requirement_lines(advice, required)
+    yield from _requirement_lines(advice, required, accepted)
     yield BLANK
     yield from _matrix_lines(advice)
     for caveat in answer_sentences.caveats(advice):
@@ -56,7 +59,9 @@ def _verdict_lines(advice: Advice) -> Iterator[Line]:
         yield from _wrapped(sentence, style=style if number == 0 else "")
 
 
-def _requirement_lines(advice: Advice, required: Sequence[GuaranteeQuestion]) -> Iterator[Line]:
+def _requirement_lines(
+    advice: Advice, required: Sequence[GuaranteeQuestion], accepted: frozenset[str]
+) -> Iterator[Line]:
     for question in required:
         answers = [answer for answer in advice.answers if answer.question == question]
         failing = [answer.failure.name for answer in answers if answer.verdict == "yes"]
@@ -66,6 +71,11 @@ def _requirement_lines(advice: Advice, required: Sequence[GuaranteeQuestion]) ->
             )
         elif any(answer.verdict == "undecided" for answer in answers) or not advice.is_whole:
             yield from _wrapped(f"required no-{question.name} is not decided", style="bold yellow")
+        else:
+            known = dict.fromkeys(hazard.name for answer in answers for hazard in answer.hazards)
+            if names := [name for name in known if name not in accepted]:
+                text = f"required no-{question.name} holds but for {', '.join(names)}: --accept {','.join(names)}"
+                yield from _wrapped(f"{text} accepts that", after="  ", style="bold yellow")
 
 
 # The table.
@@ -73,21 +83,39 @@ def _requirement_lines(advice: Advice, required: Sequence[GuaranteeQuestion]) ->
 
 def _matrix_lines(advice: Advice) -> Iterator[Line]:
     questions = answer_sentences.questions_of(advice)
-    widths = [max(map(len, question.heading)) + _COLUMN_GAP for question in questions]
+    rows = list(answer_sentences.verdicts(advice, questions))
+    columns = zip(*(answers for _, answers in rows), strict=True)
+    widths = [
+        max(map(len, (*question.heading, *map(_cell, cells)))) + _COLUMN_GAP
+        for question, cells in zip(questions, columns, strict=False)
+    ]
     for number, label in enumerate(("can a record be", "... after")):
         cells = "".join(q.heading[number].ljust(width) for q, width in zip(questions, widths, strict=True))
         yield line((label.ljust(_ROW_LABEL) + cells, "bold"))
-    for failure, answers in answer_sentences.verdicts(advice, questions):
+    for failure, answers in rows:
         row = [(_cell(answer).ljust(width), _style(answer)) for answer, width in zip(answers, widths, strict=True)]
         yield line((failure.name.ljust(_ROW_LABEL), ""), *row)
     for failure in advice.impossible:
-        yield from _wrapped(f"{failure.name}: {answer_sentences.why_impossible(failure)}", style="dim", after="  ")
+        reason = why_impossible(failure, advice.cluster, advice.config)
+        yield from _wrapped(f"{failure.name}: {reason}", style="dim", after="  ")
+    yield from _wrapped(answer_sentences.coincidence_sentence(advice), style="dim", after="  ")
+    for hazard, answers in answer_sentences.known_entries(advice):
+        text = answer_sentences.known_sentence(hazard, answers)
+        yield from _wrapped(f"{hazard.name}: {text}", style="bold yellow", after="  ")
+    causes = "; ".join(answer_sentences.cause_sentences(advice))
+    if causes:
+        yield from _wrapped(f"causes in the catalogue: {causes}", after="  ")
+    yield from _wrapped(f"not explored: {answer_sentences.unexplored_sentence(advice)}.", style="yellow", after="  ")
 
 
 def _cell(answer: GuaranteeAnswer | None) -> str:
+    """Return a verdict as the cell of a table: "yes/2" needs two coincidences, an id is that of an entry."""
     if answer is None:
         return "-"
-    return "?" if answer.verdict == "undecided" else answer.verdict
+    if answer.verdict == "known":
+        return answer.hazards[0].name if len(answer.hazards) == 1 else f"{answer.hazards[0].name}+"
+    number = f"/{answer.coincidences}" if answer.coincidences else ""
+    return "?" if answer.verdict == "undecided" else f"{answer.verdict}{number}"
 
 
 def _style(answer: GuaranteeAnswer | None) -> str:
@@ -98,7 +126,7 @@ def _style(answer: GuaranteeAnswer | None) -> str:
 
 
 def _remedy_lines(advice: Advice) -> Iterator[Line]:
-    preferred, last = remedy_texts(advice)
+    preferred, last, weakening = remedy_texts(advice)
     yield from _explored_remedies("the smallest changes, each explored", preferred)
     if advice.suggestions:
         yield line(("not explored", "bold"))
@@ -106,7 +134,7 @@ def _remedy_lines(advice: Advice) -> Iterator[Line]:
         yield from _wrapped(f"{suggestion.text}", "  ", "    ", "bold")
         yield from _wrapped(f"against {suggestion.against}: {suggestion.argument}.", "    ", "    ")
     yield from _explored_remedies("as a last resort, explored", last)
-    yield from _wrapped(answer_sentences.broker_sentence(advice), after="  ", style="yellow")
+    yield from _explored_remedies("explored, and not recommended: it gives up another guarantee", weakening)
     yield from _wrapped(answer_sentences.sentence_without_remedy(advice), after="  ", style="yellow")
     if not advice.searched and advice.is_whole:
         yield from _wrapped("the search for changes was not completed", style="yellow")
@@ -153,6 +181,9 @@ def _transaction_lines(advice: Advice) -> Iterator[Line]:
             if answer.transaction_version == version:
                 text = f"{answer.verdict:9}  {answer.question.text} ({answer_sentences.transaction_size(answer)})"
                 yield from _wrapped(text, "  ", " " * 13, _VERDICT_STYLES[answer.verdict])
+    for hazard in of_transactions(advice.cluster, advice.config):
+        text = answer_sentences.known_sentence(hazard, ())
+        yield from _wrapped(f"yes        {text} ({hazard.name})", "  ", " " * 13, _VERDICT_STYLES["known"])
     for note in notes:
         yield from _wrapped(f"note: {note}", "  ", "    ", "yellow")
     yield BLANK

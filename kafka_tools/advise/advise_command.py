@@ -27,6 +27,7 @@ from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.explorer import ParallelExplorer
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode, GuaranteeQuestion
 from kafka_tools.advise.remedy_search import advise
+from specs.hazards import hazards
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class AdviseOptions:
     assigned: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     require: str = ""
+    accepted: tuple[str, ...] = ()
     largest_change: int = 3
     max_states: int | None = None
     processes: int = 1
@@ -55,6 +57,7 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
     Raises InputError for files that cannot be read, for wrong values, and for settings that Kafka refuses.
     """
     required = _required(options.require)
+    accepted = _accepted(options.accepted)
     failures = _failures(options.failures)
     cluster = _cluster(files, options)
     refusal = resolve(cluster).refusal
@@ -81,10 +84,10 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
     if options.json:
         _write_json(options.json, answer_sentences.to_json(advice, pages))
     if options.json != STANDARD_OUTPUT:
-        styled_lines.write(advice_lines(advice, required), sys.stdout)
+        styled_lines.write(advice_lines(advice, required, accepted), sys.stdout)
         if options.out is not None:
             print(printable(f"pages: {options.out / 'index.html'}"))
-    return _status(advice, required)
+    return _status(advice, required, accepted)
 
 
 def _required(text: str) -> tuple[GuaranteeQuestion, ...]:
@@ -95,6 +98,15 @@ def _required(text: str) -> tuple[GuaranteeQuestion, ...]:
         if name not in names:
             raise InputError(f"--require does not know {name!r}: choose from {', '.join(names)}")
     return tuple(names[name] for name in dict.fromkeys(asked))
+
+
+def _accepted(names: Sequence[str]) -> frozenset[str]:
+    """Return the entries of the catalogue that are accepted; raise InputError for an unknown one."""
+    asked = [name.strip() for given in names for name in given.split(",")]
+    for name in asked:
+        if name not in hazards():
+            raise InputError(f"--accept does not know {name!r}: choose from {', '.join(hazards())}")
+    return frozenset(asked)
 
 
 def _failures(names: Sequence[str]) -> tuple[FailureMode, ...]:
@@ -119,7 +131,7 @@ def _cluster(files: Sequence[str], options: AdviseOptions) -> ClusterConfig:
     return cluster.committing(options.commits)
 
 
-def _status(advice: Advice, required: Sequence[GuaranteeQuestion]) -> int:
+def _status(advice: Advice, required: Sequence[GuaranteeQuestion], accepted: frozenset[str]) -> int:
     if any(answer.question in required and answer.verdict == "yes" for answer in advice.answers):
         return EXIT_VIOLATED
     names = {question.name for question in required}
@@ -127,7 +139,13 @@ def _status(advice: Advice, required: Sequence[GuaranteeQuestion]) -> int:
         return EXIT_VIOLATED
     asked = [answer.verdict for answer in advice.answers if not required or answer.question in required]
     asked += [answer.verdict for answer in advice.transactions if not required or answer.question.of in names]
-    if not advice.is_whole or "undecided" in asked:
+    known = {
+        hazard.name
+        for answer in advice.answers
+        if answer.question in required and answer.verdict == "known"
+        for hazard in answer.hazards
+    }
+    if not advice.is_whole or "undecided" in asked or known - accepted:
         return EXIT_STOPPED
     return EXIT_OK
 

@@ -25,7 +25,7 @@ import specs
 from checker.errors import BoundsError, SpecError
 from checker.language.spec import Spec
 from checker.run.result import TraceStep, Violation
-from kafka_tools.advise.survey import Explored, PipelineExploration, PipelineExplorer, is_usable, replayed
+from kafka_tools.advise.survey import Explored, ModelExploration, ModelExplorer, is_usable, replayed
 from traces.json_values import from_plain_json
 from traces.trace_file import arguments_to_json
 
@@ -61,7 +61,7 @@ class AnswerCache:
         self._source = source_digest() if source is None else source
         self._folder = folder if _make_private(folder) else None
 
-    def load(self, explorer: PipelineExplorer, asked: PipelineExploration) -> Explored | None:
+    def load(self, explorer: ModelExplorer, asked: ModelExploration) -> Explored | None:
         """Return the result of an exploration of the pipeline, or None if no valid entry has it."""
 
         def replay(result: dict[str, Any]) -> Explored | None:
@@ -70,7 +70,7 @@ class AnswerCache:
 
         return self._loaded(_request_of(asked), replay)
 
-    def store(self, explorer: PipelineExplorer, asked: PipelineExploration, explored: Explored) -> None:
+    def store(self, explorer: ModelExplorer, asked: ModelExploration, explored: Explored) -> None:
         """Write the entry of an exploration of the pipeline, unless a limit, an interrupt or an error ended it."""
         if is_usable(explored):
             self._store(_request_of(asked), _to_json(explorer.spec, explored))
@@ -133,9 +133,10 @@ class AnswerCache:
         return self._folder / f"{_digest(request)}.json"
 
 
-def _request_of(asked: PipelineExploration) -> dict[str, Any]:
+def _request_of(asked: ModelExploration) -> dict[str, Any]:
     return {
-        "settings": dict(asked.settings),
+        "spec": asked.model.spec.name,
+        "constants": dict(asked.model.constants),
         "left": dict(asked.left),
         "checked": list(asked.checked),
         "wanted": list(asked.wanted),

@@ -10,21 +10,14 @@ from checker.explain.step_sentences import StepSentence, step_sentences
 from checker.language.spec import Spec
 from kafka_tools.advise.advice import Advice, Fix, GuaranteeAnswer, Remedy
 from kafka_tools.advise.availability import Availability
-from kafka_tools.advise.effective_config import DEFAULT_DELIVERY_TIMEOUT, EffectiveConfig
-from kafka_tools.advise.questions import (
-    FAILURES,
-    QUESTIONS,
-    RECORDS,
-    RECORDS_WITH_CONSUMER,
-    TIMEOUT,
-    FailureMode,
-    GuaranteeQuestion,
-    acknowledges_implicitly,
-    is_decidable,
-)
+from kafka_tools.advise.effective_config import EffectiveConfig
+from kafka_tools.advise.hazard_answers import of_transactions, unexplored
+from kafka_tools.advise.models import RECORDS, RECORDS_WITH_CONSUMER, acknowledges_implicitly
+from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode, GuaranteeQuestion, is_decidable
 from kafka_tools.advise.remedy_texts import cost_sentence, joined
-from kafka_tools.advise.survey import PipelineExplorer
+from kafka_tools.advise.survey import ModelExplorer
 from kafka_tools.advise.transaction_answers import TransactionAnswer, transaction_notes
+from specs.hazards import EVENTS, Hazard
 
 _OF_PARTITION = (
     "acks",
@@ -56,13 +49,16 @@ ASSUMPTIONS = (
     "again.",
     "With a transactional.id, the specs of transactions explore a restart of the producer, without this partition.",
     "If offsets are not committed automatically, the application commits after processing, or as --commits says. "
-    "The consumer keeps its partition: no rebalance, no offset out of range.",
+    "Except in their own rows, the consumer keeps its partition, and its offset is in range.",
+    "With finite retries, the row of exhausted retries counts all attempts of a record as one.",
+    "An empty disk is that of a broker that returns after any stop; the loss of one disk is explored as a record that is "
+    "acknowledged while only one broker has it.",
 )
 
 
 def sentence(answer: GuaranteeAnswer) -> str:
     """Return an answer as a sentence, without its numbers."""
-    may = {"yes": "may be", "no": "is never", "undecided": "was not found to be"}[answer.verdict]
+    may = {"yes": "may be", "no": "is never", "known": "may be", "undecided": "was not found to be"}[answer.verdict]
     return f"{_subject(answer.question)} {may} {answer.question.verb} {answer.failure.phrase}"
 
 
@@ -74,6 +70,7 @@ def verdict_sentences(advice: Advice) -> list[str]:
     """Return the verdict: what may happen and after which failure already, what does not, and what is not decided."""
     mildest: dict[FailureMode, list[str]] = {}
     never, undecided = [], []
+    known: dict[str, list[GuaranteeAnswer]] = {}
     for question in questions_of(advice):
         answers = [answer for answer in advice.answers if answer.question == question]
         yes = [answer.failure for answer in answers if answer.verdict == "yes"]
@@ -83,16 +80,20 @@ def verdict_sentences(advice: Advice) -> list[str]:
             never.append(question.verb)
         if any(answer.verdict == "undecided" for answer in answers):
             undecided.append(question.verb)
+        for answer in answers:
+            if answer.verdict == "known":
+                known.setdefault(joined([hazard.name for hazard in answer.hazards], "and"), []).append(answer)
     sentences = []
     if mildest:
         parts = [f"{joined(verbs, 'or')} {failure.phrase}" for failure, verbs in mildest.items()]
         sentences.append(f"A record can be {'; '.join(parts)}.")
-    if advice.caused_by_brokers:
-        verbs = list(dict.fromkeys(answer.question.verb for answer in advice.caused_by_brokers))
+    for names, answers in known.items():
         sentences.append(
-            f"Not all of it is caused by the settings: {joined(verbs, 'or')} because a broker forgets the producer's "
-            "last batches (see below)."
+            f"By a way that the exploration does not have, a record can also be {_outcomes(answers)} ({names})."
         )
+    for hazard in of_transactions(advice.cluster, advice.config):
+        title = f"{hazard.title[0].lower()}{hazard.title[1:]}"
+        sentences.append(f"Exactly-once has an exception: {title} ({hazard.name}).")
     if never:
         sentences.append(f"In the explored failures, no record is {joined(never, 'or')}.")
     if undecided:
@@ -158,22 +159,62 @@ def questions_of(advice: Advice) -> list[GuaranteeQuestion]:
     return [question for question in QUESTIONS if question in asked]
 
 
-def broker_sentence(advice: Advice) -> str:
-    """Return the answers that brokers cause and no setting prevents, as a sentence; "" if there is none."""
-    if not advice.caused_by_brokers:
-        return ""
-    return (
-        f"No setting prevents that a record is {_outcomes(advice.caused_by_brokers)}. The cause is that a broker "
-        "forgets the producer's last batches: all of them without a record of the producer (docs/idempotence.md, I2), "
-        "all but one after a restart (I7). Explored: with brokers that remember them, it does not happen."
-    )
-
-
 def sentence_without_remedy(advice: Advice) -> str:
     """Return the answers for which the search found no remedy, as a sentence; "" if there is none."""
     if not advice.without_remedy:
         return ""
-    return f"No tried change of settings prevents that a record is {_outcomes(advice.without_remedy)}."
+    tried = "No setting that the models have, alone or in pairs," if advice.tried_all else "No tried change of settings"
+    return f"{tried} prevents that a record is {_outcomes(advice.without_remedy)}."
+
+
+def known_entries(advice: Advice) -> Iterator[tuple[Hazard, list[GuaranteeAnswer]]]:
+    """Yield each entry of the catalogue that says yes where the exploration says no, with these answers."""
+    answers: dict[str, tuple[Hazard, list[GuaranteeAnswer]]] = {}
+    for answer in advice.answers:
+        if answer.verdict == "known":
+            for hazard in answer.hazards:
+                answers.setdefault(hazard.name, (hazard, []))[1].append(answer)
+    yield from answers.values()
+
+
+def known_sentence(hazard: Hazard, answers: Sequence[GuaranteeAnswer]) -> str:
+    """Return what an entry knows beyond the exploration: what happens, what it needs, and what prevents it."""
+    outcomes = f"a record can be {_outcomes(answers)}. " if answers else ""
+    return f"{hazard.title}: {outcomes}{_facts(hazard)}"
+
+
+def _facts(hazard: Hazard) -> str:
+    seen = [f"Seen on brokers of Kafka {each.kafka}: {each.what}." for each in hazard.sightings]
+    shown = f"Shown by Kafka's classes: {hazard.classes}." if hazard.classes and not seen else ""
+    command = f"python -m checker run {hazard.shown_by}" if hazard.shown_by else ""
+    parts = [f"It needs: {hazard.needs}", *seen, shown, f"Remedy: {hazard.remedy}", command]
+    return " ".join(filter(None, parts))
+
+
+def cause_sentences(advice: Advice) -> Iterator[str]:
+    """Yield each entry of the catalogue that names the cause of a yes, with what it causes."""
+    causes: dict[str, tuple[Hazard, dict[str, None]]] = {}
+    for answer in advice.answers:
+        for hazard in answer.hazards if answer.verdict == "yes" else ():
+            causes.setdefault(hazard.name, (hazard, {}))[1][answer.question.verb] = None
+    for name, (hazard, verbs) in causes.items():
+        yield f"{name} ({hazard.title[0].lower()}{hazard.title[1:]}): {joined(list(verbs), 'or')}"
+
+
+def unexplored_sentence(advice: Advice) -> str:
+    """Return the events that no model of advice has, with the entries of the catalogue that they may cause."""
+    parts = []
+    for event, hazards in unexplored(advice.cluster, advice.config).items():
+        names = f" ({', '.join(hazard.name for hazard in hazards)})" if hazards else ""
+        parts.append(f"{EVENTS[event]}{names}")
+    return f"{'; '.join(parts)}. Nothing above says that a record is safe then"
+
+
+def coincidence_sentence(advice: Advice) -> str:
+    """Return the legend of the numbers in the table, "" if it has none."""
+    if not any(answer.coincidences for answer in advice.answers):
+        return ""
+    return "yes/3: it takes three failures and slow followers, and no fewer slow followers suffice"
 
 
 def _outcomes(answers: Sequence[GuaranteeAnswer]) -> str:
@@ -185,8 +226,8 @@ def _outcomes(answers: Sequence[GuaranteeAnswer]) -> str:
 
 
 def _phrase(failures: Sequence[FailureMode]) -> str:
-    names = [failure.name for failure in failures if failure.left]
-    always = [failure.phrase for failure in failures if not failure.left]
+    names = [failure.name for failure in failures if failure.preposition == "after"]
+    always = [failure.phrase for failure in failures if failure.preposition != "after"]
     return " or ".join([*always, *([f"after {joined(names, 'or')}"] if names else [])])
 
 
@@ -219,6 +260,8 @@ def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]
                 "failure": answer.failure.slug,
                 "answer": answer.verdict,
                 "sentence": sentence(answer),
+                "known": [hazard.name for hazard in answer.hazards],
+                "coincidences": answer.coincidences,
                 "length": answer.violation.length if answer.violation else None,
                 "distinct_states": answer.distinct_states,
                 "constants": dict(answer.exploration.own_constants),
@@ -248,9 +291,11 @@ def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]
             {"text": found.text, "against": found.against, "argument": found.argument} for found in advice.suggestions
         ],
         "search_complete": advice.searched,
-        "caused_by_brokers": [
-            {"question": answer.question.name, "failure": answer.failure.slug} for answer in advice.caused_by_brokers
-        ],
+        "not_explored": {
+            event: [hazard.name for hazard in hazards]
+            for event, hazards in unexplored(advice.cluster, advice.config).items()
+        },
+        "transaction_hazards": [hazard.name for hazard in of_transactions(advice.cluster, advice.config)],
         "without_remedy": [
             {"question": answer.question.name, "failure": answer.failure.slug} for answer in advice.without_remedy
         ],
@@ -280,8 +325,9 @@ def transaction_size(answer: TransactionAnswer) -> str:
 
 
 def pipeline_of(answer: GuaranteeAnswer) -> Spec:
-    """Return the pipeline that has the counterexample of an answer."""
-    return PipelineExplorer(tuple(answer.exploration.own_constants.items())).spec
+    """Return the spec that has the counterexample of an answer, with its constants."""
+    model = replace(answer.exploration.model, constants=tuple(answer.exploration.own_constants.items()))
+    return ModelExplorer(model).spec
 
 
 def outcome(answer: GuaranteeAnswer | TransactionAnswer) -> str:
@@ -293,9 +339,14 @@ def outcome(answer: GuaranteeAnswer | TransactionAnswer) -> str:
 
 def found_with(advice: Advice, answer: GuaranteeAnswer) -> FailureMode:
     """Return the failure of the counterexample to an answer: that of the answer, or a smaller one."""
-    if answer.failure.left == answer.exploration.left:
-        return answer.failure
-    return next(failure for failure in failures_of(advice) if failure.left == answer.exploration.left)
+    return next(
+        (
+            failure
+            for failure in (answer.failure, *failures_of(advice))
+            if failure.left == answer.exploration.failures and not failure.of_consumer_group
+        ),
+        answer.failure,
+    )
 
 
 def counterexample_sentence(advice: Advice, answer: GuaranteeAnswer) -> str:
@@ -313,15 +364,6 @@ def size_text(advice: Advice, answer: GuaranteeAnswer) -> str:
     return f"step {answer.violation.length}{already}"
 
 
-def why_impossible(failure: FailureMode) -> str:
-    """Return why a failure was not explored."""
-    if failure.is_unclean:
-        return "cannot happen with unclean.leader.election.enable=false"
-    if failure == TIMEOUT:
-        return f"explored only if delivery.timeout.ms is set below {DEFAULT_DELIVERY_TIMEOUT} (docs/producer.md, P11)"
-    return "explored with the specs of transactions, if they answer (see below)"
-
-
 def mildest_answers(advice: Advice) -> list[GuaranteeAnswer]:
     """Return the first answer to each question that is yes: that of the mildest failure."""
     found = []
@@ -334,7 +376,7 @@ def mildest_answers(advice: Advice) -> list[GuaranteeAnswer]:
 def _remedy_to_json(remedy: Remedy) -> dict[str, Any]:
     return {
         "fixes": _fixes_to_json(remedy.fixes),
-        "partial_fixes": _fixes_to_json(remedy.partial_fixes),
+        "weakens": remedy.weakens,
         "changes": [{"of": change.role, "name": change.name, "value": change.value} for change in remedy.changes],
         "costs": cost_sentence(remedy),
         "availability": {"before": _availability(remedy.before), "after": _availability(remedy.after)},

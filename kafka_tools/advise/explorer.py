@@ -19,7 +19,7 @@ from checker.run.plan import ExplorationProgress
 from kafka_tools.advise import pipeline_code
 from kafka_tools.advise import survey as surveys
 from kafka_tools.advise.answer_cache import AnswerCache
-from kafka_tools.advise.survey import Explored, Found, PipelineExploration, PipelineExplorer, Survey
+from kafka_tools.advise.survey import Explored, Found, ModelExploration, ModelExplorer, Survey
 
 if TYPE_CHECKING:
     from checker.engines.native.shared_code import SharedCode
@@ -52,7 +52,9 @@ class ParallelExplorer:
             if left:
                 # Imported here and not in each of the forked processes.
                 importlib.import_module("checker.engines.native.engine")
-            self._compile([PipelineExplorer(asked[number].settings).spec for number in left])
+            self._compile(
+                [ModelExplorer(asked[number].model).spec for number in left if asked[number].model.is_pipeline]
+            )
 
             def run(position: int, cancelled: threading.Event) -> Found:
                 number = left[position]
@@ -88,13 +90,13 @@ class ParallelExplorer:
         else:
             yield from process_pool.results_in_order(count, min(self._processes, count), run, self._cancelled)
 
-    def _cached(self, explorer: PipelineExplorer, asked: PipelineExploration) -> Explored | None:
+    def _cached(self, explorer: ModelExplorer, asked: ModelExploration) -> Explored | None:
         found = None if self._cache is None else self._cache.load(explorer, asked)
         if found is not None:
             self._count_exploration()
         return found
 
-    def _explored(self, explorer: PipelineExplorer, asked: PipelineExploration, cancelled: threading.Event) -> Explored:
+    def _explored(self, explorer: ModelExplorer, asked: ModelExploration, cancelled: threading.Event) -> Explored:
         found = self._cached(explorer, asked)
         if found is None:
             found = explorer.explore(asked, cancelled, _Counting(self._states))

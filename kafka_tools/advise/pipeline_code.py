@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from checker.engines.native.shared_code import SharedCode, compile_shared_code
 from checker.language.spec import Spec
-from kafka_tools.advise.questions import QUESTIONS
+from kafka_tools.advise.questions import FAILURES, QUESTIONS, is_relevant, properties_for
 from specs.pipeline.partition import Broker
 
 _codes: list[SharedCode] = []
@@ -49,7 +49,13 @@ def without_code(specs: Sequence[Spec]) -> list[Spec]:
 def _properties_of(spec: Spec) -> tuple[str, ...]:
     """Return the properties that answer the questions about a pipeline: with a consumer others than without one."""
     with_consumer = spec.constants["consumer"] != "none"
-    return tuple(name for each in QUESTIONS if each.of_consumer == with_consumer for name in each.properties)
+    asked = [
+        properties_for(question, failure)
+        for question in QUESTIONS
+        for failure in FAILURES
+        if question.of_consumer == with_consumer and is_relevant(question, failure) and not failure.of_consumer_group
+    ]
+    return tuple(dict.fromkeys(name for properties in asked for name in properties))
 
 
 def _known_code(spec: Spec) -> SharedCode | None:

@@ -1,32 +1,22 @@
-"""The questions about a configuration, the failures, and both as constants and states of the pipeline spec."""
+"""The questions about a configuration, and the failures after which they are asked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from checker.language.interpreter import State
 from kafka_tools.advise.cluster import ClusterConfig
-from kafka_tools.advise.configuration_keys import BY_DURATION
 from kafka_tools.advise.effective_config import EffectiveConfig
-from specs.kafka_versions import BUMPS_EPOCH_ON_LOST_STATE, HIGH_WATERMARK_WAITS_FOR_MIN_ISR, MIN_ISR_CAPPED
-
-PIPELINE = "pipeline/pipeline"
-"""The spec that answers the questions."""
-
-Constants = Mapping[str, int | bool | str]
-"""Constants of the pipeline spec, by name."""
-
-Left = tuple[tuple[str, int], ...]
-"""How often each failure may still occur, by the pipeline variable that counts it."""
+from kafka_tools.advise.models import UNLIMITED_RETRIES, VICTIMS, Left
+from specs.kafka_versions import BUMPS_EPOCH_ON_LOST_STATE, MIN_ISR_CAPPED
 
 
 @dataclass(frozen=True)
 class GuaranteeQuestion:
     """A question: can something bad happen? The answer is yes if one of some properties of the pipeline is violated.
 
-    `name`: the name in `--require no-NAME`. `verb` completes "a record may be VERB". `heading`: the two lines at the
-    head of its column. `of_consumer`: the question needs a consumer.
+    `name`: the name in `--require no-NAME`, and the outcome in `specs.hazards`. `verb` completes "a record may be
+    VERB". `heading`: the two lines at the head of its column. `of_consumer`: the question needs a consumer.
     """
 
     name: str
@@ -57,43 +47,60 @@ Stuck: an earlier record is never written although a later one is, or the leader
 
 @dataclass(frozen=True)
 class FailureMode:
-    """A kind of failure. `left` says how often it occurs, by the pipeline variable that counts it.
+    """A kind of failure, and the model that answers the questions about it.
 
-    `slug`: the name in `--failure`. `is_unclean`: the failure needs unclean elections, which then may follow every
-    failure.
+    `slug`: the name in `--failure`, and the event in `specs.hazards`. `left` says how often the failures of the
+    pipeline occur, by the variable that counts each. `is_unclean`: the failure needs unclean elections, which then may
+    follow every failure. `overrides`: the pipeline's constants that the failure sets. `asked`: the questions that the
+    failure can affect, with the properties that answer them (None: all questions that `left` can affect).
+    `of_consumer_group`: a spec of the consumer answers.
     """
 
     slug: str
     name: str
     left: Left = ()
     is_unclean: bool = False
+    overrides: tuple[tuple[str, bool], ...] = ()
+    asked: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
+    of_consumer_group: bool = False
 
     @property
     def phrase(self) -> str:
         """The failure at the end of a sentence: "a record may be lost PHRASE"."""
-        return f"after {self.name}" if self.left else f"with {self.name}"
+        return f"{self.preposition} {self.name}"
+
+    @property
+    def preposition(self) -> str:
+        """The word before the failure in a sentence."""
+        return "with" if self.slug in ("slow-follower", "unclean-election") else "after"
 
     def happens_to(self, who: str) -> bool:
         """Return whether the failure affects the `producer`, the `consumer` or a `broker`."""
-        return any(_VICTIMS[variable] == who for variable, _ in self.left)
+        return any(VICTIMS[variable] == who for variable, _ in self.left)
 
-
-_VICTIMS = {
-    "leader_moves_left": "broker",
-    "broker_crashes_left": "broker",
-    "power_failures_left": "broker",
-    "blackouts_left": "broker",
-    "lost_responses_left": "producer",
-    "delivery_timeouts_left": "producer",
-    "producer_restarts_left": "producer",
-    "consumer_crashes_left": "consumer",
-}
 
 _CRASH, _POWER_LOSS = ("broker_crashes_left", 1), ("power_failures_left", 1)
 _TWO_CRASHES = ("broker_crashes_left", 2)
+_PROCESSED = {"gaps": ("no_gap",), "reprocessing": ("no_duplicate",)}
 
 TIMEOUT = FailureMode("delivery-timeout", "a delivery timeout", (("delivery_timeouts_left", 1),))
 RESTART = FailureMode("producer-restart", "a producer restart", (("producer_restarts_left", 1),))
+EXHAUSTED = FailureMode(
+    "retries-exhausted",
+    "exhausted retries",
+    (_CRASH, ("lost_responses_left", 1)),
+    # Each attempt of a record fails: the model has one attempt for all of them.
+    overrides=(("retries", False),),
+    asked={"stuck": ("no_missing_earlier",)},
+)
+DISK_LOST = FailureMode("disk-lost", "the loss of one disk", asked={"loss": ("acknowledged_on_two_disks",)})
+EXCEPTION = FailureMode("application-exception", "an application exception", asked=_PROCESSED, of_consumer_group=True)
+REBALANCE = FailureMode("rebalance", "a rebalance", asked=_PROCESSED, of_consumer_group=True)
+EVICTION = FailureMode("eviction", "a consumer's eviction", asked=_PROCESSED, of_consumer_group=True)
+OFFSETS_EXPIRE = FailureMode("offsets-expire", "expired offsets", asked=_PROCESSED, of_consumer_group=True)
+RECORDS_EXPIRE = FailureMode(
+    "records-expire", "expired records", asked={"gaps": ("no_gap", "deleted_records_were_read")}, of_consumer_group=True
+)
 
 FAILURES = (
     FailureMode("slow-follower", "a slow follower"),
@@ -102,37 +109,74 @@ FAILURES = (
     FailureMode("two-crashes", "two broker crashes", (_TWO_CRASHES,)),
     FailureMode("unclean-election", "an unclean election", (_TWO_CRASHES,), is_unclean=True),
     FailureMode("power-loss", "power loss of one broker", (_POWER_LOSS,)),
+    FailureMode("empty-disk", "an empty disk at restart", (_POWER_LOSS,), overrides=(("flushes", False),)),
+    DISK_LOST,
     FailureMode("crash-and-power-loss", "a crash and a power loss", (_CRASH, _POWER_LOSS)),
     FailureMode("blackout", "power loss of all brokers", (("blackouts_left", 1),)),
     FailureMode("lost-response", "a lost response", (("lost_responses_left", 1),)),
+    EXHAUSTED,
     TIMEOUT,
     RESTART,
     FailureMode("consumer-crash", "a consumer crash", (("consumer_crashes_left", 1),)),
+    EXCEPTION,
+    REBALANCE,
+    EVICTION,
+    OFFSETS_EXPIRE,
+    RECORDS_EXPIRE,
 )
 """Each failure is explored at every moment, with followers that may fall behind."""
 
-RECORDS, RECORDS_WITH_CONSUMER = 3, 2
-"""The number of records sent: enough for every counterexample of the catalogue, and few enough to end in seconds."""
+
+def is_possible(failure: FailureMode, cluster: ClusterConfig, config: EffectiveConfig) -> bool:
+    """Return whether a failure can happen with these settings and can be explored."""
+    return not why_impossible(failure, cluster, config)
 
 
-def is_possible(failure: FailureMode, config: EffectiveConfig) -> bool:
-    """Return whether a failure can happen with these settings and can be explored.
+def cannot_happen(failure: FailureMode, config: EffectiveConfig) -> str:
+    """Return the setting that excludes a failure, as a sentence; "" if none does."""
+    if failure.is_unclean and config["unclean.leader.election.enable"] != "true":
+        return "cannot happen with unclean.leader.election.enable=false"
+    if failure == EXHAUSTED and int(config["retries"]) >= UNLIMITED_RETRIES:
+        return "cannot happen with unlimited retries; delivery.timeout.ms ends them"
+    return ""
 
-    An unclean election must be allowed. A delivery timeout of two minutes or more is not explored, nor is the effect of
-    transactions on a producer that restarts.
-    """
-    if failure.is_unclean:
-        return config["unclean.leader.election.enable"] == "true"
-    if failure == TIMEOUT:
-        return config.has_short_delivery_timeout
-    return not (config.is_transactional and failure == RESTART)
+
+def why_impossible(failure: FailureMode, cluster: ClusterConfig, config: EffectiveConfig) -> str:
+    """Return why a failure cannot happen with these settings or is not explored, "" if it is explored."""
+    if excluded := cannot_happen(failure, config):
+        return excluded
+    if failure == TIMEOUT and not config.has_short_delivery_timeout:
+        return "not explored: delivery.timeout.ms is two minutes or more (docs/producer.md, P11)"
+    if failure == RESTART and config.is_transactional:
+        return "explored with the specs of transactions, if they answer (see below)"
+    if failure == EXCEPTION and cluster.frameworks:
+        return "not explored: the framework decides what follows an exception"
+    if failure == DISK_LOST and config["unclean.leader.election.enable"] == "true":
+        return "not explored with unclean elections, after which a replica without the record may lead"
+    if failure in (REBALANCE, EVICTION) and config["commits"] == "background":
+        return "not explored for commits in the background (C12, C14, C15, docs/consumer.md)"
+    if failure in (REBALANCE, EVICTION) and _value(config, "group.protocol") == "consumer":
+        return "not explored with group.protocol=consumer"
+    return ""
+
+
+def _value(config: EffectiveConfig, name: str) -> str | None:
+    choice = config.choices.get(name)
+    return None if choice is None else choice.value
 
 
 def is_relevant(question: GuaranteeQuestion, failure: FailureMode) -> bool:
     """Return whether a failure can affect the answer: producer failures do not concern the consumer, and vice versa."""
+    if failure.asked is not None:
+        return question.name in failure.asked
     if failure.happens_to("consumer"):
         return question.name in ("gaps", "reprocessing")
     return not (question.of_consumer and failure.happens_to("producer"))
+
+
+def properties_for(question: GuaranteeQuestion, failure: FailureMode) -> tuple[str, ...]:
+    """Return the properties of the model that answer a question for a failure."""
+    return question.properties if failure.asked is None else failure.asked[question.name]
 
 
 def is_decidable(question: GuaranteeQuestion, cluster: ClusterConfig, config: EffectiveConfig) -> bool:
@@ -156,88 +200,3 @@ def refuses_every_write(cluster: ClusterConfig, config: EffectiveConfig) -> bool
 
 OF_PRODUCER_STATE = ("duplicates", "reorder", "stuck")
 """The questions whose answers depend on what brokers remember of a producer."""
-
-
-REMEMBERING: Constants = {"no_state": "never_held", "snapshot_batches": 5}
-"""Constants of brokers that do not forget a producer's batches: without I2 and I7 of docs/idempotence.md.
-
-No released broker is like that. They separate what the settings cause from what the brokers cause.
-"""
-
-
-def acknowledges_implicitly(cluster: ClusterConfig, config: EffectiveConfig) -> bool:
-    """Return whether a success also acknowledges earlier records. Source: rd_kafka_handle_idempotent_Produce_success.
-
-    See `implicit_acks` of `specs.pipeline.producer`.
-    """
-    return cluster.client == "librdkafka" and config["enable.idempotence"] == "true"
-
-
-def constants_of(
-    cluster: ClusterConfig, config: EffectiveConfig, *, with_consumer: bool, resends: bool = True
-) -> Constants:
-    """Return the pipeline's constants for the settings in effect; `state_with_failures` selects the failures.
-
-    `resends`: the application sends a record again after a delivery timeout.
-    """
-    replicas = int(config["replication.factor"])
-    times_out = config.has_short_delivery_timeout and not with_consumer
-    return {
-        "records": RECORDS_WITH_CONSUMER if with_consumer else RECORDS,
-        "replication_factor": replicas,
-        # All values above the number of replicas have the same effect.
-        "min_insync_replicas": min(int(config["min.insync.replicas"]), replicas + 1),
-        "unclean_elections": config["unclean.leader.election.enable"] == "true",
-        "strict_min_isr": HIGH_WATERMARK_WAITS_FOR_MIN_ISR.applies_to(cluster.version),
-        "eligible_leader_replicas": config["eligible.leader.replicas.version"] == "1",
-        "flushes": config["flush.messages"] == "1",
-        "max_in_flight": min(int(config["max.in.flight.requests.per.connection"]), 3),
-        # All followers: the leader may remain alone in the ISR, for any replication factor.
-        "slow_followers": replicas - 1,
-        "acks": config["acks"],
-        "idempotent": config["enable.idempotence"] == "true",
-        "retries": config["retries"] != "0",
-        "transactional": config.hides_aborted_records,
-        "no_state": "any" if BUMPS_EPOCH_ON_LOST_STATE.applies_to(cluster.version) else "unknown_producer_id",
-        "implicit_acks": acknowledges_implicitly(cluster, config),
-        "consumer": _CONSUMERS[config["commits"]] if with_consumer else "none",
-        "auto_offset_reset": _reset(config["auto.offset.reset"]),
-        "late_requests": True,
-        "leader_moves": 1,
-        "delivery_timeouts": 1 if times_out else 0,
-        "resends": times_out and resends,
-        "broker_crashes": 2,
-        "power_failures": 1,
-        "blackouts": 1,
-        "lost_responses": 1,
-        "producer_restarts": 1,
-        "consumer_crashes": 1,
-    }
-
-
-_CONSUMERS = {"auto": "auto_commit", "first": "commits_first", "last": "commits_last", "background": "background"}
-
-
-def _reset(value: str) -> str:
-    """Return the pipeline's auto_offset_reset. By duration is explored as `latest`: a long absence skips records."""
-    return "latest" if value.startswith(BY_DURATION) else value
-
-
-def includes(left: Left, other: Left) -> bool:
-    """Return whether each failure of `other` may occur at least as often in `left`."""
-    counts, others = _counts(left), _counts(other)
-    return all(counts[variable] >= others[variable] for variable in counts)
-
-
-def constants_with_failures(constants: Constants, left: Left) -> Constants:
-    """Return the constants of a pipeline in which only these failures occur; see `state_with_failures`."""
-    return {**constants, **{variable.removesuffix("_left"): number for variable, number in _counts(left).items()}}
-
-
-def state_with_failures(initial: State, left: Left) -> State:
-    """Return the initial state of a pipeline in which only these failures may occur."""
-    return State({**initial.values, **_counts(left)})
-
-
-def _counts(left: Left) -> dict[str, int]:
-    return dict.fromkeys(_VICTIMS, 0) | dict(left)

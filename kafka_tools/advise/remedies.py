@@ -1,4 +1,8 @@
-"""The changes of settings that the search tries, and those of their costs that exploration cannot show."""
+"""The changes of settings that the search for remedies tries: every setting that a constant of the models stands for.
+
+A change that gives up a guarantee (`weakens`) is tried too, so that "no setting prevents it" is a result and not a list
+of what was thought of. Advice names such a change only if no other one helps.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from dataclasses import dataclass
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import Role
 from kafka_tools.advise.effective_config import EffectiveConfig, resolve
-from kafka_tools.advise.questions import GuaranteeQuestion, acknowledges_implicitly
+from kafka_tools.advise.models import UNLIMITED_RETRIES
 from specs.kafka_versions import BUMPS_EPOCH_ON_LOST_STATE, LAST_KNOWN_LEADER_MUST_LIVE
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
@@ -16,19 +20,26 @@ _IN_FLIGHT = "max.in.flight.requests.per.connection"
 
 @dataclass(frozen=True)
 class SettingChange:
-    """A setting and its new value. `cost`: its cost besides availability while brokers are down."""
+    """A setting and its new value. `cost`: its cost besides availability while brokers are down.
+
+    `weakens`: the value gives up a guarantee.
+    """
 
     role: Role
     name: str
     value: str
     cost: str = ""
+    weakens: bool = False
 
     def __str__(self) -> str:
         return f"{self.name}={self.value}"
 
 
-_ACKS = SettingChange("producer", "acks", "all", "an acknowledgement waits for every in-sync replica")
-_IDEMPOTENCE = SettingChange("producer", "enable.idempotence", "true")
+_NEEDS_STABLE_PRODUCER = (
+    "explored with the client of 2.5 and later: an earlier one resets its sequences when a broker has lost them, and "
+    "may then still write a record twice or out of order (docs/idempotence.md, I4 and I5)"
+)
+_EARLIER_IDEMPOTENCE = SettingChange("producer", "enable.idempotence", "true", _NEEDS_STABLE_PRODUCER)
 _LIBRDKAFKA_IDEMPOTENCE = SettingChange(
     "producer",
     "enable.idempotence",
@@ -36,30 +47,7 @@ _LIBRDKAFKA_IDEMPOTENCE = SettingChange(
     "with more than one request in flight, an idempotent librdkafka producer may report a refused record as delivered "
     "(docs/idempotence.md, I2)",
 )
-_EARLIER_IDEMPOTENCE = SettingChange(
-    "producer",
-    "enable.idempotence",
-    "true",
-    "explored with the client of 2.5 and later: an earlier one resets its sequences when a broker has lost them, and "
-    "may then still write a record twice or out of order (docs/idempotence.md, I4 and I5)",
-)
-_FIVE_IN_FLIGHT = SettingChange("producer", _IN_FLIGHT, "5")
-_ONE_WITHOUT_IMPLICIT_ACKS = SettingChange(
-    "producer",
-    _IN_FLIGHT,
-    "1",
-    "one request at a time on each connection. Only librdkafka needs it: Kafka's idempotent producer does not "
-    "acknowledge a refused record (docs/idempotence.md, I2)",
-)
-_RETRIES = SettingChange("producer", "retries", "2147483647")
-_MIN_ISR = SettingChange("topic", "min.insync.replicas", "2")
-_NO_UNCLEAN = SettingChange(
-    "topic",
-    "unclean.leader.election.enable",
-    "false",
-    "while every in-sync replica is down, the partition has no leader",
-)
-_REPLICAS = SettingChange("topic", "replication.factor", "3", "three copies on disk and on the network")
+_IDEMPOTENCE = SettingChange("producer", "enable.idempotence", "true")
 _ELR = SettingChange("broker", "eligible.leader.replicas.version", "1")
 _FLUSH = SettingChange(
     "topic",
@@ -68,49 +56,120 @@ _FLUSH = SettingChange(
     "every append waits for the disk; Kafka's documentation advises against it and relies on replicas that do not lose "
     "power together (broker.rack), since 4.1 also on eligible leader replicas",
 )
-_EARLIEST = SettingChange(
-    "consumer", "auto.offset.reset", "earliest", "without a committed offset, the consumer reads from the beginning"
-)
-_MANUAL = SettingChange("consumer", "enable.auto.commit", "false", "the application commits, after processing")
-_STORE = SettingChange(
-    "consumer", "enable.auto.offset.store", "false", "the application stores offsets, after processing"
-)
 
-_COMMITTED = SettingChange(
-    "consumer",
-    "isolation.level",
-    "read_committed",
-    "consumers get the records of a transaction when it is committed, and skip those of aborted ones",
-)
-
-_DURABLE = (_ACKS, _ONE_WITHOUT_IMPLICIT_ACKS, _MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH)
-
-_CHANGES: Mapping[str, tuple[SettingChange, ...]] = {
-    "loss": _DURABLE,
-    "duplicates": (
+CHANGES_OF: Mapping[str, tuple[SettingChange, ...]] = {
+    "acks": (
+        SettingChange("producer", "acks", "all", "an acknowledgement waits for every in-sync replica"),
+        SettingChange("producer", "acks", "1", weakens=True),
+        SettingChange("producer", "acks", "0", weakens=True),
+    ),
+    "idempotent": (
         _IDEMPOTENCE,
         _EARLIER_IDEMPOTENCE,
         _LIBRDKAFKA_IDEMPOTENCE,
-        _ACKS,
-        _FIVE_IN_FLIGHT,
-        _RETRIES,
-        _COMMITTED,
+        SettingChange("producer", "enable.idempotence", "false", weakens=True),
     ),
-    "reorder": (
-        _IDEMPOTENCE,
-        _EARLIER_IDEMPOTENCE,
-        _LIBRDKAFKA_IDEMPOTENCE,
-        _ACKS,
-        _FIVE_IN_FLIGHT,
-        _RETRIES,
-        _COMMITTED,
+    "transactional": (
+        SettingChange(
+            "consumer",
+            "isolation.level",
+            "read_committed",
+            "consumers get the records of a transaction when it is committed, and skip those of aborted ones",
+        ),
     ),
-    "stuck": (_IDEMPOTENCE, _EARLIER_IDEMPOTENCE, _LIBRDKAFKA_IDEMPOTENCE, _ACKS, _FIVE_IN_FLIGHT, _RETRIES),
-    "vanishing-reads": (_MIN_ISR, _NO_UNCLEAN, _ELR, _REPLICAS, _FLUSH),
-    "gaps": (_EARLIEST, _STORE, _MANUAL),
-    "reprocessing": (_MANUAL,),
+    "retries": (
+        SettingChange("producer", "retries", str(UNLIMITED_RETRIES)),
+        SettingChange("producer", "retries", "0", weakens=True),
+    ),
+    "min_insync_replicas": (
+        SettingChange("topic", "min.insync.replicas", "2"),
+        SettingChange("topic", "min.insync.replicas", "3"),
+        SettingChange("topic", "min.insync.replicas", "1", weakens=True),
+    ),
+    "replication_factor": (
+        SettingChange("topic", "replication.factor", "3", "three copies on disk and on the network"),
+    ),
+    "unclean_elections": (
+        SettingChange(
+            "topic",
+            "unclean.leader.election.enable",
+            "false",
+            "while every in-sync replica is down, the partition has no leader",
+        ),
+        SettingChange("topic", "unclean.leader.election.enable", "true", weakens=True),
+    ),
+    "eligible_leader_replicas": (
+        _ELR,
+        SettingChange("broker", "eligible.leader.replicas.version", "0", weakens=True),
+    ),
+    "max_in_flight": (
+        SettingChange("producer", _IN_FLIGHT, "5"),
+        SettingChange("producer", _IN_FLIGHT, "1", "one request at a time on each connection: less throughput"),
+    ),
+    "flushes": (_FLUSH,),
+    "auto_offset_reset": (
+        SettingChange(
+            "consumer",
+            "auto.offset.reset",
+            "earliest",
+            "without a committed offset, the consumer reads from the beginning",
+        ),
+        SettingChange(
+            "consumer", "auto.offset.reset", "none", "without a committed offset, the consumer throws an exception"
+        ),
+        SettingChange("consumer", "auto.offset.reset", "latest", weakens=True),
+    ),
+    "consumer": (
+        SettingChange(
+            "consumer", "enable.auto.offset.store", "false", "the application stores offsets, after processing"
+        ),
+        SettingChange("consumer", "enable.auto.commit", "false", "the application commits, after processing"),
+        SettingChange("consumer", "group.protocol", "classic"),
+    ),
+    "commit": (),
+    "commits_when_revoked": (),
 }
-"""By question, the changes that may help. The search prefers the first of two changes of equal size."""
+"""By the constant of a model that a setting decides, the changes of the setting.
+
+The search prefers the first of two changes of equal size. `commit` and `commits_when_revoked` are the settings of
+`consumer` in the specs of the consumer.
+"""
+
+NOT_SETTINGS: Mapping[str, str] = {
+    "records": "the size of the exploration",
+    "max_poll_records": "the size of the exploration",
+    "members": "the size of the exploration",
+    "max_generation": "the size of the exploration",
+    "retention": "the size of the exploration",
+    "strict_min_isr": "a rule of the release",
+    "no_state": "a rule of the release",
+    "snapshot_batches": "a rule of every release (I7)",
+    "cache_size": "a rule of every release",
+    "expiry": "a rule of the release",
+    "fences_commits": "a rule of every release",
+    "implicit_acks": "the client",
+    "late_requests": "every broker",
+    "resends": "the application",
+    "delivery_timeouts": "delivery.timeout.ms, which advice suggests only: the models have no clock",
+    "commits_at_start": "the application",
+    "finds_partition_late": "an event",
+    "rejections": "an event that advice does not explore (I3)",
+    "longest_outage": "an event",
+    "deletions": "an event",
+    "failures": "an event",
+    "crashes": "an event",
+    "evictions": "an event",
+    "session_timeouts": "an event",
+    "slow_followers": "an event",
+    "leader_moves": "an event",
+    "broker_crashes": "an event",
+    "power_failures": "an event",
+    "blackouts": "an event",
+    "lost_responses": "an event",
+    "producer_restarts": "an event",
+    "consumer_crashes": "an event",
+}
+"""The other constants of the models, and what decides them."""
 
 
 @dataclass(frozen=True)
@@ -127,10 +186,15 @@ def is_last_resort(change: SettingChange) -> bool:
     return change is _FLUSH
 
 
-def changes_for(question: GuaranteeQuestion, cluster: ClusterConfig) -> list[SettingChange]:
-    """Return the changes to try, without the values in effect, fewer replicas, and features that the version lacks."""
+def changes_for(cluster: ClusterConfig, constants: Mapping[str, object]) -> list[SettingChange]:
+    """Return the changes of the settings behind a model's constants.
+
+    Left out: the values in effect, fewer replicas, and features that the version lacks.
+    """
     config = resolve(cluster)
-    return [change for change in _CHANGES[question.name] if _is_sensible(change, cluster, config)]
+    names = {"consumer" if name in ("commit", "commits_when_revoked") else name for name in constants}
+    changes = [change for name, changes in CHANGES_OF.items() if name in names for change in changes]
+    return [change for change in changes if _is_sensible(change, cluster, config)]
 
 
 def _idempotence_of(cluster: ClusterConfig) -> SettingChange:
@@ -144,11 +208,16 @@ def _is_sensible(change: SettingChange, cluster: ClusterConfig, config: Effectiv
     if change is _ELR and not LAST_KNOWN_LEADER_MUST_LIVE.applies_to(cluster.version):
         # 4.0 has the feature, with the inverted test of KAFKA-19522.
         return False
-    if change.name == "enable.idempotence" and change is not _idempotence_of(cluster):
-        return False
-    if change is _ONE_WITHOUT_IMPLICIT_ACKS and not acknowledges_implicitly(cluster, config):
-        return False
-    if change in (_REPLICAS, _MIN_ISR) and int(config[change.name]) >= int(change.value):
+    if change in CHANGES_OF["idempotent"][:3] and change is not _idempotence_of(cluster):
         return False
     choice = config.choices.get(change.name)
-    return choice is not None and choice.value != change.value
+    if choice is None or choice.value == change.value:
+        return False
+    if change.name == "replication.factor":
+        return int(choice.value) < int(change.value)
+    if change.name == "min.insync.replicas":
+        # A value above the replication factor, as it is or as another change makes it, refuses every write.
+        return int(change.value) <= max(3, int(config["replication.factor"])) and (
+            change.weakens == (int(change.value) < int(choice.value))
+        )
+    return True

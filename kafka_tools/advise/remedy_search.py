@@ -2,14 +2,15 @@
 
 Each candidate is applied and asked again: a remedy is offered only after complete explorations of its configuration.
 A candidate is dropped without an exploration if a counterexample that is already known is also one of the changed
-configuration: its actions are replayed there. Most candidates fall that way, in milliseconds.
+configuration: its actions are replayed there. Most candidates fall that way, in milliseconds. All settings that the
+model's constants stand for are tried, alone and in pairs; changes that give up a guarantee come last.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from checker.run.result import Violation
 from kafka_tools.advise.advice import (
@@ -20,43 +21,43 @@ from kafka_tools.advise.advice import (
     Remedy,
     answer_of,
     answer_questions,
-    settings_of,
     survey_of,
 )
 from kafka_tools.advise.availability import availability_of
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import EffectiveConfig, resolve
+from kafka_tools.advise.hazard_answers import hazards_of
+from kafka_tools.advise.models import Left, Model, includes, model_of
 from kafka_tools.advise.questions import (
     FAILURES,
-    OF_PRODUCER_STATE,
     QUESTIONS,
-    REMEMBERING,
     FailureMode,
     GuaranteeQuestion,
-    Left,
-    includes,
+    cannot_happen,
     is_possible,
+    properties_for,
 )
 from kafka_tools.advise.remedies import SettingChange, changes_for, is_last_resort
 from kafka_tools.advise.suggestions import suggestions_for
-from kafka_tools.advise.survey import PipelineExploration, PipelineExplorer, Settings
+from kafka_tools.advise.survey import ModelExploration, ModelExplorer
 
 Changes = tuple[SettingChange, ...]
+
+LARGEST_COMPLETE = 2
+"""The number of settings up to which every combination is tried, also of values that give up a guarantee."""
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """Some changes, and the cluster with them; `remembers`: with brokers that do not forget a producer's batches."""
+    """Some changes, and the cluster with them."""
 
     changes: Changes
     cluster: ClusterConfig
     config: EffectiveConfig
-    remembers: bool = False
 
-    def settings(self, question: GuaranteeQuestion) -> Settings:
-        """Return the settings of the pipeline that answers a question."""
-        found = settings_of(self.cluster, self.config, question)
-        return tuple({**dict(found), **REMEMBERING}.items()) if self.remembers else found
+    def model(self, question: GuaranteeQuestion, failure: FailureMode) -> Model:
+        """Return the model that answers a question for a failure with the changes."""
+        return model_of(self.cluster, self.config, question, failure)
 
 
 @dataclass
@@ -72,23 +73,23 @@ class _KnownCounterexamples:
     """Counterexamples by property, the one that helped last at the front; and replays in other configurations."""
 
     found: dict[str, list[tuple[Left, Violation]]] = field(default_factory=dict)
-    _explorers: dict[Settings, PipelineExplorer] = field(default_factory=dict)
+    _explorers: dict[Model, ModelExplorer] = field(default_factory=dict)
 
-    def add(self, exploration: PipelineExploration, violation: Violation) -> None:
+    def add(self, exploration: ModelExploration, violation: Violation) -> None:
         """Add a counterexample."""
         self.found.setdefault(violation.property, []).insert(0, (exploration.left, violation))
 
-    def refutes(self, settings: Settings, failure: FailureMode, question: GuaranteeQuestion) -> bool:
-        """Return whether a known counterexample for a question is also one with other settings."""
-        if settings not in self._explorers:
-            self._explorers[settings] = PipelineExplorer(settings)
-        return any(self._refutes_property(settings, failure, name) for name in question.properties)
+    def refutes(self, model: Model, failure: FailureMode, question: GuaranteeQuestion) -> bool:
+        """Return whether a known counterexample for a question is also one of another model."""
+        if model not in self._explorers:
+            self._explorers[model] = ModelExplorer(model)
+        return any(self._refutes_property(model, failure, name) for name in properties_for(question, failure))
 
-    def _refutes_property(self, settings: Settings, failure: FailureMode, name: str) -> bool:
+    def _refutes_property(self, model: Model, failure: FailureMode, name: str) -> bool:
         known = self.found.get(name, [])
         for pair in known:
             left, violation = pair
-            if includes(failure.left, left) and self._explorers[settings].replay(failure.left, violation.trace, name):
+            if includes(failure.left, left) and self._explorers[model].replay(failure.left, violation.trace, name):
                 known.remove(pair)
                 known.insert(0, pair)
                 return True
@@ -101,27 +102,27 @@ class RemedySearch:
     def __init__(self, advice: Advice, explore: Explore):
         self._advice, self._explore = advice, explore
         self._known = _KnownCounterexamples()
-        self._decided: dict[tuple[Settings, Left, GuaranteeQuestion], bool] = {}
+        self._decided: dict[tuple[Model, Left, GuaranteeQuestion], bool] = {}
         self._fixed: dict[Changes, list[GuaranteeAnswer]] = {}
-        self._partly_fixed: dict[Changes, list[GuaranteeAnswer]] = {}
+        self._chosen: dict[tuple[str, ...], list[_Candidate]] = {}
         for answer in advice.answers:
             if answer.violation is not None:
                 self._known.add(answer.exploration, answer.violation)
 
     def run(self, largest: int) -> None:
         """Search, and add the remedies and suggestions to the advice."""
+        self._advice.tried_all = largest >= LARGEST_COMPLETE
         waiting = [
-            _OpenAnswer(answer, self._candidates(answer.question, largest))
+            _OpenAnswer(answer, iter(self._candidates(answer.exploration.model, largest)))
             for answer in self._advice.answers
             if answer.verdict == "yes"
         ]
         while waiting:
-            wanted: dict[tuple[Changes, bool], tuple[_Candidate, list[_OpenAnswer]]] = {}
+            wanted: dict[Changes, tuple[_Candidate, list[_OpenAnswer]]] = {}
             for open_answer in waiting:
                 candidate = self._next(open_answer)
                 if candidate is not None:
-                    key = (candidate.changes, candidate.remembers)
-                    wanted.setdefault(key, (candidate, []))[1].append(open_answer)
+                    wanted.setdefault(candidate.changes, (candidate, []))[1].append(open_answer)
             if not self._ask(wanted.values()):
                 self._advice.searched = False
                 break
@@ -133,85 +134,103 @@ class RemedySearch:
             ]
         self._report()
 
-    def _candidates(self, question: GuaranteeQuestion, largest: int) -> Iterator[_Candidate]:
-        """Yield the changes to try, the best first; without those that Kafka refuses or that refuse every write.
+    def _candidates(self, model: Model, largest: int) -> list[_Candidate]:
+        """Return the changes to try, the best first; without those that Kafka refuses or that refuse every write."""
+        constants = dict(model.constants)
+        names = tuple(constants)
+        if names not in self._chosen:
+            changes = changes_for(self._advice.cluster, constants)
+            chosen = [found for size in range(1, largest + 1) for found in itertools.combinations(changes, size)]
+            chosen = [found for found in chosen if len({change.name for change in found}) == len(found)]
+            chosen.sort(key=lambda found: (any(change.weakens for change in found), any(map(is_last_resort, found))))
+            # More than two changes at once are tried if all of them strengthen a guarantee.
+            candidates = (
+                self._candidate(found)
+                for found in chosen
+                if len(found) <= LARGEST_COMPLETE or not any(change.weakens for change in found)
+            )
+            self._chosen[names] = [candidate for candidate in candidates if candidate is not None]
+        return self._chosen[names]
 
-        If no change helps, brokers that do not forget are tried: without a change, then with changes.
-        """
-        changes = changes_for(question, self._advice.cluster)
-        chosen = [found for size in range(largest + 1) for found in itertools.combinations(changes, size)]
-        candidates = []
-        for combination in sorted(chosen, key=lambda found: any(map(is_last_resort, found))):
-            cluster = _changed(self._advice.cluster, combination)
-            config = resolve(cluster)
-            asks_for_more = any(change.name == "min.insync.replicas" for change in combination)
-            refuses_all = asks_for_more and int(config["min.insync.replicas"]) > int(config["replication.factor"])
-            # Retries without idempotence write records twice.
-            resends = any(change.name == "retries" for change in combination)
-            duplicates = resends and config["enable.idempotence"] == "false"
-            if config.refusal is None and not refuses_all and not duplicates:
-                candidates.append(_Candidate(combination, cluster, config))
-        yield from (candidate for candidate in candidates if candidate.changes)
-        if question.name in OF_PRODUCER_STATE:
-            yield from (replace(candidate, remembers=True) for candidate in candidates)
+    def _candidate(self, changes: Changes) -> _Candidate | None:
+        """Return the cluster with some changes, or None if they are no remedy of anything."""
+        cluster = _changed(self._advice.cluster, changes)
+        config = resolve(cluster)
+        asks_for_more = any(change.name == "min.insync.replicas" for change in changes)
+        refuses_all = asks_for_more and int(config["min.insync.replicas"]) > int(config["replication.factor"])
+        # Retries without idempotence write records twice.
+        resends = any(change.name == "retries" and not change.weakens for change in changes)
+        duplicates = resends and config["enable.idempotence"] == "false"
+        # A setting of which the client drops or overrides the value is no change.
+        is_dropped = any(config.choices[change.name].value != change.value for change in changes)
+        if config.refusal is not None or refuses_all or duplicates or is_dropped:
+            return None
+        return _Candidate(changes, cluster, config)
 
     def _next(self, open_answer: _OpenAnswer) -> _Candidate | None:
         """Return the next candidate that may help; None if there is none, or if it helps without an exploration."""
         answer = open_answer.answer
+        question, failure = answer.question, answer.failure
         for candidate in open_answer.candidates:
-            if not is_possible(answer.failure, candidate.config):
+            if self._is_known(candidate, answer):
+                continue
+            if cannot_happen(failure, candidate.config):
                 self._fixed.setdefault(candidate.changes, []).append(answer)
                 return None
-            settings = candidate.settings(answer.question)
-            key = (settings, answer.failure.left, answer.question)
-            if settings == answer.exploration.settings or self._decided.get(key) is False:
+            if not is_possible(failure, candidate.cluster, candidate.config):
                 continue
-            if not self._known.refutes(settings, answer.failure, answer.question):
+            model = candidate.model(question, failure)
+            key = (model, failure.left, question)
+            if model == answer.exploration.model or self._decided.get(key) is False:
+                continue
+            if not self._known.refutes(model, failure, question):
                 return candidate
             self._decided[key] = False
         self._advice.without_remedy.append(answer)
         return None
 
+    def _is_known(self, candidate: _Candidate, answer: GuaranteeAnswer) -> bool:
+        """Return whether an entry of the catalogue says yes with a candidate, whatever an exploration says."""
+        return any(
+            not hazard.is_rare
+            for hazard in hazards_of(candidate.cluster, candidate.config, answer.question, answer.failure)
+        )
+
     def _ask(self, wanted: Iterable[tuple[_Candidate, list[_OpenAnswer]]]) -> bool:
         """Explore candidates; return whether all were explored."""
-        asked: dict[Settings, dict[tuple[FailureMode, GuaranteeQuestion], None]] = {}
+        asked: dict[Model, dict[tuple[FailureMode, GuaranteeQuestion], None]] = {}
         for candidate, open_answers in wanted:
             for answer in (open_answer.answer for open_answer in open_answers):
-                settings = candidate.settings(answer.question)
-                if (settings, answer.failure.left, answer.question) not in self._decided:
-                    asked.setdefault(settings, {})[answer.failure, answer.question] = None
-        surveys = [survey_of(settings, list(pairs)) for settings, pairs in asked.items()]
-        for (settings, pairs), found in zip(asked.items(), self._explore(surveys), strict=True):
+                model = candidate.model(answer.question, answer.failure)
+                if (model, answer.failure.left, answer.question) not in self._decided:
+                    asked.setdefault(model, {})[answer.failure, answer.question] = None
+        surveys = [survey_of(model, list(pairs)) for model, pairs in asked.items()]
+        for (model, pairs), found in zip(asked.items(), self._explore(surveys), strict=True):
             for failure, question in pairs:
                 tried = answer_of(found, failure, question)
                 if tried is None:
                     return False
                 if tried.verdict == "undecided":
                     self._advice.searched = False
-                self._decided[settings, failure.left, question] = tried.verdict == "no"
+                self._decided[model, failure.left, question] = tried.verdict == "no"
             for exploration, explored in found:
                 for violation in explored.violations:
                     self._known.add(exploration, violation)
         return True
 
     def _is_fixed(self, candidate: _Candidate, answer: GuaranteeAnswer) -> bool:
-        if not self._decided[candidate.settings(answer.question), answer.failure.left, answer.question]:
+        model = candidate.model(answer.question, answer.failure)
+        if not self._decided[model, answer.failure.left, answer.question]:
             return False
-        if candidate.remembers and not candidate.changes:
-            self._advice.caused_by_brokers.append(answer)
-        else:
-            fixed = self._partly_fixed if candidate.remembers else self._fixed
-            fixed.setdefault(candidate.changes, []).append(answer)
+        self._fixed.setdefault(candidate.changes, []).append(answer)
         return True
 
     def _report(self) -> None:
         """Add the remedies, those with the fewest changes first, and the suggestions."""
         advice = self._advice
-        found = dict.fromkeys((*self._fixed, *self._partly_fixed))
-        ordered = sorted(found, key=lambda changes: (any(map(is_last_resort, changes)), len(changes)))
+        ordered = sorted(self._fixed, key=lambda changes: (any(map(is_last_resort, changes)), len(changes)))
         advice.remedies += [self._remedy(changes) for changes in ordered]
         advice.suggestions += suggestions_for(advice.answers, advice.cluster, advice.config)
-        advice.caused_by_brokers.sort(key=advice.answers.index)
         advice.without_remedy.sort(key=advice.answers.index)
 
     def _remedy(self, changes: Changes) -> Remedy:
@@ -220,7 +239,6 @@ class RemedySearch:
         return Remedy(
             changes,
             self._fixes(self._fixed.get(changes, [])),
-            self._fixes(self._partly_fixed.get(changes, [])),
             before=availability_of(advice.cluster, advice.config),
             after=availability_of(cluster, resolve(cluster)),
         )

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from kafka_tools.advise.advice import Advice, Fix, Remedy
 from kafka_tools.advise.remedies import SettingChange
 
-_FORGETTING = "a broker has forgotten the producer's last batches (docs/idempotence.md, I2 and I7)"
-
 
 @dataclass
 class RemedyText:
@@ -20,25 +18,24 @@ class RemedyText:
     cost: str = ""
 
 
-def remedy_texts(advice: Advice) -> tuple[list[RemedyText], list[RemedyText]]:
-    """Return the remedies as text: the preferred ones and the last resorts.
+def remedy_texts(advice: Advice) -> tuple[list[RemedyText], list[RemedyText], list[RemedyText]]:
+    """Return the remedies as text: the preferred ones, the last resorts, and those that give up a guarantee.
 
     Each change is described once. A remedy that adds changes to described ones is described at these changes and
     refers to the others; a remedy of described changes alone is described at the last of them. A cost that was
     mentioned is not repeated.
     """
-    preferred = [remedy for remedy in advice.remedies if not remedy.is_last_resort]
-    last = [remedy for remedy in advice.remedies if remedy.is_last_resort]
+    kinds = [2 if remedy.weakens else int(remedy.is_last_resort) for remedy in advice.remedies]
     described: dict[frozenset[SettingChange], RemedyText] = {}
-    groups: tuple[list[RemedyText], list[RemedyText]] = ([], [])
+    groups: tuple[list[RemedyText], list[RemedyText], list[RemedyText]] = ([], [], [])
     seen: set[SettingChange] = set()
     costs: set[str] = set()
-    for remedy in (*preferred, *last):
+    for kind, remedy in sorted(zip(kinds, advice.remedies, strict=True), key=lambda pair: pair[0]):
         added = [change for change in remedy.changes if change not in seen]
         key = frozenset(added) or next(found for found in reversed(described) if found <= set(remedy.changes))
         if key not in described:
             described[key] = RemedyText(changes_text(added))
-            groups[remedy in last].append(described[key])
+            groups[kind].append(described[key])
         text = described[key]
         others = [change for change in remedy.changes if change not in key]
         start = f"together with {changes_text(others)}, " if others else ""
@@ -58,12 +55,8 @@ def changes_text(changes: Sequence[SettingChange]) -> str:
 
 
 def fix_sentences(advice: Advice, remedy: Remedy) -> list[str]:
-    """Return what a remedy prevents: a sentence for each question, and one for all that brokers may still cause."""
-    sentences = [_fix_sentence(advice, fix) for fix in remedy.fixes]
-    if remedy.partial_fixes:
-        partial = "; ".join(_fix_sentence(advice, fix) for fix in remedy.partial_fixes)
-        sentences.append(f"unless {_FORGETTING}: {partial}")
-    return sentences
+    """Return what a remedy prevents: a sentence for each question."""
+    return [_fix_sentence(advice, fix) for fix in remedy.fixes]
 
 
 def _fix_sentence(advice: Advice, fix: Fix) -> str:
@@ -75,7 +68,7 @@ def _fix_sentence(advice: Advice, fix: Fix) -> str:
     if 0 < len(others) < len(fix.failures) and others == hopeless:
         return f"{start} after any failure above, except {joined([failure.name for failure in others], 'and')}"
     names = joined([failure.name for failure in fix.failures], "or")
-    return f"{start} {'after' if fix.failures[0].left else 'with'} {names}"
+    return f"{start} {fix.failures[0].preposition} {names}"
 
 
 def remedy_costs(remedy: Remedy) -> list[str]:

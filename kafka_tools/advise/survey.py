@@ -23,14 +23,18 @@ from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.run.plan import ExplorationProgress, Plan
 from checker.run.result import End, TraceStep, Violation
-from kafka_tools.advise.questions import Constants, Left, constants_with_failures, includes, state_with_failures
-from specs.pipeline.pipeline import Pipeline
+from kafka_tools.advise.models import (
+    SLOW_FOLLOWERS,
+    Constants,
+    Left,
+    Model,
+    constants_with_failures,
+    includes,
+    state_with_failures,
+)
 
 if TYPE_CHECKING:
     from checker.engines.native.engine import CompiledSpec
-
-Settings = tuple[tuple[str, int | bool | str], ...]
-"""The constants of a pipeline, as a value that can be compared and hashed."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Survey:
     A failure that is included in another one comes first.
     """
 
-    settings: Settings
+    model: Model
     asked: tuple[tuple[Left, tuple[str, ...]], ...]
 
     @property
@@ -50,22 +54,28 @@ class Survey:
 
 
 @dataclass(frozen=True)
-class PipelineExploration:
-    """An exploration to do: the pipeline's settings, the failures that may occur, and the properties.
+class ModelExploration:
+    """An exploration to do: the model, the failures of the pipeline that may occur, and the properties.
 
     It may end when every property in `wanted` is violated; `checked` are compiled, and may be violated before.
     """
 
-    settings: Settings
+    model: Model
     left: Left
     checked: tuple[str, ...]
     wanted: tuple[str, ...]
     max_states: int | None
 
     @property
+    def failures(self) -> Left:
+        """How often each failure may occur, without the limit of slow followers."""
+        return tuple(pair for pair in self.left if pair[0] != SLOW_FOLLOWERS)
+
+    @property
     def own_constants(self) -> Constants:
-        """The constants of a pipeline that allows only these failures and behaves the same."""
-        return constants_with_failures(dict(self.settings), self.left)
+        """The constants of a model that allows only these failures and behaves the same."""
+        constants = dict(self.model.constants)
+        return constants_with_failures(constants, self.left) if self.model.is_pipeline else constants
 
 
 @dataclass(frozen=True)
@@ -81,34 +91,33 @@ class Explored:
         return next((violation for violation in self.violations if violation.property == name), None)
 
 
-Found = Sequence[tuple[PipelineExploration, Explored]]
+Found = Sequence[tuple[ModelExploration, Explored]]
 """The explorations of a survey that were needed, in order. An interrupted survey has fewer."""
 
 
-class PipelineExplorer:
-    """Explores the pipeline with one choice of constants; its machine code is loaded when it is first needed."""
+class ModelExplorer:
+    """Explores one model; its machine code is loaded when it is first needed."""
 
-    def __init__(self, settings: Settings):
-        self.spec: Spec = Pipeline(**dict(settings))
+    def __init__(self, model: Model):
+        self.model = model
+        self.spec: Spec = model.spec(**dict(model.constants))
         (self._initial,) = self.spec.initial_states()
         self._compiled: CompiledSpec | None = None
 
     def initial(self, left: Left) -> State:
-        """Return the initial state in which only some failures may occur."""
-        return state_with_failures(self._initial, left)
+        """Return the initial state in which only some failures of the pipeline may occur."""
+        return state_with_failures(self._initial, left) if self.model.is_pipeline else self._initial
 
     def explore(
         self,
-        asked: PipelineExploration,
+        asked: ModelExploration,
         cancelled: threading.Event,
         on_progress: Callable[[ExplorationProgress], None] | None = None,
     ) -> Explored:
         """Explore, until the wanted properties are violated."""
-        from checker.engines.native.engine import explore_compiled
+        from checker.engines.native.engine import explore, explore_compiled
         from kafka_tools.advise.pipeline_code import code_for
 
-        if self._compiled is None:
-            self._compiled = code_for(self.spec).loaded(self.spec)
         plan = Plan(
             asked.checked,
             stop=frozenset(asked.wanted),
@@ -117,8 +126,13 @@ class PipelineExplorer:
             on_progress=on_progress,
             cancelled=cancelled,
         )
-        result, _ = explore_compiled(self._compiled, plan, [self.initial(asked.left)], 0.0)
-        assert not result.undecided, "the engine decides every property of the pipeline: none is of liveness"
+        if self.model.is_pipeline:
+            if self._compiled is None:
+                self._compiled = code_for(self.spec).loaded(self.spec)
+            result, _ = explore_compiled(self._compiled, plan, [self.initial(asked.left)], 0.0)
+        else:
+            result = explore(self.spec, plan)
+        assert not result.undecided, "the engine decides every property of these models: none is of liveness"
         return Explored(result.ended, result.distinct_states, tuple(result.violations))
 
     def replay(self, left: Left, steps: Iterable[TraceStep], name: str) -> Violation | None:
@@ -143,7 +157,7 @@ def replayed(spec: Spec, initial: State, steps: Iterable[TraceStep], name: str) 
     return violations.false_property(spec, name, tuple(trace))
 
 
-def explorations_of(survey: Survey, max_states: int | None, found: Found) -> Iterator[PipelineExploration]:
+def explorations_of(survey: Survey, max_states: int | None, found: Found) -> Iterator[ModelExploration]:
     """Yield the explorations that a survey needs and that are not in `found`.
 
     The caller adds each result to `found` before the next step.
@@ -154,10 +168,10 @@ def explorations_of(survey: Survey, max_states: int | None, found: Found) -> Ite
             continue
         wanted = tuple(name for name in names if counterexample(found, left, name) is None)
         if wanted:
-            yield PipelineExploration(survey.settings, left, survey.properties, wanted, max_states)
+            yield ModelExploration(survey.model, left, survey.properties, wanted, max_states)
 
 
-def counterexample(found: Found, left: Left, name: str) -> tuple[PipelineExploration, Violation] | None:
+def counterexample(found: Found, left: Left, name: str) -> tuple[ModelExploration, Violation] | None:
     """Return the first counterexample to a property under some failures, with the exploration that found it."""
     for exploration, explored in found:
         violation = explored.violation(name)
@@ -176,14 +190,14 @@ def run(
     survey: Survey,
     max_states: int | None,
     cancelled: threading.Event,
-    explore: Callable[[PipelineExplorer, PipelineExploration], Explored | None],
+    explore: Callable[[ModelExplorer, ModelExploration], Explored | None],
     known: Found = (),
 ) -> Found:
     """Return the explorations of a survey, fewer if `cancelled` is set or `explore` returns None.
 
     `known`: its first explorations.
     """
-    explorer = PipelineExplorer(survey.settings)
+    explorer = ModelExplorer(survey.model)
     found = list(known)
     for exploration in explorations_of(survey, max_states, found):
         if cancelled.is_set():

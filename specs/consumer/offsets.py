@@ -153,6 +153,11 @@ class RecordDeletion(OffsetReset):
             self.is_processed_or_held(self.record_at(offset)) for offset in range(self.deleted, self.position)
         )
 
+    @invariant(says="record {self.position} is deleted, and no consumer has read it")
+    def deleted_records_were_read(self):
+        """Retention deletes no record above the consumer's position."""
+        return self.position is None or self.position >= self.deleted
+
     @reachable
     def a_record_is_deleted_unread(self):
         """A record is deleted that the consumer has not read."""

@@ -342,6 +342,23 @@ class Pipeline(ExpiringProducer):
             for record in RecordId
         )
 
+    @invariant(says="record {record} may be acknowledged, and the brokers that have it are {self.brokers_with(record)}")
+    def acknowledged_on_two_disks(self):
+        """LOSS of a disk: a record that may be acknowledged is on two brokers, so that the loss of one disk keeps it."""
+        return all(len(self.brokers_with(record)) > 1 for record in RecordId if self.may_be_acknowledged(record))
+
+    def may_be_acknowledged(self, record):
+        """Return whether the next answer of the leader may acknowledge a record; with acks=0 no answer is needed."""
+        if self.acks == "0":
+            return self.is_written and self.unreported is not None and self.unreported.record == record
+        if self.leader is None or len(self.handled) == 0:
+            return False
+        return self.handled[0].record == record and self.may_answer(self.handled[0])
+
+    def brokers_with(self, record):
+        """Return the brokers whose logs have a record."""
+        return {broker for broker in Broker if any(entry.record == record for entry in self.log[broker])}
+
     @reachable
     def every_record_processed(self):
         """If there is a consumer, all records are processed."""

@@ -78,6 +78,18 @@ scenarios = [
         {"no_acked_loss": 9},
         "Every member of the ISR dies, and a replica outside it is elected: acknowledged records are truncated.",
     ),
+    Bug(
+        "one_disk_is_lost",
+        Pipeline,
+        violates={"acknowledged_on_two_disks": 5},
+        larger=dict(records=3),
+        faulty=dict(min_insync_replicas=1),
+        fixed=dict(min_insync_replicas=2),
+        promises=["acknowledged_on_two_disks", "every_record_acknowledged"],
+        description="acks=all with min.insync.replicas=1: the leader is alone in the ISR and acknowledges a record that "
+        "only its disk has.",
+        remedy="With min.insync.replicas=2, every acknowledged record is on two disks.",
+    ),
     violates(
         "last_replica_standing",
         dict(DURABLE, broker_crashes=1, power_failures=1),

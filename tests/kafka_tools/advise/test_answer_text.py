@@ -18,13 +18,14 @@ from kafka_tools.advise.advice_text import WIDTH, advice_lines
 from kafka_tools.advise.availability import Availability
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.questions import FAILURES, QUESTIONS
-from kafka_tools.advise.remedies import _ACKS, _FLUSH
+from kafka_tools.advise.remedies import CHANGES_OF
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.remedy_texts import cost_sentence, remedy_texts
 from kafka_tools.advise.survey import run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 
 BY_SLUG = {failure.slug: failure for failure in FAILURES}
+ACKS, FLUSH = CHANGES_OF["acks"][0], CHANGES_OF["flushes"][0]
 NEVER = threading.Event()
 
 
@@ -97,10 +98,10 @@ def test_a_change_and_a_cost_are_described_once(whole):
 
 
 def test_a_combination_of_described_changes_refers_to_them(whole):
-    alone = Remedy((_ACKS,), *(whole.remedies[0].fixes, ()), *(Availability(True, True),) * 2)
-    flush = replace(alone, changes=(_FLUSH,))
-    both = replace(alone, changes=(_ACKS, _FLUSH))
-    preferred, last = remedy_texts(replace(whole, remedies=[alone, flush, both]))
+    alone = Remedy((ACKS,), whole.remedies[0].fixes, *(Availability(True, True),) * 2)
+    flush = replace(alone, changes=(FLUSH,))
+    both = replace(alone, changes=(ACKS, FLUSH))
+    preferred, last, _ = remedy_texts(replace(whole, remedies=[alone, flush, both]))
     assert [text.changes for text in preferred] == ["acks=all (producer)"]
     assert [text.changes for text in last] == ["flush.messages=1 (topic)"]
     assert last[0].effects[1].startswith("together with acks=all (producer), no record is ")

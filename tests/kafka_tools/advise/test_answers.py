@@ -8,8 +8,7 @@ import pytest
 from kafka_tools.advise import answer_sentences
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
-from kafka_tools.advise.questions import FAILURES, QUESTIONS
-from kafka_tools.advise.remedies import changes_for
+from kafka_tools.advise.questions import FAILURES, QUESTIONS, why_impossible
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.survey import run
 
@@ -181,7 +180,7 @@ def test_a_short_delivery_timeout_duplicates_and_reorders_what_is_sent_again():
 def test_a_delivery_timeout_that_outlasts_an_election_is_named_as_not_explored():
     advice, found = answers("3.7", "producer-shipped.properties", failures=["delivery-timeout"])
     assert found == {} and [failure.slug for failure in advice.impossible] == ["delivery-timeout"]
-    assert "delivery.timeout.ms" in answer_sentences.why_impossible(advice.impossible[0])
+    assert "delivery.timeout.ms" in why_impossible(advice.impossible[0], advice.cluster, advice.config)
 
 
 def test_a_transactional_producer_aborts_where_an_idempotent_one_raises_its_epoch():
@@ -223,13 +222,12 @@ def test_the_default_consumer_may_skip_records_before_its_first_commit():
 def test_the_smallest_change_is_found_and_helps():
     advice, _ = answers("3.7", "misconfigured-acks-1.toml", failures=TWO, changes=2)
     changes = {fix.question.name: list(map(str, remedy.changes)) for remedy in advice.remedies for fix in remedy.fixes}
-    # With acks=all the default of idempotence applies again. After a crash it helps unless the broker forgets (I2, I7).
-    assert changes == {"loss": ["acks=all"], "duplicates": ["acks=all"], "reorder": ["acks=all"]}
-    (remedy,) = advice.remedies
-    assert [(fix.question.name, [failure.slug for failure in fix.failures]) for fix in remedy.partial_fixes] == [
-        ("duplicates", ["crash"]),
-        ("reorder", ["crash"]),
-    ]
+    # With acks=all the default of idempotence applies again. After a crash the broker may forget (I2, I7).
+    pair = ["acks=all", "max.in.flight.requests.per.connection=1"]
+    assert changes == {"loss": ["acks=all"], "duplicates": pair, "reorder": pair}
+    remedy = advice.remedies[0]
+    fixed = {fix.question.name: [failure.slug for failure in fix.failures] for fix in remedy.fixes}
+    assert fixed == {"loss": ["crash"], "duplicates": ["lost-response"], "reorder": ["lost-response"]}
     assert advice.without_remedy == []
     assert remedy.before.with_two_down and not remedy.after.with_two_down and remedy.after.with_one_down
 
@@ -256,10 +254,11 @@ def test_idempotence_is_the_remedy_for_many_requests_in_flight():
     assert {fix.question.name for remedy in advice.remedies for fix in remedy.fixes} == {"duplicates", "reorder"}
 
 
-def test_no_remedy_limits_an_idempotent_producer_to_one_request():
-    cluster = gather([read(str(FIXTURES / "idempotent-producer.properties"))], "4.1")
-    for question in PARTITION:
-        assert not {str(change) for change in changes_for(question, cluster)} & {
-            "max.in.flight.requests.per.connection=1",
-            *FORBIDDEN,
-        }
+def test_one_request_in_flight_is_the_remedy_of_an_idempotent_producer():
+    """I2 and I7: docs/findings/i7.md names this setting."""
+    advice, found = answers("4.1", "idempotent-producer.properties", failures=["crash"], changes=1)
+    assert yeses(found) == {("duplicates", "crash"), ("stuck", "crash")}
+    (remedy,) = advice.remedies
+    assert [str(change) for change in remedy.changes] == ["max.in.flight.requests.per.connection=1"]
+    assert {fix.question.name for fix in remedy.fixes} == {"duplicates", "stuck"}
+    assert advice.without_remedy == []

@@ -13,7 +13,7 @@ from kafka_tools.advise import versions
 from kafka_tools.advise.cluster import gather, suggestion
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.effective_config import resolve
-from kafka_tools.advise.questions import constants_of
+from kafka_tools.advise.models import constants_of
 from kafka_tools.advise.written_settings import ConfigurationFile, Framework, WrittenSetting
 from specs.kafka_releases import RELEASES
 

@@ -1,0 +1,84 @@
+"""What the catalogue knows beyond the explorations: the entries that say yes for settings, a release and a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafka_tools.advise.cluster import ClusterConfig
+from kafka_tools.advise.configuration_keys import ELIGIBLE_LEADER_REPLICAS_VERSION
+from kafka_tools.advise.effective_config import EffectiveConfig
+from kafka_tools.advise.models import includes
+from kafka_tools.advise.questions import FAILURES, FailureMode, GuaranteeQuestion
+from specs.hazards import EVENTS, Hazard, hazards, known_hazards
+
+_BY_SLUG = {failure.slug: failure for failure in FAILURES}
+
+
+def facts_of(cluster: ClusterConfig, config: EffectiveConfig) -> Mapping[str, str]:
+    """Return the effective settings by name, with the pseudo settings of `specs/hazards.toml`."""
+    # A feature level that no file names is unknown, whatever is assumed for the exploration: conditions on it are met.
+    facts = {
+        name: choice.value
+        for name, choice in config.choices.items()
+        if not (name == ELIGIBLE_LEADER_REPLICAS_VERSION and choice.origin.startswith("assumed"))
+    }
+    given = cluster.get("broker", "transaction.version")
+    facts |= {
+        "client": cluster.client,
+        "transactional": str(config.is_transactional).lower(),
+        "group.type": "consumer",
+    }
+    return facts | ({"transaction.version": given} if given is not None else {})
+
+
+def hazards_of(
+    cluster: ClusterConfig, config: EffectiveConfig, question: GuaranteeQuestion, failure: FailureMode
+) -> tuple[Hazard, ...]:
+    """Return the entries that say yes to a question for a failure, or for one that it includes."""
+    return tuple(known_hazards(cluster.version, facts_of(cluster, config), question.name, _events_within(failure)))
+
+
+def causes_of(
+    cluster: ClusterConfig, config: EffectiveConfig, question: GuaranteeQuestion, failure: FailureMode
+) -> tuple[Hazard, ...]:
+    """Return the entries that can be the cause of a yes: those that say yes, and those that may also have the outcome."""
+    facts, events = facts_of(cluster, config), _events_within(failure)
+    return tuple(
+        hazard
+        for hazard in hazards().values()
+        if question.name in (*hazard.outcomes, *hazard.also)
+        and hazard.happens_after(events)
+        and hazard.can_happen(cluster.version, facts)
+    )
+
+
+def _events_within(failure: FailureMode) -> frozenset[str]:
+    """Return the events that may happen with a failure: itself, and those that need less."""
+    if failure.left and not failure.overrides:
+        return frozenset(
+            slug
+            for slug, other in _BY_SLUG.items()
+            if other == failure or (other.left and not other.overrides and includes(failure.left, other.left))
+        )
+    return frozenset({failure.slug})
+
+
+def unexplored(cluster: ClusterConfig, config: EffectiveConfig) -> dict[str, tuple[Hazard, ...]]:
+    """Return every event that no model of advice has, with the entries that it may cause with these settings."""
+    facts = facts_of(cluster, config)
+    return {
+        event: tuple(
+            hazard
+            for hazard in hazards().values()
+            if event in hazard.after and hazard.can_happen(cluster.version, facts)
+        )
+        for event in EVENTS
+        if event not in _BY_SLUG and event not in ("none", "abort", "coordinator-change", "transaction-timeout")
+    }
+
+
+def of_transactions(cluster: ClusterConfig, config: EffectiveConfig) -> tuple[Hazard, ...]:
+    """Return the entries about the transactions of a transactional producer that its release has."""
+    if not config.is_transactional:
+        return ()
+    return tuple(known_hazards(cluster.version, facts_of(cluster, config), "transactions"))

@@ -1,0 +1,208 @@
+"""The models that answer the questions: a spec with the constants that settings and a failure give it.
+
+The pipeline answers most questions. Its failures are a part of the initial state, so that explorations can share code
+and results. The specs of the consumer answer the questions about its application, its group and retention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from checker.language.interpreter import State
+from checker.language.spec import Spec
+from kafka_tools.advise.cluster import ClusterConfig
+from kafka_tools.advise.configuration_keys import BY_DURATION
+from kafka_tools.advise.effective_config import EffectiveConfig
+from specs.consumer.commits import PollLoop
+from specs.consumer.group import ConsumerGroup
+from specs.consumer.offsets import OffsetExpiry, RecordDeletion
+from specs.kafka_versions import (
+    BUMPS_EPOCH_ON_LOST_STATE,
+    HIGH_WATERMARK_WAITS_FOR_MIN_ISR,
+    OFFSETS_EXPIRE_WITH_GROUP,
+)
+from specs.pipeline.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from kafka_tools.advise.questions import FailureMode, GuaranteeQuestion
+
+Constants = Mapping[str, int | bool | str]
+"""Constants of a spec, by name."""
+
+Left = tuple[tuple[str, int], ...]
+"""How often each failure may still occur, by the pipeline variable that counts it."""
+
+RECORDS, RECORDS_WITH_CONSUMER = 3, 2
+"""The number of records sent: enough for every counterexample of the catalogue, and few enough to end in seconds."""
+
+SLOW_FOLLOWERS = "slow_followers_left"
+"""The pipeline variable that counts the followers that may still lag. A `Left` without it has no limit."""
+
+VICTIMS = {
+    "leader_moves_left": "broker",
+    "broker_crashes_left": "broker",
+    "power_failures_left": "broker",
+    "blackouts_left": "broker",
+    "lost_responses_left": "producer",
+    "delivery_timeouts_left": "producer",
+    "producer_restarts_left": "producer",
+    "consumer_crashes_left": "consumer",
+}
+"""Whom each failure of the pipeline affects."""
+
+UNLIMITED_RETRIES = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Model:
+    """A spec and its constants, as a value that can be compared and hashed."""
+
+    spec: type[Spec]
+    constants: tuple[tuple[str, int | bool | str], ...]
+
+    @property
+    def is_pipeline(self) -> bool:
+        """Whether the model is the pipeline, of which the failures are a part of the initial state."""
+        return self.spec is Pipeline
+
+
+def model_of(
+    cluster: ClusterConfig, config: EffectiveConfig, question: GuaranteeQuestion, failure: FailureMode
+) -> Model:
+    """Return the model that answers a question for a failure."""
+    if failure.of_consumer_group:
+        return _CONSUMER_MODELS[failure.slug](cluster, config)
+    # An application that sends an expired record again may write it twice; one that does not leaves it out.
+    resends = question.name != "stuck"
+    constants = constants_of(cluster, config, with_consumer=question.of_consumer, resends=resends)
+    return Model(Pipeline, tuple({**constants, **dict(failure.overrides)}.items()))
+
+
+def acknowledges_implicitly(cluster: ClusterConfig, config: EffectiveConfig) -> bool:
+    """Return whether a success also acknowledges earlier records. Source: rd_kafka_handle_idempotent_Produce_success.
+
+    See `implicit_acks` of `specs.pipeline.producer`.
+    """
+    return cluster.client == "librdkafka" and config["enable.idempotence"] == "true"
+
+
+def constants_of(
+    cluster: ClusterConfig, config: EffectiveConfig, *, with_consumer: bool, resends: bool = True
+) -> Constants:
+    """Return the pipeline's constants for the settings in effect; `state_with_failures` selects the failures.
+
+    `resends`: the application sends a record again after a delivery timeout.
+    """
+    replicas = int(config["replication.factor"])
+    times_out = config.has_short_delivery_timeout and not with_consumer
+    return {
+        "records": RECORDS_WITH_CONSUMER if with_consumer else RECORDS,
+        "replication_factor": replicas,
+        # All values above the number of replicas have the same effect.
+        "min_insync_replicas": min(int(config["min.insync.replicas"]), replicas + 1),
+        "unclean_elections": config["unclean.leader.election.enable"] == "true",
+        "strict_min_isr": HIGH_WATERMARK_WAITS_FOR_MIN_ISR.applies_to(cluster.version),
+        "eligible_leader_replicas": config["eligible.leader.replicas.version"] == "1",
+        "flushes": config["flush.messages"] == "1",
+        "max_in_flight": min(int(config["max.in.flight.requests.per.connection"]), 3),
+        # All followers: the leader may remain alone in the ISR, for any replication factor.
+        "slow_followers": replicas - 1,
+        "acks": config["acks"],
+        "idempotent": config["enable.idempotence"] == "true",
+        "retries": config["retries"] != "0",
+        "transactional": config.hides_aborted_records,
+        "no_state": "any" if BUMPS_EPOCH_ON_LOST_STATE.applies_to(cluster.version) else "unknown_producer_id",
+        "implicit_acks": acknowledges_implicitly(cluster, config),
+        "consumer": _CONSUMERS[config["commits"]] if with_consumer else "none",
+        "auto_offset_reset": _reset(config["auto.offset.reset"]),
+        "late_requests": True,
+        "leader_moves": 1,
+        "delivery_timeouts": 1 if times_out else 0,
+        "resends": times_out and resends,
+        "broker_crashes": 2,
+        "power_failures": 1,
+        "blackouts": 1,
+        "lost_responses": 1,
+        "producer_restarts": 1,
+        "consumer_crashes": 1,
+    }
+
+
+_CONSUMERS = {"auto": "auto_commit", "first": "commits_first", "last": "commits_last", "background": "background"}
+
+
+def _reset(value: str) -> str:
+    """Return the pipeline's auto_offset_reset. By duration is explored as `latest`: a long absence skips records."""
+    return "latest" if value.startswith(BY_DURATION) else value
+
+
+# The consumer, its application and its group.
+
+
+def _closed_after_an_exception(cluster: ClusterConfig, config: EffectiveConfig) -> Model:
+    policy = {"auto": "auto", "background": "auto", "first": "before", "last": "after"}[config["commits"]]
+    given = dict(commit=policy, auto_offset_reset=_reset(config["auto.offset.reset"]))
+    return Model(PollLoop, tuple({**given, "records": 2, "crashes": 0, "failures": 1}.items()))
+
+
+def _group(config: EffectiveConfig, **failures: int) -> Model:
+    given = {
+        "records": 2,
+        "max_generation": 2,
+        "commit": "before" if config["commits"] == "first" else "after",
+        "commits_when_revoked": config["commits"] in ("auto", "background"),
+    }
+    return Model(ConsumerGroup, tuple({**given, **failures}.items()))
+
+
+def _offsets_expire(cluster: ClusterConfig, config: EffectiveConfig) -> Model:
+    constants = {
+        "records": 2,
+        "auto_offset_reset": _reset(config["auto.offset.reset"]),
+        "commits_at_start": True,
+        "longest_outage": 2,
+        "expiry": "since_empty" if OFFSETS_EXPIRE_WITH_GROUP.applies_to(cluster.version) else "since_commit",
+    }
+    return Model(OffsetExpiry, tuple(constants.items()))
+
+
+def _records_expire(cluster: ClusterConfig, config: EffectiveConfig) -> Model:
+    constants = {"records": 2, "auto_offset_reset": _reset(config["auto.offset.reset"]), "crashes": 0}
+    return Model(RecordDeletion, tuple(constants.items()))
+
+
+_CONSUMER_MODELS = {
+    "application-exception": _closed_after_an_exception,
+    "rebalance": lambda cluster, config: _group(config, members=3, evictions=0),
+    "eviction": lambda cluster, config: _group(config, members=2, evictions=1),
+    "offsets-expire": _offsets_expire,
+    "records-expire": _records_expire,
+}
+"""By failure, the model of a consumer with settings. Sources: see the specs."""
+
+
+# The failures of the pipeline.
+
+
+def includes(left: Left, other: Left) -> bool:
+    """Return whether each failure of `other` may occur at least as often in `left`."""
+    counts, others = counts_of(left), counts_of(other)
+    is_as_slow = SLOW_FOLLOWERS not in counts or counts[SLOW_FOLLOWERS] >= others.get(SLOW_FOLLOWERS, UNLIMITED_RETRIES)
+    return is_as_slow and all(counts[variable] >= others[variable] for variable in VICTIMS)
+
+
+def constants_with_failures(constants: Constants, left: Left) -> Constants:
+    """Return the constants of a pipeline in which only these failures occur; see `state_with_failures`."""
+    return {**constants, **{variable.removesuffix("_left"): number for variable, number in counts_of(left).items()}}
+
+
+def state_with_failures(initial: State, left: Left) -> State:
+    """Return the initial state of a pipeline in which only these failures may occur."""
+    return State({**initial.values, **counts_of(left)})
+
+
+def counts_of(left: Left) -> dict[str, int]:
+    """Return how often each failure of the pipeline may occur, by the variable that counts it."""
+    return dict.fromkeys(VICTIMS, 0) | dict(left)

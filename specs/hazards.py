@@ -1,0 +1,220 @@
+"""What is known to go wrong, under which settings, in which releases and after which event: `hazards.toml` as data.
+
+`advise`, the tables and the pages read these facts, so that none of them can deny what another one shows. Plain Python
+without imports from the checker, so that every tool can import it.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+
+from specs.kafka_releases import RELEASES, release_number
+from specs.kafka_versions import catalogue_entry
+
+OUTCOMES = {
+    "loss": "an acknowledged record is lost",
+    "duplicates": "a record is written twice",
+    "reorder": "records are written out of order",
+    "stuck": "a record is left out while a later one is written, or nothing is written any more",
+    "vanishing-reads": "a record is read and later missing",
+    "gaps": "a consumer skips a record",
+    "reprocessing": "a consumer processes a record twice",
+    "transactions": "a transaction is torn, hangs, or is committed although it was aborted",
+    "control": "the controller or a partition does not work any more",
+}
+"""What can go wrong. The first seven are the questions of `advise`."""
+
+EVENTS = {
+    "none": "a slow follower at most",
+    "leader-change": "a planned leader change",
+    "crash": "a crash or a restart of one broker",
+    "two-crashes": "crashes of two brokers",
+    "unclean-election": "an unclean election",
+    "power-loss": "power loss of one broker",
+    "crash-and-power-loss": "a crash and a power loss",
+    "blackout": "power loss of all brokers",
+    "empty-disk": "a broker that returns with an empty disk",
+    "disk-lost": "one disk that is lost and never returns",
+    "lost-response": "a lost or late response",
+    "refused-request": "a request that the broker refuses",
+    "delivery-timeout": "a delivery timeout",
+    "retries-exhausted": "retries that are exhausted",
+    "producer-restart": "a restart of the producer",
+    "consumer-crash": "a crash of the consumer",
+    "application-exception": "an exception of the application that closes the consumer",
+    "rebalance": "a rebalance while a record is processed",
+    "eviction": "a consumer that is evicted while it works",
+    "offsets-expire": "a group that is away longer than offsets.retention.minutes",
+    "records-expire": "a consumer that is behind by more than the retention",
+    "new-partition": "a new partition, or a group without a committed offset",
+    "reassignment": "a reassignment of replicas",
+    "disk-removed": "a disk that is taken out of log.dirs",
+    "settings-change": "a change of settings or of a feature level while the cluster runs",
+    "state-expiry": "producer state that expires (producer.id.expiration.ms, retention)",
+    "network-delay": "a request or an answer that arrives late",
+    "coordinator-change": "a move of the coordinator",
+    "transaction-timeout": "transaction.timeout.ms passes",
+    "abort": "an aborted transaction",
+    "split": "a batch that is too large and is split",
+}
+"""The events after which something can go wrong. The slugs of the failures of `advise` are among them."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on one effective setting: its value is one of `values`, or a number above or below a limit.
+
+    `without`: the constants of the scenario with which the harm does not happen, in contrast to this condition. `why`
+    says why the condition is needed if no constant of the scenario has it. `remedy` is the value that advice offers,
+    "" if the opposite of the condition is no remedy.
+    """
+
+    setting: str
+    values: tuple[str, ...] = ()
+    above: int | None = None
+    below: int | None = None
+    without: Mapping[str, Any] = field(default_factory=dict)
+    why: str = ""
+    remedy: str = ""
+
+    def holds(self, config: Mapping[str, str]) -> bool:
+        """Return whether a configuration meets the condition. A setting that is not known counts as one that does."""
+        value = config.get(self.setting)
+        if value is None:
+            return True
+        if self.values:
+            return value in self.values
+        number = float(value)
+        return (self.above is None or number > self.above) and (self.below is None or number < self.below)
+
+    def __str__(self) -> str:
+        if self.values:
+            return f"{self.setting}={' or '.join(self.values)}"
+        return f"{self.setting} {'above' if self.above is not None else 'below'} {self.above or self.below or 0}"
+
+
+@dataclass(frozen=True)
+class BrokerSighting:
+    """What was seen on real brokers of a release; `by` names the experiment or the page of docs/ with the details."""
+
+    kafka: str
+    what: str
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """The facts of an entry of the catalogue.
+
+    `outcomes` and `after` are keys of `OUTCOMES` and `EVENTS`: any of the events suffices. `also` are outcomes that it
+    has under further conditions, which an exploration decides: there the entry names a cause. `needs` says in plain words
+    what else has to coincide. `is_rare`: it needs more than the event, which a single counterexample of the pipeline
+    does not contain. `conditions` all have to hold. `first` and `last` are the first and the last release that have it
+    if no change in `specs.kafka_versions` says so. `remedy` is for people; the settings that help are in `conditions`.
+    `shown_by` is the scenario of which the constants in `Condition.without` are; "" if no spec has the entry yet.
+    `classes`: it was shown by calling Kafka's own classes. `page` is a page of docs/.
+    """
+
+    name: str
+    title: str
+    outcomes: tuple[str, ...]
+    after: tuple[str, ...]
+    needs: str
+    remedy: str
+    also: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    is_rare: bool = False
+    first: str = ""
+    last: str = ""
+    shown_by: str = ""
+    sightings: tuple[BrokerSighting, ...] = ()
+    classes: str = ""
+    elsewhere: str = ""
+    page: str = ""
+
+    def exists_in(self, version: str) -> bool:
+        """Return whether a release of Apache Kafka has it; a release that nobody examined has it."""
+        if self.elsewhere:
+            return False
+        if self.first and release_number(version) < release_number(self.first):
+            return False
+        if self.last and release_number(version) > release_number(self.last):
+            return False
+        return catalogue_entry(self.name).exists_in(version)
+
+    def can_happen(self, version: str, config: Mapping[str, str]) -> bool:
+        """Return whether it can happen in a release with effective settings; a setting that is absent is unknown."""
+        return self.exists_in(version) and all(condition.holds(config) for condition in self.conditions)
+
+    def happens_after(self, events: frozenset[str] | None) -> bool:
+        """Return whether one of some events suffices; None stands for any event."""
+        return events is None or any(event in events or event == "none" for event in self.after)
+
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """The releases of Apache Kafka that have it."""
+        return tuple(release for release in RELEASES if self.exists_in(release))
+
+    @property
+    def remedies(self) -> Iterator[tuple[str, str]]:
+        """The settings that prevent it, with their values."""
+        return ((each.setting, each.remedy) for each in self.conditions if each.remedy)
+
+
+@functools.cache
+def hazards() -> Mapping[str, Hazard]:
+    """Return the facts of every entry by name, in the order of `hazards.toml`.
+
+    Raises:
+        ValueError: an entry has an unknown field, outcome, event or release.
+    """
+    text = resources.files("specs").joinpath("hazards.toml").read_text(encoding="utf-8")
+    return {name: _hazard(name, given) for name, given in tomllib.loads(text).items()}
+
+
+def known_hazards(
+    version: str, config: Mapping[str, str], outcome: str, events: frozenset[str] | None = None
+) -> list[Hazard]:
+    """Return the entries that say yes: with this outcome, in a release, with effective settings, after some events.
+
+    `events`: the events that may happen (None: any). "none" is among them, since an event may fail to happen.
+    """
+    return [
+        hazard
+        for hazard in hazards().values()
+        if outcome in hazard.outcomes and hazard.happens_after(events) and hazard.can_happen(version, config)
+    ]
+
+
+def _hazard(name: str, given: Mapping[str, Any]) -> Hazard:
+    fields = {key: _value(key, value) for key, value in given.items()}
+    try:
+        hazard = Hazard(name, **fields)
+    except TypeError as error:
+        raise ValueError(f"hazards.toml: {name}: {error}") from None
+    for kind, known, names in (
+        ("outcome", OUTCOMES, (*hazard.outcomes, *hazard.also)),
+        ("event", EVENTS, hazard.after),
+    ):
+        unknown = [each for each in names if each not in known]
+        if unknown or not names:
+            raise ValueError(f"hazards.toml: {name}: unknown {kind} {unknown}: choose from {', '.join(known)}")
+    for release in filter(None, (hazard.first, hazard.last)):
+        if release not in RELEASES:
+            raise ValueError(f"hazards.toml: {name}: {release} is not a release")
+    return hazard
+
+
+def _value(key: str, value: Any) -> Any:
+    if key == "conditions":
+        return tuple(Condition(**{k: tuple(v) if k == "values" else v for k, v in each.items()}) for each in value)
+    if key == "sightings":
+        return tuple(BrokerSighting(**each) for each in value)
+    if isinstance(value, list):
+        return tuple(value)
+    return " ".join(value.split()) if isinstance(value, str) else value
