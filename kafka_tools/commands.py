@@ -57,9 +57,7 @@ def advise(
     ] = "",
     accept: Annotated[
         list[str] | None,
-        option(
-            "--accept", metavar="R18,...", help="With --require: accept these entries of the catalogue (repeatable)."
-        ),
+        option("--accept", metavar="R18,...", help="With --require: accept these known exceptions (repeatable)."),
     ] = None,
     changes: Annotated[
         int, option(min=0, max=3, metavar="N", help="Search for changes of up to N settings; 0: no search.")

@@ -112,7 +112,7 @@ class Hazard:
     """The facts of an entry of the catalogue.
 
     `outcomes` and `after` are keys of `OUTCOMES` and `EVENTS`: any of the events suffices. `also` are outcomes that it
-    has under further conditions, which an exploration decides: there the entry names a cause. `needs` says in plain words
+    has under further conditions, which an exploration decides: there the entry names a cause. `needs` says plainly
     what else has to coincide. `is_rare`: it needs more than the event, which a single counterexample of the pipeline
     does not contain. `conditions` all have to hold. `first` and `last` are the first and the last release that have it
     if no change in `specs.kafka_versions` says so. `remedy` is for people; the settings that help are in `conditions`.

@@ -93,9 +93,10 @@ class Remedy:
 class Advice:
     """The settings in effect, the answers, and the remedies of a configuration.
 
-    `suggestions` are remedies that the model does not explore. `without_remedy`: no change that was tried helps. `impossible`: failures that cannot happen or are not explored. `transactions`: the answers of the
-    specs of transactions. `is_whole`: every question was answered. `searched`: the search came to its end. `tried_all`: it tried every setting of the models, alone and in
-    pairs.
+    `suggestions` are remedies that the model does not explore. `without_remedy`: no change that was tried helps.
+    `impossible`: failures that cannot happen or are not explored. `transactions`: the answers of the specs of
+    transactions. `is_whole`: every question was answered. `searched`: the search came to its end. `tried_all`: it tried
+    every setting of the models, alone and in pairs.
     """
 
     cluster: ClusterConfig

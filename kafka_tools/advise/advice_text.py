@@ -99,8 +99,8 @@ def _matrix_lines(advice: Advice) -> Iterator[Line]:
         reason = why_impossible(failure, advice.cluster, advice.config)
         yield from _wrapped(f"{failure.name}: {reason}", style="dim", after="  ")
     yield from _wrapped(answer_sentences.coincidence_sentence(advice), style="dim", after="  ")
-    for hazard, answers in answer_sentences.known_entries(advice):
-        text = answer_sentences.known_sentence(hazard, answers)
+    for hazard, known in answer_sentences.known_entries(advice):
+        text = answer_sentences.known_sentence(hazard, known)
         yield from _wrapped(f"{hazard.name}: {text}", style="bold yellow", after="  ")
     causes = "; ".join(answer_sentences.cause_sentences(advice))
     if causes:

@@ -51,8 +51,8 @@ ASSUMPTIONS = (
     "If offsets are not committed automatically, the application commits after processing, or as --commits says. "
     "Except in their own rows, the consumer keeps its partition, and its offset is in range.",
     "With finite retries, the row of exhausted retries counts all attempts of a record as one.",
-    "An empty disk is that of a broker that returns after any stop; the loss of one disk is explored as a record that is "
-    "acknowledged while only one broker has it.",
+    "An empty disk is that of a broker that returns after any stop; the loss of one disk is explored as a record that "
+    "is acknowledged while only one broker has it.",
 )
 
 

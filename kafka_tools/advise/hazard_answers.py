@@ -41,7 +41,7 @@ def hazards_of(
 def causes_of(
     cluster: ClusterConfig, config: EffectiveConfig, question: GuaranteeQuestion, failure: FailureMode
 ) -> tuple[Hazard, ...]:
-    """Return the entries that can be the cause of a yes: those that say yes, and those that may also have the outcome."""
+    """Return the entries that can be the cause of a yes, also by an outcome that has further conditions."""
     facts, events = facts_of(cluster, config), _events_within(failure)
     return tuple(
         hazard

@@ -143,34 +143,44 @@ def _reset(value: str) -> str:
 
 def _closed_after_an_exception(cluster: ClusterConfig, config: EffectiveConfig) -> Model:
     policy = {"auto": "auto", "background": "auto", "first": "before", "last": "after"}[config["commits"]]
-    given = dict(commit=policy, auto_offset_reset=_reset(config["auto.offset.reset"]))
-    return Model(PollLoop, tuple({**given, "records": 2, "crashes": 0, "failures": 1}.items()))
+    return _model(
+        PollLoop,
+        commit=policy,
+        auto_offset_reset=_reset(config["auto.offset.reset"]),
+        records=2,
+        crashes=0,
+        failures=1,
+    )
 
 
 def _group(config: EffectiveConfig, **failures: int) -> Model:
-    given = {
-        "records": 2,
-        "max_generation": 2,
-        "commit": "before" if config["commits"] == "first" else "after",
-        "commits_when_revoked": config["commits"] in ("auto", "background"),
-    }
-    return Model(ConsumerGroup, tuple({**given, **failures}.items()))
+    return _model(
+        ConsumerGroup,
+        records=2,
+        max_generation=2,
+        commit="before" if config["commits"] == "first" else "after",
+        commits_when_revoked=config["commits"] == "auto",
+        **failures,
+    )
 
 
 def _offsets_expire(cluster: ClusterConfig, config: EffectiveConfig) -> Model:
-    constants = {
-        "records": 2,
-        "auto_offset_reset": _reset(config["auto.offset.reset"]),
-        "commits_at_start": True,
-        "longest_outage": 2,
-        "expiry": "since_empty" if OFFSETS_EXPIRE_WITH_GROUP.applies_to(cluster.version) else "since_commit",
-    }
-    return Model(OffsetExpiry, tuple(constants.items()))
+    return _model(
+        OffsetExpiry,
+        records=2,
+        auto_offset_reset=_reset(config["auto.offset.reset"]),
+        commits_at_start=True,
+        longest_outage=2,
+        expiry="since_empty" if OFFSETS_EXPIRE_WITH_GROUP.applies_to(cluster.version) else "since_commit",
+    )
 
 
 def _records_expire(cluster: ClusterConfig, config: EffectiveConfig) -> Model:
-    constants = {"records": 2, "auto_offset_reset": _reset(config["auto.offset.reset"]), "crashes": 0}
-    return Model(RecordDeletion, tuple(constants.items()))
+    return _model(RecordDeletion, records=2, auto_offset_reset=_reset(config["auto.offset.reset"]), crashes=0)
+
+
+def _model(spec: type[Spec], **constants: int | bool | str) -> Model:
+    return Model(spec, tuple(constants.items()))
 
 
 _CONSUMER_MODELS = {

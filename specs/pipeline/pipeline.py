@@ -344,7 +344,7 @@ class Pipeline(ExpiringProducer):
 
     @invariant(says="record {record} may be acknowledged, and the brokers that have it are {self.brokers_with(record)}")
     def acknowledged_on_two_disks(self):
-        """LOSS of a disk: a record that may be acknowledged is on two brokers, so that the loss of one disk keeps it."""
+        """LOSS of a disk: a record that may be acknowledged is on two brokers, so one of them keeps it."""
         return all(len(self.brokers_with(record)) > 1 for record in RecordId if self.may_be_acknowledged(record))
 
     def may_be_acknowledged(self, record):

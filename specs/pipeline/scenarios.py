@@ -86,8 +86,8 @@ scenarios = [
         faulty=dict(min_insync_replicas=1),
         fixed=dict(min_insync_replicas=2),
         promises=["acknowledged_on_two_disks", "every_record_acknowledged"],
-        description="acks=all with min.insync.replicas=1: the leader is alone in the ISR and acknowledges a record that "
-        "only its disk has.",
+        description="acks=all with min.insync.replicas=1: the leader is alone in the ISR and acknowledges a record "
+        "that only its disk has.",
         remedy="With min.insync.replicas=2, every acknowledged record is on two disks.",
     ),
     violates(

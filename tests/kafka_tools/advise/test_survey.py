@@ -15,8 +15,8 @@ from kafka_tools.advise.answer_cache import MOST_ENTRIES, AnswerCache, source_di
 from kafka_tools.advise.availability import availability_of
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.effective_config import resolve
-from kafka_tools.advise.pipeline_code import code_for, without_code
 from kafka_tools.advise.models import Model, constants_of, constants_with_failures, includes
+from kafka_tools.advise.pipeline_code import code_for, without_code
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, properties_for
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.survey import ModelExploration, ModelExplorer, Survey, run
