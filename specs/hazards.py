@@ -61,6 +61,7 @@ EVENTS = {
     "transaction-timeout": "transaction.timeout.ms passes",
     "abort": "an aborted transaction",
     "split": "a batch that is too large and is split",
+    "share-group": "records of a share group (KIP-932)",
 }
 """The events after which something can go wrong. The slugs of the failures of `advise` are among them."""
 

@@ -189,6 +189,7 @@ class _Output:
             "trace": self._files.get(mark) if mark is not None else None,
             "notes": list(cell.all_notes),
             "differs": cell.differs or None,
+            "exceptions": list(cell.exceptions),
             "distinct_states": answer.distinct_states,
             "explored": [
                 {

@@ -33,13 +33,15 @@ class GuaranteeCell:
     """A question whether something bad can happen: yes if a check finds a violation, no if all its properties hold.
 
     `documented` is the answer in the documentation of the real system, or None. `notes` names notes of the table.
-    `differs` names the note that explains why the answer is not the documented one; empty: it is.
+    `differs` names the note that explains why the answer is not the documented one; empty: it is. `exceptions` names
+    the notes on what another model or a finding shows although the checks find nothing: the answer is "no, but NAME".
     """
 
     checks: tuple[GuaranteeCheck, ...]
     documented: bool | None = None
     notes: tuple[str, ...] = ()
     differs: str = ""
+    exceptions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.checks:
@@ -49,8 +51,8 @@ class GuaranteeCell:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """The notes of the cell, the one that explains a difference included."""
-        return tuple(dict.fromkeys((*self.notes, *([self.differs] if self.differs else []))))
+        """The notes of the cell, with the one that explains a difference and those on exceptions."""
+        return tuple(dict.fromkeys((*self.notes, *([self.differs] if self.differs else []), *self.exceptions)))
 
 
 @dataclass(frozen=True)

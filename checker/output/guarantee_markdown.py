@@ -131,7 +131,13 @@ def merge(rows: Sequence[tuple[str, ...]]) -> list[Values]:
 def _pattern(tabulation: GuaranteeTable, row: GuaranteeRow) -> tuple[str, ...]:
     if row.refused:
         return ("refused",) * len(tabulation.table.columns)
-    return tuple(_answer_word(tabulation.answer(cell)) for cell in row.cells.values())
+    return tuple(_answer_word(tabulation.answer(cell)) + _but(tabulation, cell) for cell in row.cells.values())
+
+
+def _but(tabulation: GuaranteeTable, cell: GuaranteeCell) -> str:
+    """Return what follows a "no" that has known exceptions, or ""."""
+    has_exceptions = cell.exceptions and tabulation.answer(cell).is_yes is False
+    return f", but {', '.join(cell.exceptions)}" if has_exceptions else ""
 
 
 def _answer_word(answer: CellAnswer) -> str:
@@ -154,10 +160,11 @@ def _cell_text(tabulation: GuaranteeTable, cell: GuaranteeCell, labels: Labels) 
     if answer.shown is not None:
         words = [f"yes, {answer.shown.violation.length}", f"[{labels.of(answer.shown)}]"]
     elif answer.is_yes is False:
-        words = [f"no, {answer.distinct_states:,}"]
+        words = [f"no{_but(tabulation, cell)}, {answer.distinct_states:,}"]
     if tabulation.is_as_documented(cell) is False:
         words[0] = f"**{words[0]}**"
-    return " ".join([*words, *sorted(f"[{labels.notes[name]}]" for name in cell.all_notes)])
+    names = [name for name in cell.all_notes if answer.is_yes is False or name not in cell.exceptions]
+    return " ".join([*words, *sorted(f"[{labels.notes[name]}]" for name in names)])
 
 
 def _heading(tabulation: GuaranteeTable) -> list[str]:

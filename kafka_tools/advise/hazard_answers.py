@@ -26,7 +26,6 @@ def facts_of(cluster: ClusterConfig, config: EffectiveConfig) -> Mapping[str, st
     facts |= {
         "client": cluster.client,
         "transactional": str(config.is_transactional).lower(),
-        "group.type": "consumer",
     }
     return facts | ({"transaction.version": given} if given is not None else {})
 

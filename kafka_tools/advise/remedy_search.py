@@ -162,7 +162,10 @@ class RemedySearch:
         resends = any(change.name == "retries" and not change.weakens for change in changes)
         duplicates = resends and config["enable.idempotence"] == "false"
         # A setting of which the client drops or overrides the value is no change.
-        is_dropped = any(config.choices[change.name].value != change.value for change in changes)
+        choices = [config.choices.get(change.name) for change in changes]
+        is_dropped = any(
+            choice is not None and choice.value != change.value for choice, change in zip(choices, changes, strict=True)
+        )
         if config.refusal is not None or refuses_all or duplicates or is_dropped:
             return None
         return _Candidate(changes, cluster, config)

@@ -5,6 +5,8 @@ Each cell is compared with Kafka's documentation of `acks`, `min.insync.replicas
 """
 
 from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote, GuaranteeRow, Table
+from specs.hazards import hazards, known_hazards
+from specs.kafka_releases import RELEASES
 from specs.pipeline.pipeline import Pipeline
 
 COLUMNS = {
@@ -56,6 +58,25 @@ PROPERTIES = {
     "vanish": ("reads_are_stable",),
 }
 """The properties of each column; in the other columns `no_acked_loss`."""
+
+EVENTS = {
+    "change": ("loss", "leader-change"),
+    "crash": ("loss", "crash"),
+    "crashes": ("loss", "crash", "two-crashes"),
+    "power": ("loss", "power-loss"),
+    "both": ("loss", "crash", "power-loss", "crash-and-power-loss"),
+    "blackout": ("loss", "blackout"),
+    "change_twice": ("duplicates", "leader-change"),
+    "crash_twice": ("duplicates", "crash"),
+    "twice": ("duplicates", "lost-response"),
+    "restart": ("duplicates", "producer-restart"),
+    "change_order": ("reorder", "leader-change"),
+    "order": ("reorder", "lost-response"),
+    "change_missing": ("stuck", "leader-change"),
+    "missing": ("stuck", "crash"),
+    "vanish": ("vanishing-reads", "crash", "two-crashes"),
+}
+"""The outcome and the events of each column, as `specs.hazards` names them."""
 
 NOTES = {
     "I7": GuaranteeNote(
@@ -109,7 +130,37 @@ LEGEND = (
     "Explored: one partition, three replicas, two records, Kafka 3.7 or later (strict min ISR), the failures of the "
     "column at every moment, and two followers that may lag. When a connection closes, the broker may still handle "
     "requests that it had not read. May be down: how many of the three brokers may be down while a write can succeed.",
+    "No, but an entry: the exploration of this model finds nothing, and another model or real brokers show it. Not "
+    "explored here: reassignments of replicas (C-1, C-2), disks that are taken away, changes of settings and of "
+    "feature levels while the cluster runs, producer state that expires, batches that are split, share groups.",
 )
+
+
+def exceptions(column, settings):
+    """Return the entries of the catalogue that say yes for a cell in the latest release, whatever the model says."""
+    config = {
+        "acks": settings["acks"],
+        "replication.factor": "3",
+        "min.insync.replicas": str(settings.get("min_insync_replicas", 2)),
+        "unclean.leader.election.enable": str(settings.get("unclean_elections", False)).lower(),
+        "eligible.leader.replicas.version": str(int(settings.get("eligible_leader_replicas", False))),
+        "enable.idempotence": str(settings.get("idempotent", True)).lower(),
+        "max.in.flight.requests.per.connection": str(settings.get("max_in_flight", 2)),
+        "client": "java",
+        "controller": "kraft",
+        "transactional": "false",
+        "group.protocol": "classic",
+    }
+    outcome, *events = EVENTS[column]
+    return tuple(hazard.name for hazard in known_hazards(RELEASES[-1], config, outcome, frozenset(events)))
+
+
+def note_on(hazard):
+    """Return the note on an entry of the catalogue that no model of this table has."""
+    seen = "".join(f" Seen on Kafka {each.kafka}: {each.what}." for each in hazard.sightings)
+    return GuaranteeNote(
+        f"{hazard.title} ({hazard.name}): {hazard.needs}{seen} `python -m checker run {hazard.shown_by}` shows it."
+    )
 
 
 def documented(column, settings):
@@ -156,6 +207,7 @@ def cell(column, settings):
         documented(column, settings),
         notes=("I2",) if column in ("change_missing", "missing") and is_idempotent else (),
         differs=broken_by(column, settings) if is_idempotent else "",
+        exceptions=exceptions(column, settings),
     )
 
 
@@ -167,6 +219,12 @@ def broken_by(column, settings):
     return "I2" if column in ("change_twice", "change_order") and settings["min_insync_replicas"] > 1 else ""
 
 
-tables = [
-    Table("guarantees", COLUMNS, tuple(row(settings) for settings in SETTINGS), notes=NOTES, legend=LEGEND),
-]
+def table():
+    """Return the table, with a note on each exception."""
+    rows = tuple(row(settings) for settings in SETTINGS)
+    named = {name for each in rows for one in each.cells.values() for name in one.exceptions}
+    further = {name: note_on(hazards()[name]) for name in sorted(named - NOTES.keys())}
+    return Table("guarantees", COLUMNS, rows, notes=NOTES | further, legend=LEGEND)
+
+
+tables = [table()]

@@ -1,0 +1,235 @@
+"""What is known to go wrong, compared with the scenarios that show it, and with every answer: none may deny it."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from checker.engines.native.engine import explore
+from checker.run import registry
+from checker.run.plan import Plan
+from kafka_tools.advise.advice import answer_questions
+from kafka_tools.advise.cluster import gather
+from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.hazard_answers import facts_of, of_transactions, unexplored
+from kafka_tools.advise.models import model_of
+from kafka_tools.advise.questions import FAILURES, QUESTIONS, is_possible, is_relevant
+from kafka_tools.advise.remedies import CHANGES_OF, NOT_SETTINGS
+from kafka_tools.advise.remedy_search import advise
+from kafka_tools.advise.survey import Explored, run
+from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+from kafka_tools.cluster.experiment import known_experiments, read_experiment
+from kafka_tools.pages.catalogue_scenarios import all_scenarios
+from specs.hazards import EVENTS, OUTCOMES, Condition, hazards
+from specs.kafka_releases import RELEASES
+from specs.pipeline import guarantees
+
+NEVER = threading.Event()
+BY_SLUG = {failure.slug: failure for failure in FAILURES}
+BY_NAME = {question.name: question for question in QUESTIONS}
+SCENARIOS = {each.target: each.scenario for each in all_scenarios()}
+WITH_SCENARIO = [hazard for hazard in hazards().values() if hazard.shown_by]
+ROLES = {
+    "replication.factor": "topic",
+    "min.insync.replicas": "topic",
+    "unclean.leader.election.enable": "topic",
+    "eligible.leader.replicas.version": "broker",
+    "enable.auto.commit": "consumer",
+    "auto.offset.reset": "consumer",
+    "group.protocol": "consumer",
+}
+"""The roles of settings in conditions; the others are the producer's."""
+
+
+def explore_here(asked):
+    return iter([run(survey, None, NEVER, lambda explorer, one: explorer.explore(one, NEVER)) for survey in asked])
+
+
+def find_nothing(asked):
+    """Answer every exploration with a complete one without a violation."""
+    return iter([run(survey, None, NEVER, lambda explorer, one: Explored("complete", 1, ())) for survey in asked])
+
+
+def cluster_with(hazard):
+    """Return a cluster of the last release that has an entry, with settings that meet its conditions."""
+    written = {}
+    client = "java"
+    for condition in hazard.conditions:
+        value = condition.values[-1] if condition.values else str((condition.above or 0) + 1)
+        if condition.setting == "client":
+            client = value
+        elif condition.setting == "transactional":
+            written |= {"transactional.id": "t"} if value == "true" else {}
+        elif condition.setting == "commits":
+            written |= {"enable.auto.commit": "true"} if "auto" in condition.values else {}
+        elif condition.setting not in ("controller", "transaction.version"):
+            written[condition.setting] = value
+    files = {}
+    for name, value in written.items():
+        files.setdefault(ROLES.get(name, "producer"), []).append(WrittenSetting(name, value, "f", 1))
+    files.setdefault("producer", [])
+    given = ConfigurationFile("f", {role: tuple(settings) for role, settings in files.items()})
+    cluster = gather([given], hazard.releases[-1], client)
+    return cluster if "replication.factor" in written else cluster.changed("topic", "replication.factor", "3")
+
+
+def cells_of(hazard):
+    """Yield each question and failure of the table of `advise` that an entry is about."""
+    for outcome in hazard.outcomes:
+        for event in hazard.after:
+            if outcome in BY_NAME and event in BY_SLUG and is_relevant(BY_NAME[outcome], BY_SLUG[event]):
+                yield BY_NAME[outcome], BY_SLUG[event]
+
+
+# An entry and its scenario.
+
+
+@pytest.mark.parametrize("hazard", WITH_SCENARIO, ids=lambda hazard: hazard.name)
+def test_a_condition_is_needed(hazard):
+    """The scenario violates a property; with the opposite of a condition it holds."""
+    scenario = SCENARIOS[hazard.shown_by]
+    assert isinstance(scenario.expect, dict), "the scenario shows nothing"
+    names = tuple(name for name in scenario.expect if name != "deadlock")
+    for condition in hazard.conditions:
+        assert bool(condition.without) != bool(condition.why), condition
+        if condition.without:
+            spec = scenario.spec(**{**scenario.constants, **condition.without}).with_fairness(scenario.fair)
+            result = explore(spec, Plan(names, deadlock=scenario.deadlock))
+            assert result.ended == "complete" and not result.violations, condition
+
+
+def test_a_condition_without_a_scenario_has_a_reason():
+    bare = [
+        (hazard.name, str(condition))
+        for hazard in hazards().values()
+        for condition in hazard.conditions
+        if not condition.why and not (condition.without and hazard.shown_by)
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "met", "unmet"),
+    [
+        (Condition("acks", values=("0", "1")), ["0", "1"], ["all"]),
+        (Condition("retries", above=1), ["2", "2147483647"], ["0", "1"]),
+        (Condition("retries", below=2), ["1", "0"], ["2"]),
+    ],
+)
+def test_conditions(condition, met, unmet):
+    assert all(condition.holds({condition.setting: value}) for value in met)
+    assert not any(condition.holds({condition.setting: value}) for value in unmet)
+    assert condition.holds({}), "a setting that is not known excludes nothing"
+
+
+def test_releases_bound_an_entry():
+    hazard = hazards()["controller H-6"]
+    assert not hazard.exists_in("4.2.2") and hazard.exists_in("4.3.0")
+    assert not replace(hazard, last="4.3.1").exists_in("4.4.0")
+    assert not hazards()["C14"].exists_in("4.1.2") and hazards()["C14"].exists_in("4.2.0")
+
+
+# An entry and the answers.
+
+
+@pytest.mark.parametrize("hazard", [h for h in hazards().values() if any(cells_of(h))], ids=lambda hazard: hazard.name)
+def test_no_answer_denies_an_entry(hazard):
+    """Also if every exploration found nothing, the answer to each question that an entry is about is not a no."""
+    cluster = cluster_with(hazard)
+    assert hazard.can_happen(cluster.version, facts_of(cluster, resolve(cluster))), "the cluster is not an example"
+    for question, failure in cells_of(hazard):
+        advice = answer_questions(cluster, find_nothing, [failure], [question])
+        verdicts = {answer.verdict for answer in advice.answers}
+        assert verdicts <= {"known", "undecided"}, (question.name, failure.slug)
+        assert verdicts or failure in advice.impossible
+
+
+@pytest.mark.parametrize("hazard", hazards().values(), ids=lambda hazard: hazard.name)
+def test_an_entry_that_no_row_has_is_named(hazard):
+    """Each event is a row, or is named as not explored; outcomes of transactions have their own list."""
+    cluster = cluster_with(hazard)
+    config = resolve(cluster)
+    named = {each.name for known in unexplored(cluster, config).values() for each in known}
+    in_rows = {event for event in hazard.after if event in BY_SLUG or event == "none"}
+    is_of_transactions = hazard in of_transactions(cluster, config)
+    assert hazard.name in named or in_rows or is_of_transactions
+
+
+@pytest.mark.parametrize("row", guarantees.tables[0].rows, ids=lambda row: ",".join(row.settings.values()))
+def test_the_table_of_guarantees_denies_no_entry(row):
+    settings = guarantees.SETTINGS[guarantees.tables[0].rows.index(row)]
+    for column, cell in row.cells.items():
+        outcome, *events = guarantees.EVENTS[column]
+        for hazard in hazards().values():
+            is_of_cell = (
+                outcome in hazard.outcomes and set(events) & {*hazard.after, "none"} and hazard.after != ("none",)
+            )
+            if is_of_cell and hazard.can_happen(
+                RELEASES[-1], {"min.insync.replicas": str(settings.get("min_insync_replicas", 2))}
+            ):
+                conditions = {condition.setting for condition in hazard.conditions}
+                if conditions <= {"replication.factor", "min.insync.replicas", "controller"}:
+                    assert hazard.name in cell.exceptions, (column, hazard.name)
+
+
+def test_an_id_turns_no_into_no_but():
+    (row,) = [row for row in guarantees.tables[0].rows if row.settings["flush"] == "each"]
+    assert row.cells["change"].exceptions == ("R18",)
+    assert row.cells["change_twice"].exceptions == ()
+
+
+@pytest.mark.parametrize(
+    "hazard",
+    [h for h in hazards().values() if any(h.remedies) and not h.is_rare and any(cells_of(h))],
+    ids=lambda hazard: hazard.name,
+)
+def test_a_remedy_that_is_a_setting_is_offered(hazard):
+    cluster = cluster_with(hazard)
+    cells = [
+        (question, failure) for question, failure in cells_of(hazard) if is_possible(failure, cluster, resolve(cluster))
+    ]
+    for question, failure in cells[:1]:
+        advice = advise(cluster, explore_here, failures=[failure], questions=[question], largest_change=2)
+        offered = {(change.name, change.value) for remedy in advice.remedies for change in remedy.changes}
+        assert set(hazard.remedies) & offered, (question.name, failure.slug)
+
+
+def test_every_experiment_with_harm_is_about_an_entry():
+    shown = {
+        each.entry for each in map(read_experiment, (path.stem for path in known_experiments())) if each.expects_harm
+    }
+    assert shown <= hazards().keys()
+
+
+# The vocabulary.
+
+
+def test_every_failure_is_an_event_and_every_question_an_outcome():
+    assert {failure.slug for failure in FAILURES} - {"slow-follower"} <= EVENTS.keys()
+    assert {question.name for question in QUESTIONS} <= OUTCOMES.keys()
+
+
+def test_every_constant_of_the_models_is_a_setting_or_has_a_reason():
+    cluster = gather([ConfigurationFile("f", {"producer": ()})], "4.1.0").changed("topic", "replication.factor", "3")
+    config = resolve(cluster)
+    specs = {
+        model_of(cluster, config, question, failure).spec
+        for question in QUESTIONS
+        for failure in FAILURES
+        if is_relevant(question, failure)
+    }
+    assert {spec.__name__ for spec in specs} == {
+        "Pipeline",
+        "PollLoop",
+        "ConsumerGroup",
+        "OffsetExpiry",
+        "RecordDeletion",
+    }
+    constants = {name for spec in specs for name in spec().constants}
+    assert constants - CHANGES_OF.keys() - NOT_SETTINGS.keys() == set()
+    assert not CHANGES_OF.keys() & NOT_SETTINGS.keys()
+
+
+def test_families_have_the_named_scenarios():
+    assert registry.families()
+    assert [hazard.shown_by for hazard in WITH_SCENARIO if hazard.shown_by not in SCENARIOS] == []
