@@ -1,4 +1,4 @@
-"""What is known to go wrong, under which settings, in which releases and after which event: `hazards.toml` as data.
+"""What is known to go wrong, under which settings, in which releases and after which event: facts of `catalogue.toml`.
 
 `advise`, the tables and the pages read these facts, so that none of them can deny what another one shows. Plain Python
 without imports from the checker, so that every tool can import it.
@@ -66,6 +66,10 @@ EVENTS = {
 """The events after which something can go wrong. The slugs of the failures of `advise` are among them."""
 
 
+STORY_FIELDS = frozenset({"area", "tickets", "story", "remedied_by", "symptoms"})
+"""The fields of an entry that only its story has."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """A condition on one effective setting: its value is one of `values`, or a number above or below a limit.
@@ -96,7 +100,7 @@ class Condition:
     def __str__(self) -> str:
         if self.values:
             return f"{self.setting}={' or '.join(self.values)}"
-        return f"{self.setting} {'above' if self.above is not None else 'below'} {self.above or self.below or 0}"
+        return f"{self.setting} above {self.above}" if self.above is not None else f"{self.setting} below {self.below}"
 
 
 @dataclass(frozen=True)
@@ -113,12 +117,12 @@ class Hazard:
     """The facts of an entry of the catalogue.
 
     `outcomes` and `after` are keys of `OUTCOMES` and `EVENTS`: any of the events suffices. `also` are outcomes that it
-    has under further conditions, which an exploration decides: there the entry names a cause. `needs` says plainly
-    what else has to coincide. `is_rare`: it needs more than the event, which a single counterexample of the pipeline
-    does not contain. `conditions` all have to hold. `first` and `last` are the first and the last release that have it
-    if no change in `specs.kafka_versions` says so. `remedy` is for people; the settings that help are in `conditions`.
-    `shown_by` is the scenario of which the constants in `Condition.without` are; "" if no spec has the entry yet.
-    `classes`: it was shown by calling Kafka's own classes. `page` is a page of docs/.
+    has under further conditions, which an exploration decides: there the entry names a cause. `coincidence`, or else
+    `needs`, says what has to coincide. `is_rare`: it needs more than the event. `conditions` all have to hold. `first`
+    and `last` are the first and the last release that have it if no change in `specs.kafka_versions` says so. `remedy`
+    is for people; the settings that help are in `conditions`. `shown_by` is the scenario of which the constants in
+    `Condition.without` are; "" if no spec has the entry yet. `classes`: it was shown by calling Kafka's own classes.
+    `page` is a page of docs/.
     """
 
     name: str
@@ -127,6 +131,7 @@ class Hazard:
     after: tuple[str, ...]
     needs: str
     remedy: str
+    coincidence: str = ""
     also: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     is_rare: bool = False
@@ -139,9 +144,12 @@ class Hazard:
     page: str = ""
 
     def exists_in(self, version: str) -> bool:
-        """Return whether a release of Apache Kafka has it; a release that nobody examined has it."""
+        """Return whether a release of Apache Kafka has it; a release that nobody examined has it.
+
+        An entry about another client has a condition on the client, of which the version is not known.
+        """
         if self.elsewhere:
-            return False
+            return not self.elsewhere.startswith("no release")
         if self.first and release_number(version) < release_number(self.first):
             return False
         if self.last and release_number(version) > release_number(self.last):
@@ -169,12 +177,12 @@ class Hazard:
 
 @functools.cache
 def hazards() -> Mapping[str, Hazard]:
-    """Return the facts of every entry by name, in the order of `hazards.toml`.
+    """Return the facts of every entry by name, in the order of `catalogue.toml`.
 
     Raises:
         ValueError: an entry has an unknown field, outcome, event or release.
     """
-    text = resources.files("specs").joinpath("hazards.toml").read_text(encoding="utf-8")
+    text = resources.files("specs").joinpath("catalogue.toml").read_text(encoding="utf-8")
     return {name: _hazard(name, given) for name, given in tomllib.loads(text).items()}
 
 
@@ -193,21 +201,21 @@ def known_hazards(
 
 
 def _hazard(name: str, given: Mapping[str, Any]) -> Hazard:
-    fields = {key: _value(key, value) for key, value in given.items()}
+    fields = {key: _value(key, value) for key, value in given.items() if key not in STORY_FIELDS}
     try:
         hazard = Hazard(name, **fields)
     except TypeError as error:
-        raise ValueError(f"hazards.toml: {name}: {error}") from None
+        raise ValueError(f"catalogue.toml: {name}: {error}") from None
     for kind, known, names in (
         ("outcome", OUTCOMES, (*hazard.outcomes, *hazard.also)),
         ("event", EVENTS, hazard.after),
     ):
         unknown = [each for each in names if each not in known]
         if unknown or not names:
-            raise ValueError(f"hazards.toml: {name}: unknown {kind} {unknown}: choose from {', '.join(known)}")
+            raise ValueError(f"catalogue.toml: {name}: unknown {kind} {unknown}: choose from {', '.join(known)}")
     for release in filter(None, (hazard.first, hazard.last)):
         if release not in RELEASES:
-            raise ValueError(f"hazards.toml: {name}: {release} is not a release")
+            raise ValueError(f"catalogue.toml: {name}: {release} is not a release")
     return hazard
 
 

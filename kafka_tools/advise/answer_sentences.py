@@ -187,7 +187,7 @@ def _facts(hazard: Hazard) -> str:
     seen = [f"Seen on brokers of Kafka {each.kafka}: {each.what}." for each in hazard.sightings]
     shown = f"Shown by Kafka's classes: {hazard.classes}." if hazard.classes and not seen else ""
     command = f"python -m checker run {hazard.shown_by}" if hazard.shown_by else ""
-    parts = [f"It needs: {hazard.needs}", *seen, shown, f"Remedy: {hazard.remedy}", command]
+    parts = [f"It needs: {hazard.coincidence or hazard.needs}", *seen, shown, f"Remedy: {hazard.remedy}", command]
     return " ".join(filter(None, parts))
 
 

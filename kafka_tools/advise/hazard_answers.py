@@ -15,7 +15,7 @@ _BY_SLUG = {failure.slug: failure for failure in FAILURES}
 
 
 def facts_of(cluster: ClusterConfig, config: EffectiveConfig) -> Mapping[str, str]:
-    """Return the effective settings by name, with the pseudo settings of `specs/hazards.toml`."""
+    """Return the effective settings by name, with the pseudo settings of `specs/catalogue.toml`."""
     # A feature level that no file names is unknown, whatever is assumed for the exploration: conditions on it are met.
     facts = {
         name: choice.value

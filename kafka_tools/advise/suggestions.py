@@ -51,6 +51,16 @@ def suggestions_for(
             f"with eligible leader replicas, another replica with every acknowledged record leads. Kafka "
             f"{cluster.version} {lacks}: ask again with --kafka 4.1 and --set eligible.leader.replicas.version=1",
         )
+    known = {
+        hazard.name: (hazard, answer) for answer in answers if answer.verdict == "known" for hazard in answer.hazards
+    }
+    for hazard, answer in known.values():
+        if any(hazard.remedies):
+            yield Suggestion(
+                " or ".join(f"{name}={value}" for name, value in hazard.remedies),
+                f"records that are {answer.question.verb} {answer.failure.phrase}",
+                f"{hazard.name} needs another value: {hazard.remedy}".rstrip("."),
+            )
     if ("reprocessing", "consumer-crash") in yes:
         yield Suggestion(
             "idempotent processing, or offsets that are committed in one transaction with the results",

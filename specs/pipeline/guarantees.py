@@ -158,8 +158,9 @@ def exceptions(column, settings):
 def note_on(hazard):
     """Return the note on an entry of the catalogue that no model of this table has."""
     seen = "".join(f" Seen on Kafka {each.kafka}: {each.what}." for each in hazard.sightings)
+    needs = hazard.coincidence or hazard.needs
     return GuaranteeNote(
-        f"{hazard.title} ({hazard.name}): {hazard.needs}{seen} `python -m checker run {hazard.shown_by}` shows it."
+        f"{hazard.title} ({hazard.name}): {needs}{seen} `python -m checker run {hazard.shown_by}` shows it."
     )
 
 

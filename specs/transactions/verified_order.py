@@ -68,8 +68,12 @@ class VerifiedOrder(Spec):
 
     @action(fair="weak")
     def send(self):
-        """The client sends its next batch."""
+        """The client sends its next batch; a refused one is at the head of the queue, and goes first.
+
+        Source: RecordAccumulator.drainBatchesForOneNode.
+        """
         require(self.sent < self.batches)
+        require(all(sequence in self.arrived or sequence in self.log for sequence in range(self.sent)))
         self.arrive(self.sent)
         self.sent += 1
 

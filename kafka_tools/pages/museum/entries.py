@@ -1,11 +1,12 @@
 """The entries of the catalogue with their stories, releases, scenarios and remedies, as plain data.
 
-The stories are in `stories.toml`. Everything else is computed: the releases from `specs/kafka_versions.py`, the
+The stories are in `specs/catalogue.toml`. Everything else is computed: the releases from `specs/kafka_versions.py`, the
 scenarios and their verdicts from the registry of specs.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 import tomllib
@@ -102,7 +103,7 @@ _NAME = re.compile(r"([A-Z]+)-?(\d+)")
 
 @dataclass(frozen=True)
 class BugStory:
-    """The part of an entry that is written by hand; the comment at the head of `stories.toml` describes the fields."""
+    """The part of an entry that is written by hand; `specs/catalogue.toml` describes the fields."""
 
     title: str
     area: str
@@ -211,8 +212,8 @@ def exhibits() -> tuple[Exhibit, ...]:
 
 def read_stories() -> dict[str, BugStory]:
     """Return the stories by the names of the entries."""
-    text = resources.files("kafka_tools.pages.museum").joinpath("stories.toml").read_text(encoding="utf-8")
-    return {name: BugStory(**_fields(given)) for name, given in tomllib.loads(text).items()}
+    text = resources.files("specs").joinpath("catalogue.toml").read_text(encoding="utf-8")
+    return {name: BugStory(**_fields(given)) for name, given in tomllib.loads(text).items() if "story" in given}
 
 
 def sort_key(name: str) -> tuple[bool, str, int]:
@@ -224,7 +225,12 @@ def sort_key(name: str) -> tuple[bool, str, int]:
 
 def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a story with texts on one line and tuples instead of lists."""
-    return {key: tuple(value) if isinstance(value, list) else " ".join(value.split()) for key, value in given.items()}
+    names = {field.name for field in dataclasses.fields(BugStory)}
+    return {
+        key: tuple(value) if isinstance(value, list) else " ".join(value.split())
+        for key, value in given.items()
+        if key in names
+    }
 
 
 def _belongs_to(given: EntryScenario, name: str) -> bool:

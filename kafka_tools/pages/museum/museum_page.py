@@ -20,7 +20,7 @@ command needs the extra `site`.
 
 RELEASES = """
 The releases follow from [versions.md](versions.md), which has the evidence. An entry that no change opens or closes is
-in every release. The stories are in `kafka_tools/pages/museum/stories.toml`.
+in every release. The stories are in `specs/catalogue.toml`.
 """
 
 REAL_BROKERS = """
