@@ -89,7 +89,8 @@ class _KnownCounterexamples:
         known = self.found.get(name, [])
         for pair in known:
             left, violation = pair
-            if includes(failure.left, left) and self._explorers[model].replay(failure.left, violation.trace, name):
+            explorer = self._explorers[model]
+            if includes(failure.left, left) and explorer.is_violated_by(failure.left, violation.trace, name):
                 known.remove(pair)
                 known.insert(0, pair)
                 return True

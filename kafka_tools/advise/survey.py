@@ -135,6 +135,10 @@ class ModelExplorer:
         assert not result.undecided, "the engine decides every property of these models: none is of liveness"
         return Explored(result.ended, result.distinct_states, tuple(result.violations))
 
+    def is_violated_by(self, left: Left, steps: Iterable[TraceStep], name: str) -> bool:
+        """Return whether the actions of some steps are a counterexample to a property here."""
+        return followed(self.spec, self.initial(left), steps, name) is not None
+
     def replay(self, left: Left, steps: Iterable[TraceStep], name: str) -> Violation | None:
         """Return the counterexample to a property that the actions of some steps are here, or None if they are none."""
         return replayed(self.spec, self.initial(left), steps, name)
@@ -142,6 +146,12 @@ class ModelExplorer:
 
 def replayed(spec: Spec, initial: State, steps: Iterable[TraceStep], name: str) -> Violation | None:
     """Return the counterexample to a property that the actions of some steps are in a spec, None if they are none."""
+    trace = followed(spec, initial, steps, name)
+    return None if trace is None else violations.false_property(spec, name, trace)
+
+
+def followed(spec: Spec, initial: State, steps: Iterable[TraceStep], name: str) -> tuple[TraceStep, ...] | None:
+    """Return the trace of the actions of some steps if it ends in a violation of a property, None otherwise."""
     state = initial
     trace = [TraceStep(None, (), state)]
     try:
@@ -154,7 +164,7 @@ def replayed(spec: Spec, initial: State, steps: Iterable[TraceStep], name: str) 
     except (Disabled, BoundsError, SpecError):
         # SpecError: an argument of the step, such as a third broker, does not exist here.
         return None
-    return violations.false_property(spec, name, tuple(trace))
+    return tuple(trace)
 
 
 def explorations_of(survey: Survey, max_states: int | None, found: Found) -> Iterator[ModelExploration]:
