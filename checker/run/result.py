@@ -98,10 +98,13 @@ class Violation:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The coverage of an action: `generated` successors in total, and the `distinct` states that it reached first."""
+    """The coverage of an action: `generated` successors in total, and the `distinct` states that it reached first.
+
+    `distinct` is None if it depends on the order of threads.
+    """
 
     generated: int = 0
-    distinct: int = 0
+    distinct: int | None = 0
 
 
 @dataclass(frozen=True)
