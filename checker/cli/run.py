@@ -35,8 +35,11 @@ def run(
     fair: Fair = None,
     properties: Properties = None,
     engine: Annotated[
-        Literal["native", "python", "both", "spark"],
-        option(help="The engine that explores. both: native, cross-checked with Z3. spark: states on disk."),
+        Literal["native", "python", "both", "spark", "gpu"],
+        option(
+            help="The engine that explores. both: native, cross-checked with Z3. spark: states on disk. "
+            "gpu: on a card of NVIDIA."
+        ),
     ] = "native",
     workers: Workers = None,
     master: Master = None,
@@ -140,6 +143,8 @@ def run(
 
     if engine == "spark" and max_memory is not None:
         raise InputError("--max-memory is for states in memory: omit it with --engine spark, which keeps them on disk")
+    if engine == "gpu" and (coverage or strict):
+        raise InputError("--coverage and --strict need what a card does not keep: use --engine native")
     if engine not in ("native", "both") and store != "auto":
         raise InputError(f"--store is an option of the native engine: omit it with --engine {engine}")
     if symmetry and no_symmetry:

@@ -14,7 +14,7 @@ from checker.run.plan import Plan
 from checker.run.result import Result
 from traces.storage import Location, RemotePath
 
-EngineName = Literal["native", "python", "both", "spark"]
+EngineName = Literal["native", "python", "both", "spark", "gpu"]
 
 Explore = Callable[[Spec, Plan], Result]
 """Explores a spec as planned; raises UserError if the spec is wrong or outside the language."""
@@ -38,6 +38,10 @@ def engine_named(name: EngineName, *, evidence: bool = False) -> Explore:
             from checker.engines import both
 
             return functools.partial(both.explore, explore_natively=engine_named("native", evidence=evidence))
+        if name == "gpu":
+            from checker.engines.gpu import engine as on_card
+
+            return on_card.explore
         if evidence:
             from checker.evidence import native_evidence
 

@@ -326,7 +326,8 @@ def _outcomes(
     def explore_of(group: Sequence[int]) -> Explore:
         return native_engine_for_group([wanted[number] for number in group]) if shares_code else explore
 
-    is_shared = settings.engine == "spark"
+    # Each run takes the whole cluster, or the whole card.
+    is_shared = settings.engine in ("spark", "gpu")
     if len(runs) == 1 or settings.workers == 1 or is_shared or not hasattr(os, "fork"):
         engines = {number: engine for group in groups for engine in [explore_of(group)] for number in group}
         for number, run in enumerate(runs):

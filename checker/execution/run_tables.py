@@ -45,8 +45,8 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None) -> int:
     has_reports = any(path is not None for path in settings.reports.values())
     if request != Request(request.targets) or settings != usual or has_reports:
         raise InputError("--table allows only --engine, --workers, --json, --out and --update-docs")
-    if settings.engine == "spark":
-        raise InputError("--table explores many small state spaces: omit --engine spark")
+    if settings.engine in ("spark", "gpu"):
+        raise InputError(f"--table explores many small state spaces: omit --engine {settings.engine}")
     found = _tables(request)
     if page is not None:
         for family, table in found:

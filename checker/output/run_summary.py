@@ -237,7 +237,8 @@ def coverage_table(result: Result) -> list[Line]:
     for action, coverage in result.coverage.items():
         style = "" if coverage.generated else "yellow"
         note = "" if coverage.generated else "  never enabled"
-        lines.append(line((f"  {action:<{width}}  {coverage.generated:>14,}  {coverage.distinct:>12,}{note}", style)))
+        new = "" if coverage.distinct is None else f"{coverage.distinct:,}"
+        lines.append(line((f"  {action:<{width}}  {coverage.generated:>14,}  {new:>12}{note}", style)))
     if result.reached or result.unreached:
         lines += [BLANK, line((f"  {'reachable':<{width}}  {'first reached by':>14}", "dim"))]
         lines += [line(f"  {name:<{width}}  {f'{length} states':>16}") for name, length in result.reached.items()]

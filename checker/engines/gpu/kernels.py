@@ -100,7 +100,7 @@ def define_sink(emit: ir.IrFunction, fail: ir.IrFunction, *, words: int) -> None
         builder.store(origin, item(builder, builder.load(struct_field(builder, sink, _ORIGINS)), position, 1))
     _increase(builder, struct_field(builder, sink, _LISTED))
     builder.ret_void()
-    fail.attributes.add("noinline")
+    fail.attributes.add("alwaysinline")
     builder = ir.IRBuilder(fail.append_basic_block("entry"))
     sink = builder.bitcast(fail.args[0], _SINK.as_pointer())
     _increase(builder, struct_field(builder, sink, _FAILURES))
