@@ -79,7 +79,7 @@ def lowered_for_card(
     require_sizes(spec, program, properties)
     if program.view is not None and not program.view.is_checked:
         raise InputError(
-            f"{spec.name}: the states that the unchecked view {program.view.name} keeps depend on the order of threads: "
+            f"the states that the unchecked view {program.view.name} keeps depend on the order of threads: "
             "use --engine native"
         )
     symmetry = None if symmetric_in is None else symmetry_of_run(spec, program, symmetric_in)
@@ -145,7 +145,7 @@ def explore_on(spec: Spec, plan: Plan, lowering: Callable[..., CardSpec], load: 
     liveness = liveness_names(spec, plan.properties)
     if liveness:
         raise InputError(
-            f"{spec.name}: --engine gpu decides no liveness property ({', '.join(liveness)}): "
+            f"--engine gpu decides no liveness property ({', '.join(liveness)}): "
             "choose others with --property, or use --engine native"
         )
     names = searched_properties(spec, plan.properties)
