@@ -99,4 +99,4 @@ def main(seconds: float, targets: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(float(sys.argv[1]), sys.argv[2:] or ["all"]))
+    raise SystemExit(main(float(sys.argv[1]), sys.argv[2:]))
