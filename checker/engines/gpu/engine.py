@@ -26,6 +26,7 @@ from checker.engines.gpu.kernels import ThreadsOf, add_kernels, define_sink, dev
 from checker.engines.gpu.memory import REGIONS
 from checker.engines.gpu.ptx import KERNELS, ptx_of, target_of
 from checker.engines.gpu.search import CardSearch, Device, Limits, Shape, search_on_card
+from checker.engines.gpu.stored_states import StoredStates
 from checker.engines.native import engine as native
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.explore.workers import deferred_interrupts
@@ -105,9 +106,10 @@ def lowered_for_card(
         representative,
         found.view,
     )
-    add_kernels(functions, threads_of, regions, linkage)
+    stored = StoredStates.of_layout(found.layout)
+    add_kernels(functions, stored, threads_of, regions, linkage)
     has_steps = found.check_step is not None or representative is not None
-    shape = Shape(found.layout.words, found.instances, regions, has_steps)
+    shape = Shape(found.layout.words, stored.units, found.instances, regions, has_steps)
     return CardSpec(str(found.module), found.layout, shape, symmetry)
 
 

@@ -26,13 +26,13 @@ from checker.engines.gpu.memory import (
     FILL_STRIDE,
     FILLS,
     INDEX_MASK,
-    INSTANCE_SHIFT,
     NEW,
     NOT_WON,
     SEEN,
     TAG_SHIFT,
     WITHIN,
 )
+from checker.engines.gpu.stored_states import StoredStates
 from checker.engines.native.explore.shard_record import state_hash
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.llvm import ir
@@ -50,11 +50,12 @@ from checker.engines.native.llvm.control_flow import (
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
 from checker.records import dataclass
 
-_SINK = ir.LiteralStructType([WORD_POINTER, WORD_POINTER, WORD_POINTER, I64, I64, I64, I64])
+_SINK = ir.LiteralStructType([WORD_POINTER] * 4 + [I64] * 5)
 """The struct to which `emit` and `fail` report."""
 
-_ENTRIES, _ORIGINS, _FILL, _ROOM, _STATE, _LISTED, _FAILURES = range(7)
-"""Its fields: the region's entries, origins, counter and room; the index of the state; what it listed and failed."""
+_ENTRIES, _ORIGINS, _FILL, _GENERATED, _ROOM, _AMOUNT, _STATE, _LISTED, _FAILURES = range(9)
+"""Its fields: the entries, origins and counter of the region; the thread's copies of the counters of instances; the
+room of the region; what is added to those counters; the index of the state; how much it listed, and how much failed."""
 
 _TAG_MASK = -1 << TAG_SHIFT
 _I128 = ir.IntegerType(128)
@@ -90,14 +91,16 @@ def define_sink(emit: ir.IrFunction, fail: ir.IrFunction, *, words: int) -> None
     emit.attributes.add("alwaysinline")
     builder = ir.IRBuilder(emit.append_basic_block("entry"))
     sink = builder.bitcast(emit.args[0], _SINK.as_pointer())
+    instance = builder.zext(emit.args[2], I64)
+    counter = item(builder, builder.load(struct_field(builder, sink, _GENERATED)), instance, COPIES)
+    _add(builder, counter, builder.load(struct_field(builder, sink, _AMOUNT)))
     position = _add(builder, builder.load(struct_field(builder, sink, _FILL)), word(1))
     # Beyond the room nothing is written. The host sees it in the counter, and expands the states again, in pieces.
     with builder.if_then(builder.icmp_unsigned("<", position, builder.load(struct_field(builder, sink, _ROOM)))):
         entries = builder.load(struct_field(builder, sink, _ENTRIES))
         write_words(builder, item(builder, entries, position, words), read_words(builder, emit.args[1], words))
-        instance = builder.shl(builder.zext(emit.args[2], I64), word(INSTANCE_SHIFT))
-        origin = builder.or_(builder.load(struct_field(builder, sink, _STATE)), instance)
-        builder.store(origin, item(builder, builder.load(struct_field(builder, sink, _ORIGINS)), position, 1))
+        origins = builder.load(struct_field(builder, sink, _ORIGINS))
+        builder.store(builder.load(struct_field(builder, sink, _STATE)), item(builder, origins, position, 1))
     _increase(builder, struct_field(builder, sink, _LISTED))
     builder.ret_void()
     fail.attributes.add("alwaysinline")
@@ -107,9 +110,11 @@ def define_sink(emit: ir.IrFunction, fail: ir.IrFunction, *, words: int) -> None
     builder.ret_void()
 
 
-def add_kernels(spec: SpecFunctions, threads_of: ThreadsOf, regions: int, linkage: str) -> None:
+def add_kernels(
+    spec: SpecFunctions, stored: StoredStates, threads_of: ThreadsOf, regions: int, linkage: str
+) -> None:
     """Add the kernels to the module of a spec."""
-    kernels = _Kernels(spec, threads_of, regions, linkage)
+    kernels = _Kernels(spec, stored, threads_of, regions, linkage)
     kernels.define_expand()
     if spec.check_step is not None or spec.representative is not None:
         kernels.define_steps()
@@ -121,8 +126,11 @@ def add_kernels(spec: SpecFunctions, threads_of: ThreadsOf, regions: int, linkag
 class _Kernels:
     """Defines the kernels of one spec."""
 
-    def __init__(self, spec: SpecFunctions, threads_of: ThreadsOf, regions: int, linkage: str):
-        self._spec, self._threads_of, self._regions, self._linkage = spec, threads_of, regions, linkage
+    def __init__(
+        self, spec: SpecFunctions, stored: StoredStates, threads_of: ThreadsOf, regions: int, linkage: str
+    ):
+        self._spec, self._stored = spec, stored
+        self._threads_of, self._regions, self._linkage = threads_of, regions, linkage
 
     def _begin(self, name: str, arrays: int, numbers: int) -> tuple[ir.IRBuilder, Threads, tuple[ir.Value, ...]]:
         """Begin a kernel with the addresses of some arrays, and some numbers, as arguments."""
@@ -134,25 +142,27 @@ class _Kernels:
         return builder, self._threads_of(builder), function.args[: arrays + numbers]
 
     def define_expand(self) -> None:
-        """Define `expand(states, entries, origins, status, room, begin, end)`."""
-        builder, threads, arguments = self._begin("expand", 4, 3)
-        states, entries, origins, status, room, begin, end = arguments
+        """Define `expand(states, entries, origins, generated, status, room, begin, end, amount)`."""
+        builder, threads, arguments = self._begin("expand", 5, 4)
+        states, entries, origins, generated, status, room, begin, end, amount = arguments
         spec, words = self._spec, self._spec.words
         with builder.goto_entry_block():
             sink, state = builder.alloca(_SINK), builder.alloca(I64, words)
         region = builder.urem(threads.block, word(self._regions))
         first = builder.mul(region, room)
+        own = builder.add(builder.mul(threads.block, threads.size), threads.thread)
         for field, value in (
             (_ENTRIES, item(builder, entries, first, words)),
             (_ORIGINS, item(builder, origins, first, 1)),
             (_FILL, self._fill(builder, status, region)),
+            (_GENERATED, item(builder, generated, builder.urem(own, word(COPIES)), 1)),
             (_ROOM, room),
+            (_AMOUNT, amount),
         ):
             builder.store(value, struct_field(builder, sink, field))
-        own = builder.add(builder.mul(threads.block, threads.size), threads.thread)
         all_threads = builder.mul(threads.blocks, threads.size)
         with counted_loop(builder, builder.add(begin, own), end, all_threads, "states") as index:
-            write_words(builder, state, read_words(builder, item(builder, states, index, words), words))
+            write_words(builder, state, self._state(builder, states, index))
             builder.store(index, struct_field(builder, sink, _STATE))
             for field in (_LISTED, _FAILURES):
                 builder.store(word(0), struct_field(builder, sink, field))
@@ -175,12 +185,15 @@ class _Kernels:
         builder, threads, arguments = self._begin("steps", 4, 2)
         states, entries, origins, status, room, mask = arguments
         spec, words = self._spec, self._spec.words
-        with self._entries(builder, threads, status, room) as (index, _):
+        with builder.goto_entry_block():
+            old = builder.alloca(I64, words)
+        with self._entries(builder, threads, status, room) as index:
             entry = item(builder, entries, index, words)
             if spec.check_step is not None:
                 with builder.if_then(builder.icmp_unsigned("!=", mask, word(0))):
-                    parent = self._parent(builder, item(builder, origins, index, 1))
-                    seen = builder.call(spec.check_step, [item(builder, states, parent, words), entry, mask])
+                    parent = builder.load(item(builder, origins, index, 1))
+                    write_words(builder, old, self._state(builder, states, parent))
+                    seen = builder.call(spec.check_step, [old, entry, mask])
                     with builder.if_then(builder.icmp_unsigned("!=", seen, word(0)), likely=False):
                         _include(builder, item(builder, status, word(SEEN), 1), seen)
             if spec.representative is not None:
@@ -189,15 +202,14 @@ class _Kernels:
         builder.ret_void()
 
     def define_insert(self) -> None:
-        """Define `insert(states, entries, origins, won, table, generated, status, room, slots)`."""
-        builder, threads, arguments = self._begin("insert", 7, 2)
-        states, entries, origins, won, table, generated, status, room, slots = arguments
-        spec, words = self._spec, self._spec.words
-        with self._entries(builder, threads, status, room) as (index, copy):
-            instance = builder.lshr(builder.load(item(builder, origins, index, 1)), word(INSTANCE_SHIFT))
-            counter = builder.add(builder.mul(instance, word(COPIES)), copy)
-            _add(builder, item(builder, generated, counter, 1), word(1))
-            key = spec.key_of(builder, read_words(builder, item(builder, entries, index, words), words))
+        """Define `insert(states, entries, won, table, status, room, slots)`."""
+        builder, threads, arguments = self._begin("insert", 5, 2)
+        states, entries, won, table, status, room, slots = arguments
+        words = self._spec.words
+        with self._entries(builder, threads, status, room) as index:
+            state = read_words(builder, item(builder, entries, index, words), words)
+            code = self._stored.encode(builder, state)
+            key = self._key(builder, code, state)
             hashed = state_hash(builder, key)
             tag = builder.shl(hashed, word(TAG_SHIFT))
             own = builder.or_(tag, builder.add(index, word(NEW + 1)))
@@ -218,8 +230,13 @@ class _Kernels:
                 with builder.if_then(has_tag):
                     is_new = builder.icmp_unsigned("!=", builder.and_(found, word(NEW)), word(0))
                     position = builder.sub(builder.and_(found, word(INDEX_MASK)), word(1))
-                    other = item(builder, builder.select(is_new, entries, states), position, words)
-                    same.set(_equal(builder, key, spec.key_of(builder, read_words(builder, other, words))))
+                    with builder.if_else(is_new) as (then, otherwise):
+                        with then:
+                            other = read_words(builder, item(builder, entries, position, words), words)
+                            same.set(self._is_same(builder, state, other))
+                        with otherwise:
+                            known = self._stored.read(builder, states, position)
+                            same.set(_equal(builder, key, self._key(builder, known)))
                 loop.leave_if(same.get())
                 at.set(_after(builder, at.get(), slots))
             builder.store(result.get(), item(builder, won, index, 1))
@@ -232,14 +249,14 @@ class _Kernels:
         spec, words = self._spec, self._spec.words
         with builder.goto_entry_block():
             state = builder.alloca(I64, words)
-        with self._entries(builder, threads, status, room) as (index, _):
+        with self._entries(builder, threads, status, room) as index:
             slot = builder.load(item(builder, won, index, 1))
             with builder.if_then(builder.icmp_unsigned("!=", slot, word(NOT_WON))):
                 position = _add(builder, item(builder, status, word(COUNT), 1), word(1))
                 # Beyond the capacity nothing is stored: the host sees it in the counter, and ends the search.
                 with builder.if_then(builder.icmp_unsigned("<", position, capacity)):
                     content = read_words(builder, item(builder, entries, index, words), words)
-                    write_words(builder, item(builder, states, position, words), content)
+                    self._stored.write(builder, states, position, self._stored.encode(builder, content))
                     write_words(builder, state, content)
                     claimed = item(builder, table, slot, 1)
                     tag = builder.and_(builder.load(claimed), word(_TAG_MASK))
@@ -260,12 +277,10 @@ class _Kernels:
         """Define `rebuild(states, table, count, slots)`: all states are different, so they are not compared."""
         builder, threads, arguments = self._begin("rebuild", 2, 2)
         states, table, count, slots = arguments
-        spec, words = self._spec, self._spec.words
         own = builder.add(builder.mul(threads.block, threads.size), threads.thread)
         all_threads = builder.mul(threads.blocks, threads.size)
         with counted_loop(builder, own, count, all_threads, "states") as index:
-            key = spec.key_of(builder, read_words(builder, item(builder, states, index, words), words))
-            hashed = state_hash(builder, key)
+            hashed = state_hash(builder, self._key(builder, self._stored.read(builder, states, index)))
             own_slot = builder.or_(builder.shl(hashed, word(TAG_SHIFT)), builder.add(index, word(1)))
             at = LocalVariable(builder, _home(builder, hashed, slots), "at")
             with endless_loop(builder, "probe") as loop:
@@ -274,11 +289,27 @@ class _Kernels:
                 at.set(_after(builder, at.get(), slots))
         builder.ret_void()
 
+    def _state(self, builder: ir.IRBuilder, states: ir.Value, index: ir.Value) -> list[ir.Value]:
+        """Return the words of the state at an index."""
+        return self._stored.decode(builder, self._stored.read(builder, states, index))
+
+    def _key(
+        self, builder: ir.IRBuilder, code: list[ir.Value], state: list[ir.Value] | None = None
+    ) -> list[ir.Value]:
+        """Return what distinguishes a state with a code from others; `state`: its words, if they are known."""
+        if self._spec.view is None:
+            return code
+        return self._spec.key_of(builder, self._stored.decode(builder, code) if state is None else state)
+
+    def _is_same(self, builder: ir.IRBuilder, state: list[ir.Value], other: list[ir.Value]) -> ir.Value:
+        """Return whether two states count as one."""
+        return _equal(builder, self._spec.key_of(builder, state), self._spec.key_of(builder, other))
+
     @contextmanager
     def _entries(
         self, builder: ir.IRBuilder, threads: Threads, status: ir.Value, room: ir.Value
-    ) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """Emit a loop over the entries of this thread; yield the index of each, and the copy of its counters.
+    ) -> Iterator[ir.Value]:
+        """Emit a loop over the entries of this thread; yield the index of each.
 
         The blocks of a region share its entries; there are as many blocks as regions, or a multiple.
         """
@@ -287,19 +318,14 @@ class _Kernels:
         first = builder.add(builder.mul(rank, threads.size), threads.thread)
         step = builder.mul(builder.udiv(threads.blocks, word(self._regions)), threads.size)
         fill = builder.load(self._fill(builder, status, region))
-        copy = builder.urem(builder.add(builder.mul(threads.block, threads.size), threads.thread), word(COPIES))
         start = builder.mul(region, room)
         with counted_loop(builder, first, fill, step, "entries") as position:
-            yield builder.add(start, position), copy
+            yield builder.add(start, position)
 
     def _fill(self, builder: ir.IRBuilder, status: ir.Value, region: ir.Value) -> ir.Value:
         """Return the address of the number of entries of a region."""
         offset = builder.add(builder.mul(region, word(FILL_STRIDE)), word(FILLS))
         return item(builder, status, offset, 1)
-
-    @staticmethod
-    def _parent(builder: ir.IRBuilder, origin: ir.Value) -> ir.Value:
-        return builder.and_(builder.load(origin), word((1 << INSTANCE_SHIFT) - 1))
 
 
 def _increase(builder: ir.IRBuilder, address: ir.Value) -> None:

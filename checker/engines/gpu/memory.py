@@ -1,13 +1,13 @@
 """The arrays on the card, and the words that the host reads after each piece of a level.
 
-A piece is a number of states of the frontier, which are expanded together. The unit is the 64-bit word.
+A piece is a number of states of the frontier, which are expanded together. The unit is the 64-bit word, except for states.
 
-    states     (capacity, words)            all states, in the order in which threads stored them
+    states     (capacity, units), 32 bits   all states, in the order in which threads stored them (`stored_states`)
     entries    (REGIONS, room, words)       the successors of a piece
-    origins    (REGIONS, room)              the index of the parent of each, or-ed with instance << 48
+    origins    (REGIONS, room)              the index of the state from which each is a step
     won        (REGIONS, room)              the slot that each won, or NOT_WON
     table      (slots,)                     the hash table
-    generated  (instances + 1, COPIES)      the successors of each action instance, in parts; the last: initial states
+    generated  (instances, COPIES)          the successors of each action instance, in parts
 
 Every block of threads appends to one region of the entries, so that not all of them change one counter.
 
@@ -27,7 +27,6 @@ REGIONS = 64
 COPIES = 1024
 """The copies of each counter of successors: threads that run together change different ones."""
 
-INSTANCE_SHIFT = 48
 NOT_WON = 2**64 - 1
 
 TAG_SHIFT = 40

@@ -30,7 +30,6 @@ from checker.engines.gpu.memory import (
     FILL_STRIDE,
     FILLS,
     INDEX_MASK,
-    INSTANCE_SHIFT,
     SEEN,
     WITHIN,
     status_words,
@@ -57,10 +56,15 @@ _ENTRIES_SHARE = 8
 """The entries take at most this part of the memory."""
 
 _FIRST_SLOTS = 1 << 22
-_LOAD_NUMERATOR, _LOAD_DENOMINATOR = 3, 4
+_LOAD = 13 / 16
 """The table grows when its load would exceed this ratio."""
 
+_FORECAST_LOAD = 3 / 4
+"""The load that a table gets if the forecast of the number of states is right."""
+
 _PROGRESS_SECONDS = 0.25
+
+_MINUS_ONE = 2**64 - 1
 
 
 class Device(Protocol):
@@ -77,12 +81,12 @@ class Device(Protocol):
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes of the kernels' arrays: the words of a state, the action instances, the regions of the entries.
-
-    `has_steps`: whether there is the kernel `steps`.
+    """The sizes of the kernels' arrays: the words of a state, the units of a stored one, the action instances, and the
+    regions of the entries. `has_steps`: whether there is the kernel `steps`.
     """
 
     words: int
+    units: int
     instances: int
     regions: int
     has_steps: bool
@@ -187,27 +191,31 @@ class _Search:
         # All successors of a state may be in one region.
         self._room = max(most // shape.regions, shape.instances)
         entries = self._room * shape.regions
-        counters = (shape.instances + 1) * COPIES
+        counters = shape.instances * COPIES
         fixed = entries * entry_words + counters + status_words(shape.regions)
-        left = budget // 8 - fixed
-        # In words: a state, and its slots at the highest load.
-        self._capacity = left * _LOAD_NUMERATOR // (shape.words * _LOAD_NUMERATOR + _LOAD_DENOMINATOR)
-        self._most_slots = left - self._capacity * shape.words
+        left = budget - 8 * fixed
+        self._capacity = min(int(left / self._state_bytes), INDEX_MASK - 1)
+        self._most_slots = (left - 4 * self._capacity * shape.units) // 8
         if self._capacity < 1 or self._most_slots < 1:
             raise MemoryError
-        self._capacity = min(self._capacity, INDEX_MASK - 1)
         self._slots = min(_FIRST_SLOTS, self._most_slots)
-        self._entries, self._origins, self._won = (
-            device.allocate(entries * size) for size in (shape.words, 1, 1)
-        )
+        self._entries, self._origins, self._won = (device.allocate(entries * size) for size in (shape.words, 1, 1))
         self._generated = device.allocate(counters)
-        device.clear(self._generated, counters)
         self._status = device.allocate(status_words(shape.regions))
-        device.clear(self._status, status_words(shape.regions))
-        self._states = device.allocate(self._capacity * shape.words)
+        self._states = device.allocate(-(-self._capacity * shape.units // 2))
         self._table = device.allocate(self._slots)
-        device.clear(self._table, self._slots)
+        for address, words in (
+            (self._generated, counters),
+            (self._status, status_words(shape.regions)),
+            (self._table, self._slots),
+        ):
+            device.clear(address, words)
         self._fixed_words = fixed
+
+    @property
+    def _state_bytes(self) -> float:
+        """The bytes of a state and its slots at the highest load."""
+        return 4 * self._shape.units + 8 / _LOAD
 
     def run(self, initial: Words) -> CardSearch:
         """Explore until no state is left, or there is a reason to stop."""
@@ -238,12 +246,9 @@ class _Search:
         device, shape = self._device, self._shape
         for first in range(0, len(initial), self._room):
             states = np.ascontiguousarray(initial[first : first + self._room])
-            # The counter after those of the instances.
-            origins = np.full(len(states), shape.instances << INSTANCE_SHIFT, np.uint64)
             fills = np.zeros(shape.regions * FILL_STRIDE, np.uint64)
             fills[0] = len(states)
-            for address, content in ((self._entries, states), (self._origins, origins)):
-                device.write(address, content)
+            device.write(self._entries, states)
             device.write(self._status + 8 * FILLS, fills)
             outcome = self._absorb(len(states), level=1)
             if outcome is not None:
@@ -296,10 +301,14 @@ class _Search:
         """Expand some states; return the number of their successors, or None if a region has no room for them."""
         device, regions = self._device, self._shape.regions
         device.clear(self._status + 8 * FILLS, regions * FILL_STRIDE)
-        arrays = (self._states, self._entries, self._origins, self._status)
-        device.launch("expand", end - begin, (*arrays, self._room, begin, end))
+        arrays = (self._states, self._entries, self._origins, self._generated, self._status)
+        device.launch("expand", end - begin, (*arrays, self._room, begin, end, 1))
         fills = device.read(self._status + 8 * FILLS, regions * FILL_STRIDE)[::FILL_STRIDE]
-        return int(fills.sum()) if int(fills.max()) <= self._room else None
+        if int(fills.max()) <= self._room:
+            return int(fills.sum())
+        # The same once more, to take back what the counters of the instances got.
+        device.launch("expand", end - begin, (*arrays, self._room, begin, end, _MINUS_ONE))
+        return None
 
     def _absorb(self, listed: int, level: int) -> Outcome | None:
         """Store and check what is new among the entries; return why the search ends, or None."""
@@ -312,9 +321,8 @@ class _Search:
             # The mask is 0 for initial states: their origin is no state.
             mask = self._limits.step_mask & ~seen if self._level_ends else 0
             device.launch("steps", listed, (self._states, self._entries, self._origins, *status, mask))
-        arrays = (self._states, self._entries, self._origins, self._won, self._table, self._generated)
-        device.launch("insert", listed, (*arrays, *status, self._slots))
         arrays = (self._states, self._entries, self._won, self._table)
+        device.launch("insert", listed, (*arrays, *status, self._slots))
         device.launch("compact", listed, (*arrays, *status, self._capacity, self._limits.state_mask & ~seen))
         return self._collect(device.read(self._status, FILLS), level)
 
@@ -345,8 +353,9 @@ class _Search:
         """Let the table grow if it needs to; return whether all entries of the piece find a slot."""
         device, wanted = self._device, self._count + listed
         slots = self._slots
-        while wanted * _LOAD_DENOMINATOR > slots * _LOAD_NUMERATOR and slots < self._most_slots:
-            slots = min(2 * slots, self._most_slots)
+        while wanted > slots * _LOAD and slots < self._most_slots:
+            forecast = int((self._count + (self._to_come() or 0)) / _FORECAST_LOAD)
+            slots = min(max(2 * slots, forecast), self._most_slots)
         if slots != self._slots:
             # The states suffice to build the new one, so the old one makes room for it.
             device.release(self._table)
@@ -360,7 +369,13 @@ class _Search:
         return wanted < self._slots
 
     def _card_bytes(self) -> int:
-        return 8 * (self._fixed_words + self._slots + self._count * self._shape.words)
+        return 8 * (self._fixed_words + self._slots) + 4 * self._count * self._shape.units
+
+    def _to_come(self) -> int | None:
+        """Return about how many states are still to be found; None if that is unknown."""
+        ends = self._level_ends
+        found = states_to_come([after - before for before, after in pairwise([0, *ends])])
+        return None if found is None else max(0, found - (self._count - ends[-1]))
 
     def _report(self, left: int) -> None:
         """Report the progress, unless the last report is too recent; `left`: the states of this level to expand."""
@@ -368,11 +383,7 @@ class _Search:
         if self._on_progress is None or now - self._reported < _PROGRESS_SECONDS:
             return
         self._reported = now
-        ends = self._level_ends
-        to_come = states_to_come([after - before for before, after in pairwise([0, *ends])])
-        if to_come is not None:
-            to_come = max(0, to_come - (self._count - ends[-1]))
-        state_bytes = 8 * self._shape.words + 8 * _LOAD_DENOMINATOR // _LOAD_NUMERATOR
+        ends, to_come = self._level_ends, self._to_come()
         self._on_progress(
             ExplorationProgress(
                 level=len(ends),
@@ -382,7 +393,7 @@ class _Search:
                 seconds=now - self._started,
                 memory_bytes=self._card_bytes(),
                 states_to_come=to_come,
-                bytes_to_come=(to_come or 0) * state_bytes,
-                free_bytes=max(0, self._capacity - self._count) * state_bytes,
+                bytes_to_come=int((to_come or 0) * self._state_bytes),
+                free_bytes=int((self._capacity - self._count) * self._state_bytes),
             )
         )

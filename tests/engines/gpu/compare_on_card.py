@@ -1,24 +1,25 @@
 """Compare the engine on a card with the native engine: `python tests/engines/gpu/compare_on_card.py SECONDS TARGET...`.
 
-The scenarios are explored one after the other, those with the fewest states first, until the seconds are over.
+Several processes compare the scenarios, those with the fewest states first, until the seconds are over.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from contextlib import suppress
+from multiprocessing import TimeoutError, get_context
 
 from checker.engines.gpu import engine
-from checker.engines.gpu.driver import Card
-from checker.engines.gpu.ptx import ptx_of, target_of
 from checker.engines.native import engine as native
 from checker.errors import UserError
 from checker.run import ledger
-from checker.run.plan import DEADLOCK, Plan, searched_properties
+from checker.run.plan import DEADLOCK, Plan
 from checker.run.request import Request, Run, runs_for
 from checker.run.result import Result
+
+_PROCESSES = 14
+_CARD_BYTES = 4 * 10**9
 
 
 def plan_of(run: Run, **options: object) -> Plan:
@@ -44,16 +45,18 @@ def content_of(result: Result) -> dict[str, object]:
     }
 
 
-def _write_ptx(target: str, name: str) -> None:
-    """Let the cache have the PTX of a run."""
+def _compared(name: str) -> str:
+    """Compare the engines on a run; return how they differ, why the run is refused, or "" if they agree."""
     run = runs_for(Request((name,)))[0]
     try:
-        symmetric_in = run.spec.initial_states() if run.symmetry else None
-        names = searched_properties(run.spec, run.properties)
-        ptx_of(engine.lowered_for_card(run.spec, names, symmetric_in).text, target)
-    except UserError:
-        # The comparison reports it.
-        return
+        one = engine.explore(run.spec, plan_of(run, max_memory=_CARD_BYTES))
+    except UserError as error:
+        return f"refused: {error}"
+    except Exception as error:
+        return f"FAILED: {type(error).__name__}: {error}"
+    mine, theirs = content_of(one), content_of(native.explore(run.spec, plan_of(run)))
+    different = [part for part in mine if mine[part] != theirs[part]]
+    return f"DIFFERENT: {', '.join(different)}" if different else ""
 
 
 def main(seconds: float, targets: list[str]) -> int:
@@ -61,41 +64,24 @@ def main(seconds: float, targets: list[str]) -> int:
     started = time.monotonic()
     rows = ledger.read(ledger.default_path())
     sizes = {name: row.distinct_states or 0 for name, row in rows.items()}
-    runs = sorted(runs_for(Request(tuple(targets))), key=lambda run: sizes.get(run.name, 0))
-    card = Card()
-    target = target_of(card.capability)
-    card.close()
-    status, equal, states, refused = 0, 0, 0, []
-    # Each process keeps what it lowers for itself: only the cache is shared.
-    with ProcessPoolExecutor(12, get_context("spawn")) as writers:
-        written = [writers.submit(_write_ptx, target, run.name) for run in runs]
-        for run, ready in zip(runs, written, strict=True):
-            if time.monotonic() - started > seconds:
-                break
-            try:
-                ready.result(timeout=60)
-                one = engine.explore(run.spec, plan_of(run, max_memory=4 * 10**9))
-            except UserError as error:
-                refused.append(f"{run.name}: {error}")
-                continue
-            except Exception as error:
-                print(f"FAILED {run.name}: {type(error).__name__}: {error}", flush=True)
-                status = 1
-                continue
-            other = native.explore(run.spec, plan_of(run, workers=8))
-            mine, theirs = content_of(one), content_of(other)
-            different = [part for part in mine if mine[part] != theirs[part]]
-            if different:
-                print(f"DIFFERENT {run.name}: {', '.join(different)}", flush=True)
-                status = 1
-            else:
-                equal, states = equal + 1, states + one.distinct_states
-        for future in written:
-            future.cancel()
-    print(f"{equal} of {len(runs)} scenarios equal, {states:,} states, {len(refused)} refused", flush=True)
-    for line in refused:
-        print(f"  refused: {line}")
-    return status
+    names = sorted((run.name for run in runs_for(Request(tuple(targets)))), key=lambda name: sizes.get(name, 0))
+    answers: dict[str, str] = {}
+    processes = get_context("spawn").Pool(_PROCESSES)
+    waiting = [(name, processes.apply_async(_compared, (name,))) for name in names]
+    for name, answer in waiting:
+        with suppress(TimeoutError):
+            answers[name] = answer.get(timeout=max(0.01, seconds - (time.monotonic() - started)))
+    processes.terminate()
+    equal = [name for name, answer in answers.items() if not answer]
+    refused = [name for name, answer in answers.items() if answer.startswith("refused")]
+    wrong = {name: answer for name, answer in answers.items() if answer and name not in refused}
+    states = sum(sizes.get(name, 0) for name in equal)
+    print(f"{len(equal)} of {len(names)} scenarios are equal, with {states:,} states; {len(refused)} are refused")
+    for reason in sorted({answers[name] for name in refused}):
+        print(f"  {reason}")
+    for name, answer in wrong.items():
+        print(f"{name}: {answer}")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

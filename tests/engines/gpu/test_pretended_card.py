@@ -161,7 +161,7 @@ def test_states_beyond_a_limit_end_with_the_level():
 
 
 def test_short_memory_is_a_partial_answer():
-    result = explore_on_pretended_card(Grid(), Plan((), stop="all"), memory=64_000)
+    result = explore_on_pretended_card(Grid(), Plan((), stop="all"), memory=53_000)
     assert result.ended == "max_memory" and result.verdict == "incomplete"
     assert 0 < result.distinct_states < native.explore(Grid(), Plan(())).distinct_states
     with pytest.raises(StoppedError, match="memory of the card"):
@@ -169,7 +169,7 @@ def test_short_memory_is_a_partial_answer():
 
 
 def test_the_limit_of_memory_holds_on_a_large_card():
-    result = explore_on_pretended_card(Grid(), Plan((), stop="all", max_memory=60_000))
+    result = explore_on_pretended_card(Grid(), Plan((), stop="all", max_memory=49_700))
     assert result.ended == "max_memory"
 
 

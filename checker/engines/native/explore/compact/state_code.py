@@ -126,6 +126,22 @@ class StateCode:
                 code[at + 1] = builder.lshr(value, word(WORD - shift))
         return code
 
+    def emit_words(self, builder: ir.IRBuilder, code: list[ir.Value], words: int) -> list[ir.Value]:
+        """Emit the inverse of `emit`: return the `words` words of the packed state of a code."""
+        state: list[ir.Value] = [word(0)] * words
+        position = 0
+        for group in self.groups:
+            bits = _bits_of(group)
+            at, shift = divmod(position, WORD)
+            position += bits
+            value = builder.lshr(code[at], word(shift))
+            if shift and position > (at + 1) * WORD:
+                value = builder.or_(value, builder.shl(code[at + 1], word(WORD - shift)))
+            if bits < WORD:
+                value = builder.and_(value, word((1 << bits) - 1))
+            _emit_digits(builder, group, value, state)
+        return state
+
 
 def _bits_of(group: tuple[Digit, ...]) -> int:
     product = 1
@@ -183,8 +199,8 @@ def _ranked(place: ValuePart) -> Digit:
     patterns = sorted(set(_patterns(layout)))
     if len(patterns) == 1 << layout.bits:
         return Digit(place.word, place.shift, layout.bits, len(patterns))
-    # The rank of a pattern that no value has is never read.
-    ranks = [0] * (1 << layout.bits)
+    # A pattern that no value has is never read; its rank is no digit.
+    ranks = [len(patterns)] * (1 << layout.bits)
     for rank, pattern in enumerate(patterns):
         ranks[pattern] = rank
     return Digit(place.word, place.shift, layout.bits, len(patterns), tuple(ranks))
@@ -287,6 +303,25 @@ def _emit_digit(builder: ir.IRBuilder, digit: Digit, words: list[ir.Value]) -> i
     table = _rank_table(builder.module, digit.ranks)
     rank = builder.load(builder.gep(table, [ir.ConstantValue(I32, 0), value], inbounds=True))
     return builder.zext(rank, I64)
+
+
+def _emit_digits(builder: ir.IRBuilder, group: tuple[Digit, ...], value: ir.Value, state: list[ir.Value]) -> None:
+    """Emit the bits of the digits of a group with a value, and include them in the words of a state."""
+    # The first digit is the most significant one: what is left of the value when the others are taken off.
+    for number, digit in reversed(list(enumerate(group))):
+        bits = value
+        if number and digit.is_whole:
+            bits = builder.and_(value, word(digit.radix - 1))
+            value = builder.lshr(value, word(digit.bits))
+        elif number:
+            rest = builder.udiv(value, word(digit.radix))
+            bits = builder.sub(value, builder.mul(rest, word(digit.radix)))
+            value = rest
+        if digit.ranks is not None:
+            patterns = {rank: pattern for pattern, rank in enumerate(digit.ranks)}
+            table = _rank_table(builder.module, tuple(patterns[rank] for rank in range(digit.radix)))
+            bits = builder.zext(builder.load(builder.gep(table, [ir.ConstantValue(I32, 0), bits], inbounds=True)), I64)
+        state[digit.word] = builder.or_(state[digit.word], builder.shl(bits, word(digit.shift)))
 
 
 def _rank_table(module: ir.Module, ranks: tuple[int, ...]) -> ir.GlobalVariable:
