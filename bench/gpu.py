@@ -89,11 +89,11 @@ def main(
     """Explore on the card that is found, and print what took how long."""
     try:
         settings = QUICK if quick else QUICK + LARGE
-        is_wrong = [_measured(setting, memory * 10**9) for setting in settings]
+        are_right = [_measured(setting, memory * 10**9) for setting in settings]
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
-    if not all(is_wrong):
+    if not all(are_right):
         raise SystemExit(1)
 
 
@@ -128,8 +128,9 @@ def _measured(setting: Setting, memory: int) -> bool:
         f"{compiled.shape.words} words, {compiled.shape.instances} instances"
     )
     print(
-        f"  lowering {lowered - started:.2f} s, opening the card {opened - lowered:.2f} s, LLVM {written - opened:.2f} s, "
-        f"driver {loaded - written:.2f} s, exploring {found.seconds:.4f} s, in all {ended - started:.2f} s"
+        f"  lowering {lowered - started:.2f} s, opening the card {opened - lowered:.2f} s, "
+        f"LLVM {written - opened:.2f} s, driver {loaded - written:.2f} s, "
+        f"exploring {found.seconds:.4f} s, in all {ended - started:.2f} s"
     )
     print(
         f"  {found.distinct / found.seconds / 1e6:,.1f} M states/s, {generated / found.seconds / 1e6:,.1f} M steps/s, "

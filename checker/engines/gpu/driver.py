@@ -78,7 +78,8 @@ class Card:
         values = (ctypes.c_void_p * 2)(ctypes.cast(log, ctypes.c_void_p), len(log))
         code = self._cuda.cuModuleLoadDataEx(ctypes.byref(self._module), ctypes.c_char_p(ptx), 2, options, values)
         if code:
-            raise InternalError(f"the driver refuses the kernels: {self._text(code)}: {log.value.decode(errors='replace')}")
+            report = log.value.decode(errors="replace")
+            raise InternalError(f"the driver refuses the kernels: {self._text(code)}: {report}")
         for kernel in kernels:
             function = self._functions[kernel] = ctypes.c_void_p()
             self._call("cuModuleGetFunction", ctypes.byref(function), self._module, kernel.encode())

@@ -110,9 +110,7 @@ def define_sink(emit: ir.IrFunction, fail: ir.IrFunction, *, words: int) -> None
     builder.ret_void()
 
 
-def add_kernels(
-    spec: SpecFunctions, stored: StoredStates, threads_of: ThreadsOf, regions: int, linkage: str
-) -> None:
+def add_kernels(spec: SpecFunctions, stored: StoredStates, threads_of: ThreadsOf, regions: int, linkage: str) -> None:
     """Add the kernels to the module of a spec."""
     kernels = _Kernels(spec, stored, threads_of, regions, linkage)
     kernels.define_expand()
@@ -126,9 +124,7 @@ def add_kernels(
 class _Kernels:
     """Defines the kernels of one spec."""
 
-    def __init__(
-        self, spec: SpecFunctions, stored: StoredStates, threads_of: ThreadsOf, regions: int, linkage: str
-    ):
+    def __init__(self, spec: SpecFunctions, stored: StoredStates, threads_of: ThreadsOf, regions: int, linkage: str):
         self._spec, self._stored = spec, stored
         self._threads_of, self._regions, self._linkage = threads_of, regions, linkage
 
@@ -166,7 +162,7 @@ class _Kernels:
             builder.store(index, struct_field(builder, sink, _STATE))
             for field in (_LISTED, _FAILURES):
                 builder.store(word(0), struct_field(builder, sink, field))
-            within = ir.ConstantValue(I1, 1)
+            within: ir.Value = ir.ConstantValue(I1, 1)
             if spec.within_constraint is not None:
                 within = builder.call(spec.within_constraint, [state])
             with builder.if_then(within):
@@ -246,7 +242,7 @@ class _Kernels:
         """Define `compact(states, entries, won, table, status, room, capacity, mask)`."""
         builder, threads, arguments = self._begin("compact", 5, 3)
         states, entries, won, table, status, room, capacity, mask = arguments
-        spec, words = self._spec, self._spec.words
+        words = self._spec.words
         with builder.goto_entry_block():
             state = builder.alloca(I64, words)
         with self._entries(builder, threads, status, room) as index:
@@ -293,9 +289,7 @@ class _Kernels:
         """Return the words of the state at an index."""
         return self._stored.decode(builder, self._stored.read(builder, states, index))
 
-    def _key(
-        self, builder: ir.IRBuilder, code: list[ir.Value], state: list[ir.Value] | None = None
-    ) -> list[ir.Value]:
+    def _key(self, builder: ir.IRBuilder, code: list[ir.Value], state: list[ir.Value] | None = None) -> list[ir.Value]:
         """Return what distinguishes a state with a code from others; `state`: its words, if they are known."""
         if self._spec.view is None:
             return code
@@ -306,9 +300,7 @@ class _Kernels:
         return _equal(builder, self._spec.key_of(builder, state), self._spec.key_of(builder, other))
 
     @contextmanager
-    def _entries(
-        self, builder: ir.IRBuilder, threads: Threads, status: ir.Value, room: ir.Value
-    ) -> Iterator[ir.Value]:
+    def _entries(self, builder: ir.IRBuilder, threads: Threads, status: ir.Value, room: ir.Value) -> Iterator[ir.Value]:
         """Emit a loop over the entries of this thread; yield the index of each.
 
         The blocks of a region share its entries; there are as many blocks as regions, or a multiple.

@@ -1,6 +1,7 @@
 """The arrays on the card, and the words that the host reads after each piece of a level.
 
-A piece is a number of states of the frontier, which are expanded together. The unit is the 64-bit word, except for states.
+A piece is a number of states of the frontier, which are expanded together. The unit is the 64-bit word, except for
+states.
 
     states     (capacity, units), 32 bits   all states, in the order in which threads stored them (`stored_states`)
     entries    (REGIONS, room, words)       the successors of a piece

@@ -24,7 +24,10 @@ class StoredStates:
     @classmethod
     def of_layout(cls, layout: StateLayout) -> StoredStates:
         """Return how states of a layout are stored: as they are, unless their codes take fewer units."""
-        code, whole = (cls(found, layout.words) for found in (StateCode.of_layout(layout), StateCode.of_words(layout.words)))
+        code, whole = (
+            cls(StateCode.of_layout(layout), layout.words),
+            cls(StateCode.of_words(layout.words), layout.words),
+        )
         return code if code.units < whole.units else whole
 
     @property

@@ -25,7 +25,7 @@ class MutantRun:
     distinct_states: int
     generated_states: int
     levels: tuple[int, ...]
-    coverage: dict[str, tuple[int, int]]
+    coverage: dict[str, tuple[int, int | None]]
     violated: dict[str, int]
     is_complete: bool
 

@@ -14,6 +14,7 @@ from checker.engines.native import engine as native
 from checker.engines.native.llvm.control_flow import word
 from checker.errors import InputError, InternalError
 from checker.language import Constant, Range, Spec, action, invariant, require, step_invariant, view
+from checker.language.liveness import liveness_names
 from checker.run import ledger
 from checker.run.endings import StoppedError
 from checker.run.plan import Plan
@@ -48,7 +49,10 @@ def small_pieces(monkeypatch):
 
 
 def compare(spec, plan, seed=0, **options):
-    one, other = content_of(explore_on_pretended_card(spec, plan, seed, **options)), content_of(native.explore(spec, plan))
+    one, other = (
+        content_of(explore_on_pretended_card(spec, plan, seed, **options)),
+        content_of(native.explore(spec, plan)),
+    )
     assert one == other
 
 
@@ -66,10 +70,9 @@ def test_scenarios_have_the_result_of_the_native_engine(name, monkeypatch):
     if recorded is None or (recorded.distinct_states or 0) > MOST_STATES:
         pytest.skip("too many states for a pretended card")
     monkeypatch.setattr(search, "MOST_ENTRIES", 1 << 14)
-    try:
-        compare(run.spec, plan_of(run), hash(name) % 1000, regions=8)
-    except InputError as refused:
-        assert re.search("no liveness property|unchecked view", str(refused))
+    if liveness_names(run.spec, run.properties):
+        pytest.skip("a card decides no liveness property")
+    compare(run.spec, plan_of(run), len(name), regions=8)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row['module']} {row['constants']}" for row in ROWS])
@@ -77,7 +80,6 @@ def test_golden_counts_are_those_of_the_native_engine(row, monkeypatch):
     monkeypatch.setattr(search, "MOST_ENTRIES", 1 << 14)
     spec = spec_of(row)
     compare(spec, Plan(tuple(spec.safety_properties)))
-
 
 
 class Grid(Spec):
@@ -186,7 +188,7 @@ def test_progress_is_reported_and_an_interrupt_ends_the_run(monkeypatch):
 def test_unchecked_views_and_liveness_are_refused():
     with pytest.raises(InputError, match="unchecked view only_x"):
         explore_on_pretended_card(Hidden(), Plan(()))
-    name, run = next((name, run) for name, run in RUNS.items() if name.startswith("producer/fair_"))
+    run = next(run for name, run in RUNS.items() if name.startswith("producer/fair_"))
     with pytest.raises(InputError, match="decides no liveness property"):
         explore_on_pretended_card(run.spec, plan_of(run))
 
@@ -266,7 +268,7 @@ def test_a_slot_that_does_not_say_that_its_entry_is_new_is_noticed(monkeypatch):
     assert is_noticed()
 
 
-@pytest.mark.parametrize("begins, ends", [(1, 0), (0, -1)])
+@pytest.mark.parametrize(("begins", "ends"), [(1, 0), (0, -1)])
 def test_a_piece_that_is_off_by_one_is_noticed(begins, ends, monkeypatch):
     expand = search._Search._expand
     monkeypatch.setattr(
