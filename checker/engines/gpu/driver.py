@@ -21,8 +21,8 @@ _OUT_OF_MEMORY = 2
 _MAJOR, _MINOR = 75, 76
 """Numbers of the attributes of a card: its compute capability."""
 
-_BLOCK = 128
-_MOST_BLOCKS = 128 * REGIONS
+_BLOCK = 256
+_MOST_BLOCKS = 64 * REGIONS
 
 _U64 = ctypes.c_uint64
 

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from checker.engines.gpu.card_states import CardStates
 from checker.engines.gpu.driver import Card
 from checker.engines.gpu.kernels import ThreadsOf, add_kernels, define_sink, device_threads
 from checker.engines.gpu.memory import REGIONS
 from checker.engines.gpu.ptx import KERNELS, ptx_of, target_of
 from checker.engines.gpu.search import CardSearch, Device, Limits, Shape, search_on_card
-from checker.engines.gpu.stored_states import StoredStates
 from checker.engines.native import engine as native
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.explore.workers import deferred_interrupts
@@ -106,7 +106,7 @@ def lowered_for_card(
         representative,
         found.view,
     )
-    stored = StoredStates.of_layout(found.layout)
+    stored = CardStates.of_layout(found.layout)
     add_kernels(functions, stored, threads_of, regions, linkage)
     has_steps = found.check_step is not None or representative is not None
     shape = Shape(found.layout.words, stored.units, found.instances, regions, has_steps)

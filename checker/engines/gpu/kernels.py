@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from checker.engines.gpu.card_states import CardStates
 from checker.engines.gpu.memory import (
     COPIES,
     COUNT,
@@ -32,7 +33,6 @@ from checker.engines.gpu.memory import (
     TAG_SHIFT,
     WITHIN,
 )
-from checker.engines.gpu.stored_states import StoredStates
 from checker.engines.native.explore.shard_record import state_hash
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.llvm import ir
@@ -110,7 +110,7 @@ def define_sink(emit: ir.IrFunction, fail: ir.IrFunction, *, words: int) -> None
     builder.ret_void()
 
 
-def add_kernels(spec: SpecFunctions, stored: StoredStates, threads_of: ThreadsOf, regions: int, linkage: str) -> None:
+def add_kernels(spec: SpecFunctions, stored: CardStates, threads_of: ThreadsOf, regions: int, linkage: str) -> None:
     """Add the kernels to the module of a spec."""
     kernels = _Kernels(spec, stored, threads_of, regions, linkage)
     kernels.define_expand()
@@ -124,7 +124,7 @@ def add_kernels(spec: SpecFunctions, stored: StoredStates, threads_of: ThreadsOf
 class _Kernels:
     """Defines the kernels of one spec."""
 
-    def __init__(self, spec: SpecFunctions, stored: StoredStates, threads_of: ThreadsOf, regions: int, linkage: str):
+    def __init__(self, spec: SpecFunctions, stored: CardStates, threads_of: ThreadsOf, regions: int, linkage: str):
         self._spec, self._stored = spec, stored
         self._threads_of, self._regions, self._linkage = threads_of, regions, linkage
 

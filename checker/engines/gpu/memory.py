@@ -3,7 +3,7 @@
 A piece is a number of states of the frontier, which are expanded together. The unit is the 64-bit word, except for
 states.
 
-    states     (capacity, units), 32 bits   all states, in the order in which threads stored them (`stored_states`)
+    states     (capacity, units), 32 bits   all states, in the order in which threads stored them (`card_states`)
     entries    (REGIONS, room, words)       the successors of a piece
     origins    (REGIONS, room)              the index of the state from which each is a step
     won        (REGIONS, room)              the slot that each won, or NOT_WON

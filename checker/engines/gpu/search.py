@@ -354,8 +354,12 @@ class _Search:
         device, wanted = self._device, self._count + listed
         slots = self._slots
         while wanted > slots * _LOAD and slots < self._most_slots:
-            forecast = int((self._count + (self._to_come() or 0)) / _FORECAST_LOAD)
-            slots = min(max(2 * slots, forecast), self._most_slots)
+            to_come = self._to_come()
+            larger = 2 * slots
+            if to_come is not None:
+                # No larger than needed: at last the table takes nearly half of the memory.
+                larger = max(slots + slots // 4, int((self._count + to_come) / _FORECAST_LOAD))
+            slots = min(larger, self._most_slots)
         if slots != self._slots:
             # The states suffice to build the new one, so the old one makes room for it.
             device.release(self._table)

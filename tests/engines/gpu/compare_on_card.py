@@ -1,10 +1,11 @@
 """Compare the engine on a card with the native engine: `python tests/engines/gpu/compare_on_card.py SECONDS TARGET...`.
 
-Several processes compare the scenarios, those with the fewest states first, until the seconds are over.
+Several processes compare the scenarios, in a random order, until the seconds are over.
 """
 
 from __future__ import annotations
 
+import random
 import sys
 import time
 from contextlib import suppress
@@ -64,7 +65,8 @@ def main(seconds: float, targets: list[str]) -> int:
     started = time.monotonic()
     rows = ledger.read(ledger.default_path())
     sizes = {name: row.distinct_states or 0 for name, row in rows.items()}
-    names = sorted((run.name for run in runs_for(Request(tuple(targets)))), key=lambda name: sizes.get(name, 0))
+    names = [run.name for run in runs_for(Request(tuple(targets)))]
+    random.Random(1).shuffle(names)
     answers: dict[str, str] = {}
     processes = get_context("spawn").Pool(_PROCESSES)
     waiting = [(name, processes.apply_async(_compared, (name,))) for name in names]

@@ -73,9 +73,8 @@ class PretendedDriver:
         return 0
 
     def cuLaunchKernel(self, function, *arguments):
-        *sizes, shared, stream, values, extra = arguments
-        count = 2
-        numbers = [ctypes.c_uint64.from_address(values[number]).value for number in range(count)]
+        *sizes, _, _, values, _ = arguments
+        numbers = [ctypes.c_uint64.from_address(values[number]).value for number in range(2)]
         self.launches.append((sizes, numbers))
         return 0
 

@@ -15,14 +15,14 @@ _UNIT = 32
 
 
 @dataclass(frozen=True)
-class StoredStates:
+class CardStates:
     """How states of `words` words are stored. Code of a kernel under construction reads and writes them."""
 
     code: StateCode
     words: int
 
     @classmethod
-    def of_layout(cls, layout: StateLayout) -> StoredStates:
+    def of_layout(cls, layout: StateLayout) -> CardStates:
         """Return how states of a layout are stored: as they are, unless their codes take fewer units."""
         code, whole = (
             cls(StateCode.of_layout(layout), layout.words),
