@@ -6,6 +6,8 @@ import dataclasses
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
+from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
@@ -84,12 +86,11 @@ class TimedCard(Card):
 
 def main(
     quick: Annotated[bool, option("--quick", help="Only the small state spaces: about a minute.")] = False,
-    memory: Annotated[int, option(min=1, metavar="GB", help="The memory that a run may take on the card.")] = 10_000,
 ) -> None:
     """Explore on the card that is found, and print what took how long."""
+    code_cache.turn_off()
     try:
-        settings = QUICK if quick else QUICK + LARGE
-        are_right = [_measured(setting, memory * 10**9) for setting in settings]
+        are_right = [_measured(setting) for setting in (QUICK if quick else QUICK + LARGE)]
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
@@ -97,53 +98,41 @@ def main(
         raise SystemExit(1)
 
 
-def _measured(setting: Setting, memory: int) -> bool:
+def _measured(setting: Setting) -> bool:
     """Measure a run, and print its figures; return whether the counts are right."""
     run = setting.run
     spec, names = run.spec, searched_properties(run.spec, run.properties)
-    started = time.perf_counter()
+    times = [time.perf_counter()]
     compiled = lowered_for_card(spec, names)
-    lowered = time.perf_counter()
-    card = Card()
-    try:
-        code_cache.turn_off()
-        opened = time.perf_counter()
+    times.append(time.perf_counter())
+    initial = np.array([compiled.layout.encode(state.values) for state in spec.initial_states()], np.uint64)
+    states = property_mask(spec, names, Role.INVARIANT, Role.REACHABLE)
+    limits = Limits(states, property_mask(spec, names, *STEP_ROLES))
+    kernels = [name for name in KERNELS if name != "steps" or compiled.shape.has_steps]
+    with closing(Card()) as card:
+        times.append(time.perf_counter())
         ptx = ptx_of(compiled.text, target_of(card.capability))
-        written = time.perf_counter()
-        kernels = [name for name in KERNELS if name != "steps" or compiled.shape.has_steps]
+        times.append(time.perf_counter())
         card.load(ptx, kernels)
-        loaded = time.perf_counter()
-        initial = np.array([compiled.layout.encode(state.values) for state in spec.initial_states()], np.uint64)
-        steps = property_mask(spec, names, *STEP_ROLES)
-        limits = Limits(property_mask(spec, names, Role.INVARIANT, Role.REACHABLE), steps, max_memory=memory)
+        times.append(time.perf_counter())
         found = search_on_card(card, compiled.shape, initial, limits)
-        ended = time.perf_counter()
-        device = f"{card.name}, {card.driver}"
-    finally:
-        card.close()
-    generated = sum(found.generated)
-    print(f"{' '.join((setting.target, *setting.constants))} {' '.join(setting.properties) or 'all properties'}")
+        times.append(time.perf_counter())
+    lowering, opening, llvm, driver, _ = (after - before for before, after in pairwise(times))
+    generated, seconds = sum(found.generated), found.seconds
     print(
-        f"  {device}: {found.distinct:,} states, {generated:,} steps, depth {len(found.levels)}, {found.outcome}, "
-        f"{compiled.shape.words} words, {compiled.shape.instances} instances"
-    )
-    print(
-        f"  lowering {lowered - started:.2f} s, opening the card {opened - lowered:.2f} s, "
-        f"LLVM {written - opened:.2f} s, driver {loaded - written:.2f} s, "
-        f"exploring {found.seconds:.4f} s, in all {ended - started:.2f} s"
-    )
-    print(
-        f"  {found.distinct / found.seconds / 1e6:,.1f} M states/s, {generated / found.seconds / 1e6:,.1f} M steps/s, "
+        f"{' '.join((setting.target, *setting.constants))} {' '.join(setting.properties) or 'all properties'}\n"
+        f"  {card.name}, {card.driver}: {found.distinct:,} states, {generated:,} steps, depth {len(found.levels)}, "
+        f"{found.outcome}, {compiled.shape.words} words, {compiled.shape.instances} instances\n"
+        f"  lowering {lowering:.2f} s, opening the card {opening:.2f} s, LLVM {llvm:.2f} s, driver {driver:.2f} s, "
+        f"exploring {seconds:.4f} s, in all {times[-1] - times[0]:.2f} s\n"
+        f"  {found.distinct / seconds / 1e6:,.1f} M states/s, {generated / seconds / 1e6:,.1f} M steps/s, "
         f"{found.card_bytes / found.distinct:.1f} bytes a state"
     )
-    card = TimedCard()
-    try:
-        card.load(ptx, kernels)
-        again = search_on_card(card, compiled.shape, initial, limits)
-        times = ", ".join(f"{kernel} {seconds:.4f} s" for kernel, seconds in card.seconds.items())
-        print(f"  kernels one by one: {times}; exploring {again.seconds:.4f} s", flush=True)
-    finally:
-        card.close()
+    with closing(TimedCard()) as timed:
+        timed.load(ptx, kernels)
+        again = search_on_card(timed, compiled.shape, initial, limits)
+    parts = ", ".join(f"{kernel} {seconds:.4f} s" for kernel, seconds in timed.seconds.items())
+    print(f"  kernels one by one: {parts}; exploring {again.seconds:.4f} s", flush=True)
     return _compared(setting, run, found)
 
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -122,7 +122,7 @@ def explore(spec: Spec, plan: Plan) -> Result:
 
     Raises InputError, a sentence, if there is no such card, or if the run needs what this engine does not have.
     """
-    with _opened_card() as card:
+    with closing(Card()) as card:
 
         def load(compiled: CardSpec) -> Device:
             kernels = [name for name in KERNELS if name != "steps" or compiled.shape.has_steps]
@@ -130,15 +130,6 @@ def explore(spec: Spec, plan: Plan) -> Result:
             return card
 
         return explore_on(spec, plan, lowered_for_card, load)
-
-
-@contextmanager
-def _opened_card() -> Iterator[Card]:
-    card = Card()
-    try:
-        yield card
-    finally:
-        card.close()
 
 
 def explore_on(spec: Spec, plan: Plan, lowering: Callable[..., CardSpec], load: LoadKernels) -> Result:
