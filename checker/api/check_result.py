@@ -12,6 +12,7 @@ from checker.output.counterexample_text import constants_text
 from checker.output.page.render import render_fragment
 from checker.output.run_summary import run_details
 from checker.output.run_table import columns_line, row
+from checker.run.account import account_of
 from checker.run.expectation import states_text
 from checker.run.plan import DEADLOCK
 from checker.run.result import Coverage, Result, Verdict, Violation
@@ -23,11 +24,12 @@ class CheckResult:
     """The result of exploring a spec. It prints as `run` does; in a notebook it also shows the counterexamples.
 
     `result` is the engine's result with every figure; the most used ones are attributes here. `properties` are the
-    properties that were checked, with `deadlock` if it was.
+    properties that were checked, with `deadlock` if it was; `account` has what the run did with each declared one.
     """
 
     def __init__(self, spec: Spec, result: Result, properties: tuple[str, ...], name: str):
         self.spec, self.result, self.properties, self.name = spec, result, properties, name
+        self.account = account_of(spec, properties, result)
 
     @property
     def verdict(self) -> Verdict:
@@ -116,7 +118,11 @@ class CheckResult:
 
     def __str__(self) -> str:
         width = len(self.name)
-        lines = [columns_line(width), *row(self.name, width, self.result, None), *run_details(self.result)]
+        lines = [
+            columns_line(width),
+            *row(self.name, width, self.result, None),
+            *run_details(self.result, self.account),
+        ]
         shown = [styled_lines.plain(lines).rstrip(), *(str(trace) for trace in self.traces.values())]
         return "\n\n".join(shown)
 

@@ -37,6 +37,7 @@ from checker.output.state_graph import check_graph, write_graph
 from checker.printable import printable_lines
 from checker.records import dataclass
 from checker.run import ledger_check
+from checker.run.account import account_of
 from checker.run.endings import StoppedError, doing, ending, error_lines, worker_died
 from checker.run.expectation import compare_with_expectation
 from checker.run.finished import FinishedRun
@@ -393,7 +394,9 @@ def _checkpoint_plan(settings: RunSettings, display: ProgressDisplay) -> Checkpo
 def _explored(run: Run, plan: Plan, explore: Explore) -> Result | UserError:
     try:
         with doing(f"exploring {run.name}"):
-            return explore(run.spec, plan)
+            result = explore(run.spec, plan)
+            account_of(run.spec, run.properties, result)
+            return result
     except UserError as error:
         return error if error.file else type(error)(f"{run.name}: {error.message}")
     # The other runs go on, and the reports have an error for this one.

@@ -18,6 +18,7 @@ from checker.output.files import CounterexampleFolder, JsonLines
 from checker.output.guarantee_markdown import Labels, markdown
 from checker.printable import printable, printable_lines
 from checker.run import process_pool, registry
+from checker.run.account import account_of
 from checker.run.guarantee_table import GuaranteeTable, ShownViolation, TableExploration
 from checker.run.interrupts import interruptible
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, Request, Run
@@ -107,7 +108,11 @@ def _outcomes(
         plan = explorations[number].plan()
         plan.cancelled = cancelled
         try:
-            return explore(explorations[number].spec(**explorations[number].constants), plan)
+            asked = explorations[number]
+            spec = asked.spec(**asked.constants)
+            result = explore(spec, plan)
+            account_of(spec, asked.properties, result)
+            return result
         except UserError as error:
             return error
 

@@ -43,6 +43,9 @@ LIVENESS_ROLES = (Role.EVENTUALLY, Role.ALWAYS_EVENTUALLY, Role.EVENTUALLY_ALWAY
 
 PROPERTY_ROLES = (*SAFETY_ROLES, *LIVENESS_ROLES)
 
+DEADLOCK = "deadlock"
+"""The built-in property that a state without successors violates; no declaration of a spec has this name."""
+
 
 def require(condition: bool) -> None:
     """Disable the action instance if `condition` is false."""

@@ -18,7 +18,7 @@ from checker.language.drawing import Drawing
 from checker.language.fairness import NEXT, Fairness, FairUnion, Strength, fairness_from
 from checker.language.interpreter import Interpreter
 from checker.language.refinement import AbstractBehaviour, Refinement
-from checker.language.roles import Role, fairness_of, message_of, role_of
+from checker.language.roles import DEADLOCK, Role, fairness_of, message_of, role_of
 from checker.language.source import source_of
 from checker.language.symbols import OpenNumber
 from checker.language.value_types import value_type
@@ -407,6 +407,8 @@ def _declaration_problem(spec: type[Spec], name: str, value: Any) -> str:
         return ""
     if name in _RESERVED and (is_declaration or name not in _OPTIONS):
         return "the name is reserved by the language, choose another"
+    if name == DEADLOCK:
+        return f"{DEADLOCK} is the built-in property that a state without successors violates, choose another name"
     if name == "init" and (not isinstance(value, FunctionType) or role_of(value) is not None):
         return "init is the method that sets the initial state: write `def init(self)`, without a decorator"
     if name == "scenarios":

@@ -83,6 +83,7 @@ def result_to_json(done: FinishedRun) -> dict[str, Any]:
         "unreached": list(result.unreached),
         "liveness": [dataclasses.asdict(found) for found in result.liveness],
         "undecided": result.undecided,
+        "account": dataclasses.asdict(done.account),
         "findings": None if result.findings is None else [_finding_to_json(found) for found in result.findings],
     }
 

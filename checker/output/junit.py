@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -37,7 +39,7 @@ class JUnitReport:
         cases = [_case(run, result, name, problems) for name in run.properties]
         if run.expected == "error" or any(problem.property == BOUNDS for problem in problems):
             cases.append(_case(run, result, BOUNDS, problems))
-        self._add_suite(run.name, cases, result.seconds)
+        self._add_suite(run.name, cases, result.seconds, properties=dataclasses.asdict(done.account))
         self._finished.append(done)
 
     def add_wrong(self, name: str, error: UserError) -> None:
@@ -65,8 +67,18 @@ class JUnitReport:
             self._stream.write('<?xml version="1.0" encoding="utf-8"?>\n')
             self._stream.write(ElementTree.tostring(self._root, encoding="unicode") + "\n")
 
-    def _add_suite(self, name: str, cases: list[ElementTree.Element], seconds: float) -> None:
+    def _add_suite(
+        self,
+        name: str,
+        cases: list[ElementTree.Element],
+        seconds: float,
+        properties: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         suite = ElementTree.SubElement(self._root, "testsuite", name=name, time=f"{seconds:.3f}")
+        if properties is not None:
+            listed = ElementTree.SubElement(suite, "properties")
+            for key, names in properties.items():
+                ElementTree.SubElement(listed, "property", name=key, value=" ".join(names))
         for key, outcome in (("tests", None), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
             suite.set(key, str(sum(outcome is None or case.find(outcome) is not None for case in cases)))
         for case in cases:

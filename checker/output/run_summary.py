@@ -14,6 +14,7 @@ from checker.output.run_table import RunTable
 from checker.output.spec_view import spec_view
 from checker.output.styled_lines import BLANK, Line, line
 from checker.output.violation_summary import found_violations, steps_lines, summary_lines
+from checker.run.account import PropertyAccount, account_text
 from checker.run.expectation import end_text
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
@@ -61,7 +62,7 @@ class RunScreen:
         shown += self._table.rows(done, self._last)
         self._last = done.run
         if self._total == 1:
-            shown += run_details(done.result)
+            shown += run_details(done.result, done.account)
         if (view := spec_view(done.run.spec)) is not None:
             shown += view_lines(view)
         if self._with_coverage:
@@ -105,13 +106,27 @@ class RunScreen:
 
         `seconds` is the time of the command. `notes` name further reasons for a failure.
         """
-        shown = [BLANK, *self._hint, *styled_lines.written_lines(written)]
+        # Of several runs, the line about their properties separates the rows from the verdict.
+        shown = _account_lines(finished) if self._total > 1 and finished else [BLANK]
+        shown += [*self._hint, *styled_lines.written_lines(written)]
         if self._total == 1 and finished:
             verdict = _single_verdict(finished[0], seconds, notes)
         else:
             counts = {"wrong specs": wrong_specs, "not started": self._total - len(finished) - wrong_specs}
             verdict = _total_verdict(finished, counts, seconds, notes)
         styled_lines.write([*shown, verdict], sys.stdout)
+
+
+def _account_lines(finished: list[FinishedRun]) -> list[Line]:
+    """Return the line that counts what several runs checked."""
+    accounts = [done.account for done in finished]
+    counts = {
+        "checked": sum(len(account.checked) for account in accounts),
+        "undecided": sum(len(account.undecided) for account in accounts),
+        "not selected": sum(len(account.not_selected) for account in accounts),
+    }
+    text = ", ".join(f"{count} {label}" for label, count in counts.items() if count)
+    return [line((f"properties: {text} (--json lists them)", "dim"))]
 
 
 def _single_verdict(done: FinishedRun, seconds: float, notes: list[str]) -> Line:
@@ -188,8 +203,8 @@ def _promise(fair: tuple[str, Fairness]) -> str:
     return f"{name} {fairness.strength} {scope}"
 
 
-def run_details(result: Result) -> list[Line]:
-    """Return the details of a run: counts, time, speed, engine, and actions that were never enabled."""
+def run_details(result: Result, account: PropertyAccount) -> list[Line]:
+    """Return the details of a run: counts, time, engine, what was checked, and actions that were never enabled."""
     states = f"orbits of states (symmetric: {', '.join(result.symmetry)})" if result.symmetry else "distinct states"
     counts = f"{result.distinct_states:,} {states}, {result.generated_states:,} generated, depth {result.depth}"
     seconds = f"{result.seconds:.2f} s" + (
@@ -204,6 +219,7 @@ def run_details(result: Result) -> list[Line]:
         lines.append(line("  explored all levels up to the violation"))
     elif result.ended != "complete":
         lines.append(line((f"  not fully explored: {end_text(result)}", "yellow")))
+    lines.append(line(f"  {account_text(account)}"))
     lines += [line(f"  {_liveness_text(found)}") for found in result.liveness]
     never_enabled = [action for action, coverage in result.coverage.items() if not coverage.generated]
     if never_enabled and result.ended == "complete":

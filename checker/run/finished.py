@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from checker.records import dataclass
+from checker.run.account import PropertyAccount, account_of
 from checker.run.expectation import ExpectationComparison
 from checker.run.request import Run
 from checker.run.result import Result
@@ -15,6 +16,11 @@ class FinishedRun:
     run: Run
     result: Result
     comparison: ExpectationComparison | None
+
+    @property
+    def account(self) -> PropertyAccount:
+        """What the run did with each declared property."""
+        return account_of(self.run.spec, self.run.properties, self.result)
 
     @property
     def is_open(self) -> bool:

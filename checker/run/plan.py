@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from checker.language.liveness import liveness_names
+from checker.language.roles import DEADLOCK as DEADLOCK
 from checker.language.spec import Spec
 from checker.records import dataclass
-
-DEADLOCK = "deadlock"
-"""The built-in property that a state without successors violates."""
 
 
 def searched_properties(spec: Spec, properties: Sequence[str]) -> list[str]:

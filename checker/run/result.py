@@ -139,6 +139,8 @@ class Result:
     constraints; None if the spec has no constraint, or if the engine does not count them (`spark`). `state_bits` is how
     many bits distinguish a state, and `state_words` how many 64-bit words it takes; None if they were not requested.
     `findings_omitted` is why a complete exploration has no findings although they were requested, a sentence.
+    `evaluated` names the properties that the engine evaluated in the states and steps that it explored, `deadlock`
+    among them; the liveness properties that it decided are in `liveness`.
     `symmetry` names the domains of which the members are interchangeable: all counts of states are then counts of
     orbits, the sets of states that differ only in the names of members, and all counts of steps count those from one
     state of each orbit. `asymmetries` has a sentence for each other domain.
@@ -160,6 +162,7 @@ class Result:
     findings: tuple[Finding, ...] | None = None
     liveness: tuple[LivenessStatistics, ...] = ()
     undecided: dict[str, str] = field(default_factory=dict)
+    evaluated: tuple[str, ...] = ()
     levels_within: tuple[int, ...] | None = None
     state_bits: int | None = None
     state_words: int | None = None

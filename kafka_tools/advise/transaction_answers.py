@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from checker.language.spec import Spec
+from checker.run.account import account_of
 from checker.run.plan import Plan
 from checker.run.result import Violation
 from kafka_tools.advise.answer_cache import AnswerCache
@@ -213,6 +214,7 @@ def _explored(spec: Spec, plan: Plan) -> Explored:
     from checker.engines.native.engine import explore
 
     result = explore(spec, plan)
+    account_of(spec, plan.properties, result)
     ended = "max_states" if result.undecided and result.ended == "complete" else result.ended
     return Explored(ended, result.distinct_states, tuple(result.violations))
 

@@ -8,6 +8,7 @@ from checker.engines.native import engine
 from checker.errors import SpecError
 from checker.language import Scenario
 from checker.run import registry
+from checker.run.account import account_of
 from checker.run.expectation import checked_properties, compare_with_expectation, stop_for
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import Result, TraceStep
@@ -52,7 +53,9 @@ def run_scenario(target: str) -> ScenarioRun:
 def _run(target: str, scenario: Scenario) -> ScenarioRun:
     names = checked_properties(scenario)
     plan = Plan(names, stop=stop_for(scenario.expect), deadlock=DEADLOCK in names, quick=True)
-    result = engine.explore(scenario.configured_spec(), plan)
+    spec = scenario.configured_spec()
+    result = engine.explore(spec, plan)
+    account_of(spec, names, result)
     compared = compare_with_expectation(result, scenario.expect)
     if not compared.matches:
         raise SpecError(f"{target}: {'; '.join(compared.sentences)}")

@@ -9,6 +9,7 @@ from checker.errors import UserError
 from checker.language.roles import SAFETY_ROLES, Role
 from checker.language.spec import Spec
 from checker.run import ledger
+from checker.run.account import account_of
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import Violation
 from traces.walks.exact_probability import Failure
@@ -71,6 +72,7 @@ def _explored(spec: Spec, run: WalkRun, max_states: int) -> ExhaustiveBaseline:
         return ExhaustiveBaseline(None, reason=str(error))
     if result.ended == "interrupted":
         raise KeyboardInterrupt
+    account_of(spec, [*names, *([DEADLOCK] if plan.deadlock else [])], result)
     violations = {found.property: found.length for found in result.violations}
     found, source = tuple(result.violations), "exhaustive exploration"
     if result.ended == "complete":

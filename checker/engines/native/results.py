@@ -9,7 +9,7 @@ from checker.engines.native.explore import exploration
 from checker.errors import BoundsError, Disabled, SpecError
 from checker.explain import violations
 from checker.language.interpreter import State
-from checker.language.roles import STEP_ROLES, Role
+from checker.language.roles import DEADLOCK, SAFETY_ROLES, STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.memory import peak_memory
 from checker.run.plan import Plan
@@ -137,8 +137,14 @@ class ResultBuilder:
             coverage=self._coverage(),
             reached=reached,
             unreached=unreached,
+            evaluated=self._evaluated(),
             levels_within=self._levels_within(),
         )
+
+    def _evaluated(self) -> tuple[str, ...]:
+        """Return the properties of which the exploration had a bit, with `deadlock` if it looked for one."""
+        names = [name for name in self.names if self.spec.roles[name] in SAFETY_ROLES]
+        return (*names, *([DEADLOCK] if self.plan.deadlock else []))
 
     def _levels_within(self) -> tuple[int, ...] | None:
         if not self.spec.names_of(Role.CONSTRAINT) or not self.found.levels_within:

@@ -162,6 +162,12 @@ class _Exploration:
             },
             reached=self._reached,
             unreached=tuple(name for name in self._reachables if name not in self._reached),
+            evaluated=(
+                *self._invariants,
+                *self._step_invariants,
+                *self._reachables,
+                *([DEADLOCK] if self._plan.deadlock else []),
+            ),
             levels_within=self._levels_within(),
             symmetry=tuple(map(str, self._symmetry.domains)),
             asymmetries=tuple(str(found.error) for found in self._symmetry.asymmetries),

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import field
 
 from checker.engines.python.graph_digest import GraphDigest
@@ -22,6 +22,7 @@ from checker.language.fairness import Fairness
 from checker.language.spec import Spec
 from checker.records import dataclass
 from checker.run import registry
+from checker.run.account import account_of
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.process_pool import end_with_parent
 from checker.run.result import Result
@@ -228,10 +229,10 @@ def _explore(spec: Spec, task: MutationTask, max_states: int | None, seconds: fl
         deadlock=DEADLOCK in task.properties,
         quick=True,
     )
-    if seconds is None:
-        return explore(spec, plan)
-    with _cancelling(plan.cancelled, seconds):
-        return explore(spec, plan)
+    with _cancelling(plan.cancelled, seconds) if seconds is not None else nullcontext():
+        result = explore(spec, plan)
+    account_of(spec, task.properties, result)
+    return result
 
 
 @contextmanager
