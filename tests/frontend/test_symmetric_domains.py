@@ -305,7 +305,39 @@ class PartialKeys(Base):
             self.leader = node
 
 
+class SharedHelper(Base):
+    """A helper takes the first item of an ordered list in one action, and of an unordered list in the other."""
+
+    def first_of(self, items):
+        return items[0]
+
+    @action
+    def first_in_order(self):
+        require(len(self.order) > 0)
+        self.leader = self.first_of([node for node in self.order])
+
+    @action
+    def first_member(self):
+        self.leader = self.first_of([node for node in Node])
+
+
+class SharedHelperSecondArgument(Base):
+    def first_of(self, rounds, items):
+        return items[rounds]
+
+    @action
+    def first_in_order(self):
+        require(len(self.order) > 0)
+        self.leader = self.first_of(0, [node for node in self.order])
+
+    @action
+    def first_member(self):
+        self.leader = self.first_of(0, [node for node in self.active])
+
+
 REFUSED = [
+    (SharedHelper, "`items` is a list in the order of Node"),
+    (SharedHelperSecondArgument, "`items` is a list in the order of Node"),
     (Names, "`Node[0]` names members of Node"),
     (NamesInProperty, "`Node[1]` names members of Node"),
     (NamesInConstraint, "`Node[2]` names members of Node"),

@@ -80,6 +80,39 @@ def test_a_failed_proof_names_action_and_conjunct():
     assert (cell.counterexample.before.number, cell.counterexample.after.number) == (3, 5)
 
 
+class LateBounds(Spec):
+    """The action `late` leaves the bounds of y, from a state that many steps reach."""
+
+    x = Range(0, 10_000_000)
+    y = Range(0, 3)
+
+    @action
+    def advance(self):
+        require(self.x < 9_999_999)
+        self.x += 1
+
+    @action
+    def late(self):
+        require(self.x > 5_000_000)
+        self.y += 1
+
+    @action
+    def lower(self, amount: Range(1, 2)):
+        require(self.x > 5_000_000)
+        self.y -= amount
+
+    @invariant
+    def positive(self):
+        return self.x >= 0
+
+
+def test_an_action_that_leaves_its_bounds_is_not_inductive():
+    """An action that leaves its bounds has no successor, so it is not among the steps that are taken."""
+    proof = proved(LateBounds())
+    assert failing(proof) == {("bounds", "late"), ("bounds", "lower")}
+    assert all(cell.counterexample.after is None for cell in proof.cells if cell.outcome == "fails")
+
+
 def test_a_lemma_completes_the_proof():
     proof = proved(EvenStepsProved())
     assert proof.verdict == "proved"
