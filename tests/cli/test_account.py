@@ -70,7 +70,7 @@ def refused_or(path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_name_of_the_built_in_property_is_refused(written, kind):
-    with pytest.raises(SpecError, match="Cycle.deadlock: deadlock is the built-in property"):
+    with pytest.raises(SpecError, match=r"Cycle\.deadlock: deadlock is the built-in property"):
         registry.select(str(written(kind, "deadlock")))
 
 

@@ -314,11 +314,11 @@ class SharedHelper(Base):
     @action
     def first_in_order(self):
         require(len(self.order) > 0)
-        self.leader = self.first_of([node for node in self.order])
+        self.leader = self.first_of([node for node in self.order if node in self.active])
 
     @action
     def first_member(self):
-        self.leader = self.first_of([node for node in Node])
+        self.leader = self.first_of([node for node in Node if node in self.active])
 
 
 class SharedHelperSecondArgument(Base):
@@ -328,11 +328,11 @@ class SharedHelperSecondArgument(Base):
     @action
     def first_in_order(self):
         require(len(self.order) > 0)
-        self.leader = self.first_of(0, [node for node in self.order])
+        self.leader = self.first_of(0, [node for node in self.order if node in self.active])
 
     @action
     def first_member(self):
-        self.leader = self.first_of(0, [node for node in self.active])
+        self.leader = self.first_of(0, [node for node in self.active if node in self.active])
 
 
 REFUSED = [
