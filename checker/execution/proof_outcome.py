@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from checker.language.roles import LIVENESS_ROLES
-from checker.output import proof_text
+from checker.output import proof_text, styled_lines
 from checker.output.counterexample_text import constants_text, counterexample_lines
 from checker.output.files import violation_to_json
 from checker.output.styled_lines import BLANK, Line, line
@@ -53,7 +53,8 @@ class ProofTask:
     """One configuration to prove: the properties, the lemmas to use, and the settings.
 
     `untreated` are the liveness properties that the method does not decide. `on_progress` receives a short text about
-    the current query. `found` is the text of the lemmas that a search has added to the spec.
+    the current query. `found` is the text of the lemmas that a search has added to the spec. `notes` are the lines about
+    work that was cut off.
     """
 
     run: Run
@@ -63,6 +64,7 @@ class ProofTask:
     settings: ProofSettings
     on_progress: Callable[[str], None]
     found: str = ""
+    notes: list[Line] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -100,13 +102,18 @@ def proof_lines(task: ProofTask, outcome: ProofOutcome) -> list[Line]:
     constants = {
         name: "any" if name in task.settings.unbounded else value for name, value in run.spec.constants.items()
     }
-    shown = [line((run.name, "bold"), f"  {constants_text(constants)}"), *outcome.lines]
+    shown = [line((run.name, "bold"), f"  {constants_text(constants)}"), *outcome.lines, *_notes(task, outcome)]
     shown += proof_text.untreated_lines(task.untreated, task.settings.method)
     shown += [line((f"  {sentence}", "red")) for sentence in outcome.differences]
     for violation in outcome.violations:
         replay(run.spec, violation)
         shown += [BLANK, *counterexample_lines(run.spec, run.name, violation)]
     return shown
+
+
+def _notes(task: ProofTask, outcome: ProofOutcome) -> list[Line]:
+    """Return the lines about searches for violations that were cut off; a proof excludes every violation."""
+    return [] if outcome.verdict == "proved" else task.notes
 
 
 def proof_to_json(task: ProofTask, outcome: ProofOutcome) -> dict[str, Any]:
@@ -121,6 +128,7 @@ def proof_to_json(task: ProofTask, outcome: ProofOutcome) -> dict[str, Any]:
         "properties": task.names,
         "untreated": task.untreated,
         **outcome.fields,
+        "notes": [text.strip() for text in styled_lines.plain(_notes(task, outcome)).splitlines()],
         "differences": list(outcome.differences),
         "violations": [violation_to_json(run.spec, violation) for violation in outcome.violations],
     }

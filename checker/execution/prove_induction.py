@@ -11,7 +11,7 @@ from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.execution.proof_aids import proof_aids, write_certificate
 from checker.execution.proof_outcome import ProofOutcome, ProofTask, ProofVerdict
-from checker.execution.prove_refutation import refutation
+from checker.execution.prove_refutation import refutation, refuted_outcome
 from checker.output import proof_text
 from checker.output.page.induction_page import induction_page
 from checker.output.proof_files import breaking_step, page_name, proof_command
@@ -59,7 +59,7 @@ def prove_in(system: TransitionSystem, task: ProofTask, *, is_refuted: bool = Fa
         proof_aids(task, spec, system.program),
     )
     write_certificate(task, system.program, proof)
-    explored = ReachableStates(run.entry.spec(**run.spec.constants), settings.workers)
+    explored = ReachableStates(spec, settings.workers, [*task.names, *task.lemmas])
     facts = ExcludingFacts(run.entry.spec(**run.spec.constants), settings.workers)
     shown = proof_text.induction_lines(proof)
     labels: dict[tuple[str, str], str] = {}
@@ -72,7 +72,7 @@ def prove_in(system: TransitionSystem, task: ProofTask, *, is_refuted: bool = Fa
             continue
         task.on_progress("looking up counterexamples to induction")
         where = facts.added_to(explored.look_up(found.before), found.before)
-        where = dataclasses.replace(where, is_refuted=is_refuted)
+        where = dataclasses.replace(where, is_refuted=is_refuted or bool(explored.violations))
         labels[cell.conjunct, cell.action] = where.label
         shown += proof_text.step_lines(spec, cell, where)
         if settings.out is not None:
@@ -85,4 +85,8 @@ def prove_in(system: TransitionSystem, task: ProofTask, *, is_refuted: bool = Fa
         "never_taken": proof.never_taken,
         "queries": queries_to_json(proof.cells, labels),
     }
-    return ProofOutcome(VERDICTS[proof.verdict], shown, fields, pages=pages)
+    outcome = ProofOutcome(VERDICTS[proof.verdict], shown, fields, pages=pages)
+    if is_refuted or not explored.violations:
+        return outcome
+    task.notes.clear()
+    return with_cells(refuted_outcome(task, explored.refutation), outcome)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checker.engines.smt.refutation import refuted
+from checker.engines.smt.refutation import Refutation, refuted
 from checker.execution.proof_outcome import ProofOutcome, ProofTask
 from checker.output import proof_text
 
@@ -17,7 +17,14 @@ def refutation(task: ProofTask) -> ProofOutcome | None:
     task.on_progress("evaluating properties and lemmas in reachable states")
     found = refuted(run.spec, [*task.names, *task.lemmas], settings.workers)
     if not found.violations:
+        task.notes.extend(proof_text.unfinished_search_lines(found))
         return None
+    return refuted_outcome(task, found)
+
+
+def refuted_outcome(task: ProofTask, found: Refutation) -> ProofOutcome:
+    """Return the outcome of an exploration that reaches a violation."""
+    settings = task.settings
     fields = {
         "lemmas": task.lemmas,
         **({"unbounded": list(settings.unbounded)} if settings.unbounded else {}),

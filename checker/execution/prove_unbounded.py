@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 
 from checker.engines.smt.solving import QueryLimits
+from checker.engines.smt.unbounded.existence import values_text
 from checker.engines.smt.unbounded.instances import InstanceResult, examine
 from checker.engines.smt.unbounded.unbounded_induction import prove
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.execution.proof_aids import proof_aids, write_certificate
 from checker.execution.proof_outcome import ProofOutcome, ProofTask
 from checker.execution.prove_induction import VERDICTS, with_cells
-from checker.execution.prove_refutation import refutation
+from checker.execution.prove_refutation import refutation, refuted_outcome
 from checker.output import proof_text
 from checker.output.page.induction_page import induction_page
 from checker.output.proof_files import breaking_step, page_name, proof_command
@@ -51,8 +52,9 @@ def _prove_in(system: UnboundedSystem, task: ProofTask, *, is_refuted: bool = Fa
         task.on_progress("looking for counterexamples at one size")
         found = examine(run.spec, proof, limits, settings.workers)
     proof = found.proof
-    step_lines, pages = _steps(task, found, is_refuted=is_refuted)
-    lines = proof_text.unbounded_lines(proof, unbounded) + step_lines
+    is_violated = bool(found.refutation.violations)
+    step_lines, pages = _steps(task, found, is_refuted=is_refuted or is_violated)
+    lines = proof_text.unbounded_lines(proof, values_text(run.spec, unbounded)) + step_lines
     if proof.verdict != "proved":
         lines += proof_text.instance_lines({name: run.spec.constants[name] for name in unbounded})
     labels = {place: where.label for place, where in found.reachability.items()}
@@ -62,7 +64,11 @@ def _prove_in(system: UnboundedSystem, task: ProofTask, *, is_refuted: bool = Fa
         "never_taken": proof.never_taken,
         "queries": queries_to_json(proof.cells, labels),
     }
-    return ProofOutcome(VERDICTS[proof.verdict], lines, fields, pages=pages)
+    outcome = ProofOutcome(VERDICTS[proof.verdict], lines, fields, pages=pages)
+    if is_refuted or not is_violated:
+        return outcome
+    task.notes.clear()
+    return with_cells(refuted_outcome(task, found.refutation), outcome)
 
 
 def _steps(task: ProofTask, found: InstanceResult, *, is_refuted: bool) -> tuple[list[Line], dict[str, str]]:

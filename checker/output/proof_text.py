@@ -66,6 +66,15 @@ def refuted_lines(found: Refutation, lemmas: Sequence[str]) -> list[Line]:
     ]
 
 
+def unfinished_search_lines(found: Refutation) -> list[Line]:
+    """Return the note that a search for reachable violations did not see every reachable state."""
+    if found.reason:
+        note = f"no search for reachable violations: {found.reason}"
+    else:
+        note = f"the search for reachable violations was cut off after {_states(found.explored)}, and found none"
+    return [] if found.is_complete else [line((f"  {note}", "yellow"))]
+
+
 def _refuted_name(violation: Violation, lemmas: Sequence[str]) -> str:
     """Return what a violation refutes, with the number of its states; an action refutes the bounds of its types."""
     if violation.kind == "bounds_error":
@@ -73,10 +82,10 @@ def _refuted_name(violation: Violation, lemmas: Sequence[str]) -> str:
     return f"{violation.property}{' (lemma)' if violation.property in lemmas else ''} {violation.length}"
 
 
-def unbounded_lines(proof: InductionProof, unbounded: list[str]) -> list[Line]:
-    """Return the verdict of a proof with open constants, and its table."""
+def unbounded_lines(proof: InductionProof, values: str) -> list[Line]:
+    """Return the verdict of a proof with open constants, of which `values` says the values, and its table."""
     verdict, *table = induction_lines(proof)
-    return [verdict, line(f"  for every value of {', '.join(unbounded)}"), *table]
+    return [verdict, line(f"  for every value of {values}"), *table]
 
 
 def instance_lines(constants: Mapping[str, Any]) -> list[Line]:
@@ -294,7 +303,7 @@ def _lasso_lines(found: BoundedSearch, liveness: Sequence[str]) -> Iterator[Line
 
 
 def _states(count: int) -> str:
-    return f"{count} state{'' if count == 1 else 's'}"
+    return f"{count:,} state{'' if count == 1 else 's'}"
 
 
 def untreated_lines(names: Sequence[str], method: str) -> list[Line]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
+from checker.engines.smt.refutation import Refutation, watched_spec
 from checker.errors import BoundsError, UserError
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.records import dataclass
-from checker.run.result import TraceStep
+from checker.run.plan import Plan
+from checker.run.result import TraceStep, Violation
 
 MAX_STATES = 5_000_000
 """Limit of the exploration: a state that is not among these may still be reachable."""
@@ -38,10 +41,15 @@ class Reachability:
 
 
 class ReachableStates:
-    """The reachable states of a spec with its constants; explored at the first look-up."""
+    """The reachable states of a spec with its constants; explored at the first look-up.
 
-    def __init__(self, spec: Spec, workers: int, cancelled: threading.Event | None = None):
-        self._spec, self._workers, self._cancelled = spec, workers, cancelled
+    The exploration evaluates the properties and lemmas `names`; `violations` are those that are false in a state.
+    """
+
+    def __init__(self, spec: Spec, workers: int, names: Sequence[str] = (), cancelled: threading.Event | None = None):
+        self._spec, self._workers, self._names, self._cancelled = watched_spec(spec), workers, list(names), cancelled
+        self.violations: tuple[Violation, ...] = ()
+        self.seconds = 0.0
         self._compiled: Any = None
         self._found: Any = None
         self._is_too_large = False
@@ -58,11 +66,10 @@ class ReachableStates:
         return Reachability(self._trace(number), is_certain=True, explored=self._found.distinct)
 
     def _explore(self) -> None:
-        from checker.engines.native.engine import compile_native
-        from checker.engines.native.explore.search import breadth_first_search
+        from checker.engines.native.engine import compile_native, explore_compiled
 
         try:
-            self._compiled = compile_native(self._spec, [])
+            self._compiled = compile_native(self._spec, self._names)
             initial = self._spec.initial_states()
         except BoundsError:
             return
@@ -70,14 +77,17 @@ class ReachableStates:
             self._is_too_large = True
             return
         if initial:
-            words = [self._compiled.words_of(state) for state in initial]
-            self._found = breadth_first_search(
-                self._compiled.kernels,
-                words,
-                workers=self._workers,
-                max_states=MAX_STATES,
-                cancelled=self._cancelled or threading.Event(),
-            )
+            plan = Plan(tuple(self._names), stop="all", workers=self._workers, max_states=MAX_STATES)
+            plan.cancelled = self._cancelled or threading.Event()
+            result, self._found = explore_compiled(self._compiled, plan, initial, 0.0)
+            self.violations, self.seconds = tuple(result.violations), result.seconds
+
+    @property
+    def refutation(self) -> Refutation:
+        """The violations of the exploration."""
+        explored = 0 if self._found is None else self._found.distinct
+        is_complete = self._found is not None and self._found.outcome == "complete"
+        return Refutation(self.violations, explored, is_complete, self.seconds)
 
     def _trace(self, number: int) -> tuple[TraceStep, ...]:
         steps: list[TraceStep] = []

@@ -6,51 +6,74 @@ A property that is false in a reachable state has no proof, so the explorer eval
 from __future__ import annotations
 
 import copy
-import threading
+import time
 
 from checker.errors import UserError
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.records import dataclass
-from checker.run.plan import Plan
+from checker.run.plan import ExplorationProgress, Plan
 from checker.run.result import Violation
 
 MAX_STATES = 500_000
 """Limit of the exploration: a second for most specs."""
 
 MAX_SECONDS = 10.0
-"""Time limit of the exploration, for specs with many action instances in each state."""
+"""Limit of the exploration in seconds of a processor, for specs with many action instances in each state."""
 
 
 @dataclass(frozen=True)
 class Refutation:
-    """The violations among the first `explored` states; `is_complete`: these are all reachable states."""
+    """The violations among the first `explored` states; `is_complete`: these are all reachable states.
+
+    `reason` is why the explorer cannot take the spec; then no state was explored.
+    """
 
     violations: tuple[Violation, ...] = ()
     explored: int = 0
     is_complete: bool = False
     seconds: float = 0.0
+    reason: str = ""
+
+
+class ProcessorTime:
+    """Cancels an exploration after some seconds of processor time, those of compilation not counted.
+
+    A busy machine makes an exploration longer, but does not cut it off.
+    """
+
+    def __init__(self, plan: Plan, seconds: float):
+        self._plan, self._seconds = plan, seconds
+        self._started: float | None = None
+
+    def look(self, progress: ExplorationProgress) -> None:
+        """Count the time since the first look; an engine looks a few times a second."""
+        if self._started is None:
+            self._started = time.process_time()
+        if time.process_time() - self._started > self._seconds:
+            self._plan.cancelled.set()
+
+
+def watched_spec(spec: Spec) -> Spec:
+    """Return a spec of which the lemmas are invariants, so that an exploration evaluates them too."""
+    watched = copy.copy(spec)
+    watched.roles = {name: Role.INVARIANT if role is Role.LEMMA else role for name, role in spec.roles.items()}
+    return watched
 
 
 def refuted(spec: Spec, names: list[str], workers: int) -> Refutation:
     """Evaluate properties and lemmas in the reachable states, up to a limit, and return those that are false.
 
-    The result is empty if the explorer cannot take the spec with these constants.
+    Nothing is explored if the explorer cannot take the spec with these constants.
     """
     from checker.engines.native.engine import explore
 
-    watched = copy.copy(spec)
-    watched.roles = {name: Role.INVARIANT if role is Role.LEMMA else role for name, role in spec.roles.items()}
     plan = Plan(tuple(names), stop="all", workers=workers, max_states=MAX_STATES, quick=True)
-    timer = threading.Timer(MAX_SECONDS, plan.cancelled.set)
-    timer.daemon = True
-    timer.start()
+    plan.on_progress = ProcessorTime(plan, MAX_SECONDS * workers).look
     try:
-        found = explore(watched, plan)
-    except UserError:
-        return Refutation()
-    finally:
-        timer.cancel()
+        found = explore(watched_spec(spec), plan)
+    except UserError as error:
+        return Refutation(reason=error.message)
     return Refutation(
         tuple(found.violations), found.distinct_states, found.ended == "complete", found.seconds + found.compile_seconds
     )

@@ -14,6 +14,7 @@ from checker.engines.smt import induction
 from checker.engines.smt.lemmas.excluding_facts import ExcludingFacts
 from checker.engines.smt.proof_cells import InductionProof, ProofCell
 from checker.engines.smt.reachability import Reachability, ReachableStates
+from checker.engines.smt.refutation import Refutation
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.language.spec import Spec
@@ -26,10 +27,12 @@ class InstanceResult:
 
     - `proof`: the unbounded proof with the counterexamples of this instance.
     - `reachability`: for each counterexample, by (conjunct, action), whether its first state is reachable.
+    - `refutation`: the properties and lemmas that are false in a reachable state.
     """
 
     proof: InductionProof
     reachability: dict[tuple[str, str], Reachability] = field(default_factory=dict)
+    refutation: Refutation = field(default_factory=Refutation)
 
 
 def examine(spec: Spec, proof: InductionProof, limits: QueryLimits, workers: int) -> InstanceResult:
@@ -42,7 +45,7 @@ def examine(spec: Spec, proof: InductionProof, limits: QueryLimits, workers: int
     finite = induction.prove(TransitionSystem(spec, names), proof.targets, proof.lemmas, limits)
     cells = {(cell.conjunct, cell.action): cell for cell in finite.cells}
     found = InstanceResult(proof)
-    reachable, facts = ReachableStates(spec, workers), ExcludingFacts(spec, workers)
+    reachable, facts = ReachableStates(spec, workers, names), ExcludingFacts(spec, workers)
     found.proof = dataclasses.replace(proof, cells=[])
     for cell in proof.cells:
         here = cells[cell.conjunct, cell.action]
@@ -53,6 +56,7 @@ def examine(spec: Spec, proof: InductionProof, limits: QueryLimits, workers: int
             found.proof.cells.append(cell)
             continue
         found.proof.cells.append(_examined(cell, here, found, reachable, facts))
+    found.refutation = reachable.refutation
     return found
 
 
