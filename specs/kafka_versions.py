@@ -8,10 +8,32 @@ Apache Kafka.
 
 from dataclasses import dataclass
 
-from specs.kafka_releases import RELEASES, release_line, release_number
+from specs.kafka_releases import RELEASES, describe_releases, release_line, release_number
 
 MAX_IN_FLIGHT_WITH_IDEMPOTENCE = 5
 """The largest max.in.flight.requests.per.connection of an idempotent producer: the broker caches five batches."""
+
+ZOOKEEPER, KRAFT = "zookeeper", "kraft"
+CONTROLLER_NAMES = {ZOOKEEPER: "ZooKeeper", KRAFT: "KRaft"}
+
+KRAFT_SINCE, KRAFT_ALONE_SINCE = "3.3.0", "4.0.0"
+"""The first release in which KRaft is ready for production (KIP-833), and the first without ZooKeeper (KIP-500)."""
+
+
+def controller_modes(version: str) -> tuple[str, ...]:
+    """Return the controller modes in which a release such as "3.7" may run: "zookeeper", "kraft", or both."""
+    release = release_number(version)
+    if release < release_number(KRAFT_SINCE):
+        return (ZOOKEEPER,)
+    return (KRAFT,) if release >= release_number(KRAFT_ALONE_SINCE) else (ZOOKEEPER, KRAFT)
+
+
+def default_controller(version: str) -> str:
+    """Return the controller mode to assume if it is unknown: ZooKeeper where a release has both.
+
+    From 3.3 to 3.9 most clusters still ran with ZooKeeper, and KIP-903 protects those with KRaft alone.
+    """
+    return controller_modes(version)[0]
 
 
 @dataclass(frozen=True)
@@ -25,6 +47,8 @@ class Change:
     streams. `opens` are the entries of the catalogue of bugs that exist because of this change, `closes` those that
     exist no longer where this change and all others that close the entry apply. An entry is a name such as R8 (the
     scenarios `r8_...`), or a ticket.
+
+    `controller` is the one controller mode that has the change; empty if it does not depend on the mode.
     """
 
     summary: str
@@ -34,9 +58,12 @@ class Change:
     concerns: str = ""
     opens: tuple[str, ...] = ()
     closes: tuple[str, ...] = ()
+    controller: str = ""
 
-    def applies_to(self, version: str) -> bool:
-        """Return whether a release such as "3.7" or "3.0.1" has the change."""
+    def applies_to(self, version: str, controller: str = "") -> bool:
+        """Return whether a release such as "3.7" or "3.0.1" has the change in a controller mode, by default in any."""
+        if self.controller and self.controller not in ((controller,) if controller else controller_modes(version)):
+            return False
         release = release_number(version)
         return release >= release_number(self.since) or any(
             release_line(version) == release_line(patch) and release >= release_number(patch)
@@ -596,21 +623,26 @@ CONTROLLER_CHANGES_ISR = Change(
     concerns="broker and controller",
 )
 FENCED_MAY_NOT_JOIN = Change(
-    "a fenced broker, or one in controlled shutdown, does not join the ISR (KRaft)",
+    "a broker that is fenced, not alive or in controlled shutdown does not join the ISR (with ZooKeeper: KAFKA-14140)",
     "KIP-841",
     "3.3.0",
     concerns="broker and controller",
     closes=("KIP-841",),
 )
 CHECKS_BROKER_EPOCHS = Change(
-    "a broker joins the ISR only with the broker epoch of its fetch (KRaft)",
+    "a broker joins the ISR only with the broker epoch of its fetch",
     "KIP-903",
     "3.5.0",
     concerns="broker and controller",
     closes=("R10",),
+    controller=KRAFT,
 )
 SHRINK_KEEPS_LEADER_EPOCH = Change(
-    "a smaller ISR alone does not raise the leader epoch", "KAFKA-15021", "3.6.0", concerns="controller"
+    "a smaller ISR alone does not raise the leader epoch",
+    "KAFKA-15021",
+    "3.6.0",
+    concerns="controller",
+    controller=KRAFT,
 )
 HIGH_WATERMARK_WAITS_FOR_MIN_ISR = Change(
     "the high watermark does not advance while the ISR is below min.insync.replicas",
@@ -626,34 +658,44 @@ MIN_ISR_CAPPED = Change(
     concerns="broker",
 )
 REMEMBERS_WRITTEN_EPOCH = Change(
-    "during a reassignment the controller remembers the leader epoch that it has written",
+    "during a reassignment the ZooKeeper controller remembers the leader epoch that it has written, as KRaft's does",
     "KAFKA-9212",
     "2.4.0",
     concerns="controller",
     closes=("R24",),
 )
-KRAFT_ONLY = Change("brokers do not start with ZooKeeper", "KIP-500", "4.0.0", concerns="broker and controller")
+KRAFT_ONLY = Change(
+    "brokers do not start with ZooKeeper", "KIP-500", KRAFT_ALONE_SINCE, concerns="broker and controller"
+)
 LEADER_AND_ISR_REMOVED = Change(
     "brokers learn of leaders from the metadata log only; LeaderAndIsr requests are not accepted",
     "KAFKA-18399",
     "4.0.0",
     concerns="broker and controller",
+    controller=KRAFT,
 )
 DETECTS_UNCLEAN_SHUTDOWN = Change(
     "the controller recognizes a broker that restarts after an unclean shutdown",
     "KAFKA-18635",
     "4.0.0",
     concerns="controller",
+    controller=KRAFT,
 )
 REGISTRATION_LEAVES_ISR = Change(
-    "a broker that registers again leaves every ISR (KRaft)",
+    "a broker that registers again leaves every ISR",
     "KAFKA-18106",
     "4.0.0",
     concerns="controller",
     closes=("R20",),
+    controller=KRAFT,
 )
 ELIGIBLE_LEADER_REPLICAS = Change(
-    "eligible leader replicas can be enabled", "KIP-966", "4.0.0", concerns="controller", opens=("KAFKA-19522", "R21")
+    "eligible leader replicas can be enabled",
+    "KIP-966",
+    "4.0.0",
+    concerns="controller",
+    opens=("KAFKA-19522", "R21"),
+    controller=KRAFT,
 )
 CLEARS_ELR_WITH_MIN_ISR = Change(
     "a change of min.insync.replicas clears the eligible leader replicas (ClearElrRecord)",
@@ -661,9 +703,15 @@ CLEARS_ELR_WITH_MIN_ISR = Change(
     "4.0.0",
     concerns="controller",
     closes=("R21",),
+    controller=KRAFT,
 )
 ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT = Change(
-    "a new cluster has eligible leader replicas", "KIP-966", "4.1.0", concerns="controller", closes=("R11",)
+    "a new cluster has eligible leader replicas",
+    "KIP-966",
+    "4.1.0",
+    concerns="controller",
+    closes=("R11",),
+    controller=KRAFT,
 )
 LAST_KNOWN_LEADER_MUST_LIVE = Change(
     "a last known leader that is fenced is not elected; before, the test was inverted",
@@ -671,6 +719,7 @@ LAST_KNOWN_LEADER_MUST_LIVE = Change(
     "4.1.0",
     concerns="controller",
     closes=("KAFKA-19522",),
+    controller=KRAFT,
 )
 
 # Settings that Kafka Connect and Kafka Streams give their clients.
@@ -757,6 +806,7 @@ CONSUMER_PROTOCOL_EARLY_ACCESS = Change(
     "3.7.0",
     concerns="consumer and broker",
     opens=("C8", "C9", "C10", "C11", "C12", "C13"),
+    controller=KRAFT,
 )
 PARTITION_EPOCHS_SURVIVE = Change(
     "a partition that a member gives up and is assigned again keeps its epoch",
@@ -764,12 +814,14 @@ PARTITION_EPOCHS_SURVIVE = Change(
     "3.8.0",
     concerns="broker",
     closes=("C8",),
+    controller=KRAFT,
 )
 REPORT_FREES_PARTITIONS = Change(
     "a partition that a member does not report is free at once",
     "KAFKA-16615",
     "3.8.0",
     concerns="broker",
+    controller=KRAFT,
 )
 RETRIES_WITH_LATEST_POSITION = Change(
     "a retry of a commit before a rebalance has the latest position (consumer protocol)",
@@ -777,6 +829,7 @@ RETRIES_WITH_LATEST_POSITION = Change(
     "3.8.0",
     concerns="consumer",
     opens=("C15",),
+    controller=KRAFT,
 )
 POLL_WAITS_FOR_COMMIT = Change(
     "poll of the consumer protocol waits until an automatic commit has read the position",
@@ -836,22 +889,66 @@ class CatalogueEntry:
     opened_by: tuple[Change, ...]
     closed_by: tuple[Change, ...]
 
-    def exists_in(self, version: str) -> bool:
-        """Return whether a release has the bug: a change that opens it applies, and not all that close it do."""
-        is_open = not self.opened_by or any(change.applies_to(version) for change in self.opened_by)
-        is_closed = bool(self.closed_by) and all(change.applies_to(version) for change in self.closed_by)
+    def exists_in(self, version: str, controller: str = "") -> bool:
+        """Return whether a release has the bug: a change that opens it applies, and not all that close it do.
+
+        Without a controller mode, return whether the release has the bug in any of its modes.
+        """
+        return any(self._exists_with(version, mode) for mode in controller_modes(version) if controller in ("", mode))
+
+    def _exists_with(self, version: str, controller: str) -> bool:
+        is_open = not self.opened_by or any(change.applies_to(version, controller) for change in self.opened_by)
+        is_closed = bool(self.closed_by) and all(change.applies_to(version, controller) for change in self.closed_by)
         return is_open and not is_closed
 
     @property
     def releases(self) -> list[str]:
-        """Every release that has the bug."""
+        """Every release that has the bug in a controller mode."""
         return [release for release in RELEASES if self.exists_in(release)]
+
+    def modes_with(self, version: str) -> tuple[str, ...]:
+        """Return the controller modes of a release that have the bug, nothing if all of them have it or none."""
+        modes = tuple(mode for mode in controller_modes(version) if self.exists_in(version, mode))
+        return modes if len(modes) < len(controller_modes(version)) else ()
+
+    @property
+    def description_of_releases(self) -> str:
+        """The releases that have the bug, such as "0.10.0.0 to 3.4.1, with ZooKeeper 3.5.0 to 3.9.2"."""
+        texts = [describe_releases([release for release in self.releases if not self.modes_with(release)])]
+        for mode, name in CONTROLLER_NAMES.items():
+            alone = [release for release in self.releases if self.modes_with(release) == (mode,)]
+            texts += [f"with {name} {describe_releases(alone)}"] if alone else []
+        return ", ".join(filter(None, texts))
 
     @property
     def fixed_in(self) -> list[str]:
-        """The first release without the bug on each branch that had it, or nothing if no release fixes it."""
-        ends = {patch for change in self.closed_by for patch in (change.since, *change.backports)}
+        """The first release without the bug on each branch that had it, or nothing if no release fixes it.
+
+        A bug of one controller mode is gone with the mode.
+        """
+        ends = set(self._repairs)
+        if any(self.modes_with(release) == (ZOOKEEPER,) for release in RELEASES):
+            ends.add(KRAFT_ALONE_SINCE)
         return [release for release in RELEASES if release in ends and not self.exists_in(release)]
+
+    @property
+    def description_of_fixes(self) -> str:
+        """The first releases without the bug, such as "4.0.0, with KRaft 3.5.0"; empty if no release fixes it."""
+        texts = list(self.fixed_in)
+        for mode, name in CONTROLLER_NAMES.items():
+            gone = [
+                release
+                for release in self._repairs
+                if self.exists_in(release) and mode in controller_modes(release) and not self.exists_in(release, mode)
+            ]
+            texts += [f"with {name} {', '.join(gone)}"] if gone else []
+        return ", ".join(texts)
+
+    @property
+    def _repairs(self) -> list[str]:
+        """The first releases of each branch with a change that closes the bug."""
+        ends = {patch for change in self.closed_by for patch in (change.since, *change.backports)}
+        return [release for release in RELEASES if release in ends]
 
 
 def catalogue_entry(name: str) -> CatalogueEntry:
@@ -864,11 +961,11 @@ def catalogue_entry(name: str) -> CatalogueEntry:
     )
 
 
-def fixed_bugs(version: str) -> list[CatalogueEntry]:
-    """Return the entries of the catalogue that exist in a release and that a later release fixes."""
+def fixed_bugs(version: str, controller: str = "") -> list[CatalogueEntry]:
+    """Return the entries of the catalogue that a release has, in a controller mode or in any, and a later one fixes."""
     names = dict.fromkeys(name for change in CHANGES.values() for name in change.closes)
     entries = map(catalogue_entry, names)
-    return [entry for entry in entries if entry.exists_in(version) and entry.fixed_in]
+    return [entry for entry in entries if entry.exists_in(version, controller) and entry.fixed_in]
 
 
 @dataclass(frozen=True)

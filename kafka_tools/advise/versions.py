@@ -39,5 +39,5 @@ def unexplored_bugs(version: str, client: str, *, is_transactional: bool) -> str
     ]
     if not bugs:
         return ""
-    fixes = "; ".join(f"{entry.name} (fixed in {', '.join(entry.fixed_in)})" for entry in bugs)
+    fixes = "; ".join(f"{entry.name} (fixed in {entry.description_of_fixes})" for entry in bugs)
     return f"not explored: bugs of Kafka {version} that later releases fix (docs/versions.md): {fixes}"

@@ -10,7 +10,14 @@ from checker.language import Scenario
 from kafka_tools.pages.catalogue_scenarios import EntryScenario, scenarios_by_entry
 from kafka_tools.pages.markdown import page, paragraph, table
 from specs.kafka_releases import RELEASES, describe_releases, release_number
-from specs.kafka_versions import CHANGES, CatalogueEntry, Change, catalogue_entry
+from specs.kafka_versions import (
+    CHANGES,
+    CONTROLLER_NAMES,
+    CatalogueEntry,
+    Change,
+    catalogue_entry,
+    controller_modes,
+)
 from specs.replication import by_version
 
 OTHER_CLIENTS = ("I8", "I9", "I10", "I11", "P5")
@@ -29,9 +36,10 @@ code. 2.8 means 2.8.0. A release is listed with its patch level.
 BUGS = """
 An entry exists from the release whose change introduced it, and is gone where every change that fixes it applies. The
 scenario shows it; its verdict is each violated property with the number of states of the shortest counterexample. The
-releases begin with 0.10.0.0. A bug may need a setting or a failure besides; the page of the entry describes it. R10 and
-KIP-841 are fixed with KRaft, not with ZooKeeper. R11 is fixed where eligible leader replicas are enabled: an option in
-4.0, and on in a cluster that is created with 4.1 or later, but not in one that is upgraded.
+releases begin with 0.10.0.0. A bug may need a setting or a failure besides; the page of the entry describes it. From
+3.3 to 3.9 a cluster runs with ZooKeeper or with KRaft; a row says which mode has the bug if only one has it. R11 is
+fixed where eligible leader replicas are enabled and the replicas of a partition never change: an option in 4.0, and on
+in a cluster that is created with 4.1 or later, but not in one that is upgraded.
 """
 
 ALWAYS = """
@@ -43,7 +51,8 @@ REPLICATION = """
 The specification of replication with all rules of a release. The scenarios `replication/partition/kafka_...` have two
 replicas, three leader epochs, one crash, preferred elections and a consumer that reads from any replica. With
 `_sent_late`, one of three replicas gets the answer to its fetch late (R14). With `_missed_epoch`, one of three replicas
-may miss a leader epoch (R18). A result names each violated property with the number of states of the shortest
+may miss a leader epoch (R18). With `_lost_disk`, a follower loses its disk (R10). A release from 3.3 to 3.9 has the
+rules of `_zookeeper` or of `_kraft`. A result names each violated property with the number of states of the shortest
 counterexample; where all properties hold, every reachable state of that size was explored.
 """
 
@@ -62,7 +71,7 @@ def render() -> str:
             (_bug_row(catalogue_entry(name), shown.get(name)) for name in changing),
         ),
         "## Bugs of each release",
-        paragraph("The entries of the table above, from 2.0.0 on."),
+        paragraph("The entries of the table above, from 2.0.0 on, and the controller mode if only one has the bug."),
         table(("releases", "entries"), _release_rows([catalogue_entry(name) for name in changing])),
         "## Entries that every release has",
         paragraph(ALWAYS),
@@ -115,8 +124,8 @@ def _bug_row(entry: CatalogueEntry, shown: EntryScenario | None) -> tuple[str, .
         what, where, verdict = f"{'Fixed when' if is_fixed else 'Exists since'}: {change.summary}", "not modelled", ""
     else:
         what, where, verdict = _description(shown, entry.name), f"`{shown.target}`", shown.verdict
-    releases = describe_releases(entry.releases) or "none since 0.10.0.0"
-    fixed = ", ".join(entry.fixed_in) or ("none yet" if entry.releases else "")
+    releases = entry.description_of_releases or "none since 0.10.0.0"
+    fixed = entry.description_of_fixes or ("none yet" if entry.releases else "")
     return entry.name, what, where, verdict, releases, fixed, fixes or "no change"
 
 
@@ -125,7 +134,11 @@ def _release_rows(entries: Sequence[CatalogueEntry]) -> Iterator[tuple[str, str]
     recent = RELEASES[RELEASES.index("2.0.0") :]
 
     def bugs(release: str) -> str:
-        return " ".join(entry.name for entry in entries if entry.exists_in(release))
+        return " ".join(
+            " ".join((entry.name, *(f"({CONTROLLER_NAMES[mode]})" for mode in entry.modes_with(release))))
+            for entry in entries
+            if entry.exists_in(release)
+        )
 
     for names, releases in itertools.groupby(recent, key=bugs):
         yield describe_releases(list(releases)), names
@@ -140,6 +153,8 @@ def _replication_row(scenario: Scenario) -> tuple[str, ...]:
 
 def _rule_row(change: Change) -> tuple[str, ...]:
     since = change.since if change.since in RELEASES else f"not released ({change.since})"
+    if change.controller and len(controller_modes(change.since)) > 1:
+        since += f" with {CONTROLLER_NAMES[change.controller]}"
     return (
         since,
         _listed(change.backports),

@@ -30,10 +30,8 @@ class RecordedPartition(Mapping):
         """Return the rules of the Kafka version, with KRaft, and bounds that follow from the recording."""
         created = next(found for found in events if found["event"] == "created")
         counts = Counter(found["event"] for found in events)
-        registrations = Counter(found["broker"] for found in events if found["event"] == "registered")
         return {
-            **replication_rules(created["kafka"]),
-            "controller": "kraft",
+            **replication_rules(created["kafka"], "kraft"),
             **AS_RECORDED,
             "sends_lazily": False,
             "remembered_changes": 4,
@@ -42,7 +40,6 @@ class RecordedPartition(Mapping):
             "max_records": _bound([counts["appended"]]),
             "max_leader_epoch": _bound(found.get("leader_epoch", 0) for found in events),
             "max_partition_epoch": _bound(found.get("partition_epoch", 0) + 1 for found in events),
-            "max_broker_epoch": _bound(registrations.values()),
             "acks": created.get("acks", "all"),
             "min_insync_replicas": created.get("min_insync_replicas", 1),
             "unclean_elections": True,

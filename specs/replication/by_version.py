@@ -2,6 +2,8 @@
 
 from checker.language import Scenario
 from specs.kafka_releases import release_number
+from specs.kafka_versions import KRAFT, ZOOKEEPER, controller_modes
+from specs.replication.catalogue_controller import LOST_DISK
 from specs.replication.partition import Partition
 from specs.replication.versions import replication_rules
 
@@ -30,34 +32,43 @@ PROMISES = [
 GUARDS = ["record_is_acknowledged", "another_replica_leads", "everything_is_read"]
 
 
-def version(release, violates, description):
+def version(release, violates, description, controller=None):
     """Return the scenario of a release with two replicas: it violates these properties, or all properties hold."""
     return Scenario(
         Partition,
-        scenario_name(release),
-        TWO_REPLICAS | replication_rules(release),
+        scenario_name(release, controller),
+        TWO_REPLICAS | replication_rules(release, controller),
         expect=violates or "holds",
         properties=list(violates) if violates else [*PROMISES, *GUARDS],
         description=description,
     )
 
 
-def single_property(release, size, suffix, promise, length, description):
+def single_property(release, size, suffix, promise, length, description, controller=None):
     """Return a scenario that checks one property of a release: it is violated in `length` states, or holds (None)."""
     return Scenario(
         Partition,
-        f"{scenario_name(release)}_{suffix}",
-        size | replication_rules(release),
+        f"{scenario_name(release, controller)}_{suffix}",
+        size | replication_rules(release, controller),
         expect={promise: length} if length else "holds",
         properties=[promise],
         description=description,
     )
 
 
-def scenario_name(release):
-    """Return "kafka_2_8" for 2.8.0, "kafka_0_11" for 0.11.0.0 and "kafka_2_0_1" for 2.0.1."""
+def scenario_name(release, controller=None):
+    """Return "kafka_2_8" for 2.8.0, "kafka_2_0_1" for 2.0.1, "kafka_3_7_kraft" for a release with two controller modes.
+
+    Raises:
+        ValueError: the release has two controller modes, and none is given.
+    """
     number = release_number(release)
-    return "kafka_" + "_".join(map(str, number[: 3 if number[2] else 2]))
+    name = "kafka_" + "_".join(map(str, number[: 3 if number[2] else 2]))
+    if len(controller_modes(release)) == 1:
+        return name
+    if controller is None:
+        raise ValueError(f"Kafka {release} runs with ZooKeeper and with KRaft: which one?")
+    return f"{name}_{controller}"
 
 
 releases = [
@@ -90,21 +101,28 @@ releases = [
         dict(reads_are_stable=12, log_matching=11),
         "A follower adopts the high watermark before it truncates (KAFKA-14704).",
     ),
-    version("3.5.0", {}, "KAFKA-14704 and KIP-903."),
-    version("3.7.0", {}, "KAFKA-15583: the high watermark waits for min.insync.replicas."),
+    version("3.5.0", {}, "KAFKA-14704.", ZOOKEEPER),
+    version("3.5.0", {}, "KAFKA-14704 and KIP-903.", KRAFT),
+    version("3.7.0", {}, "KAFKA-15583: the high watermark waits for min.insync.replicas.", ZOOKEEPER),
+    version("3.7.0", {}, "KAFKA-15583: the high watermark waits for min.insync.replicas.", KRAFT),
     version("4.0.0", {}, "KRaft alone; without KAFKA-18723."),
     version("4.1.0", {}, "Eligible leader replicas by default, and KAFKA-18723."),
 ]
 
+_LOST_DISK = "R10: a follower catches up, loses its disk and registers again, and joins the ISR by its earlier fetch."
 _SENT_LATE = "R14: the bytes of an answer are sent after the leader's log has changed."
 _MISSED = "R18: a leader misses the epoch of another leader and is elected again."
 
 larger = [
     single_property("2.1.0", SENT_LATE, "sent_late", "counted_followers_agree", 29, _SENT_LATE),
-    single_property("3.7.0", SENT_LATE, "sent_late", "counted_followers_agree", 26, _SENT_LATE),
-    single_property("3.9.1", SENT_LATE, "sent_late", "counted_followers_agree", None, "KAFKA-18723 in 3.9.1."),
+    single_property("3.7.0", SENT_LATE, "sent_late", "counted_followers_agree", 26, _SENT_LATE, ZOOKEEPER),
+    single_property("3.7.0", SENT_LATE, "sent_late", "counted_followers_agree", 26, _SENT_LATE, KRAFT),
+    single_property("3.9.1", SENT_LATE, "sent_late", "counted_followers_agree", None, "KAFKA-18723.", ZOOKEEPER),
+    single_property("3.9.1", SENT_LATE, "sent_late", "counted_followers_agree", None, "KAFKA-18723.", KRAFT),
     single_property("4.0.0", SENT_LATE, "sent_late", "counted_followers_agree", 26, _SENT_LATE),
     single_property("4.0.1", SENT_LATE, "sent_late", "counted_followers_agree", None, "KAFKA-18723 in 4.0.1."),
+    single_property("3.7.0", LOST_DISK, "lost_disk", "no_acked_loss", 14, _LOST_DISK, ZOOKEEPER),
+    single_property("3.7.0", LOST_DISK, "lost_disk", "no_acked_loss", None, "KIP-903 (R10), with KRaft alone.", KRAFT),
     single_property("2.0.1", MISSED_EPOCH, "missed_epoch", "no_acked_loss", 21, _MISSED),
     single_property("4.4.0", MISSED_EPOCH, "missed_epoch", "no_acked_loss", 26, _MISSED),
 ]

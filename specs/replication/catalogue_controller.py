@@ -6,11 +6,13 @@ from specs.replication.partition import Partition
 ALONE = dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=1, starts_in_sync=False)
 """The leader is alone in the ISR; the other replica follows it."""
 
-LOST_DISK = dict(ALONE, max_partition_epoch=4, max_broker_epoch=2, power_failures=1, power_failures_in_isr=False)
+LOST_DISK = dict(ALONE, max_partition_epoch=4, power_failures=1, power_failures_in_isr=False, checks_broker_epochs=True)
 """A broker outside the ISR loses its log."""
 
-LAST_REPLICA = dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=1, max_partition_epoch=5) | dict(
-    crashes=0, power_failures=1, max_broker_epoch=1, min_insync_replicas=2, session_timeouts=True, late_requests=False
+LAST_REPLICA = (
+    dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=1, max_partition_epoch=5)
+    | dict(crashes=0, power_failures=1, min_insync_replicas=2, session_timeouts=True, late_requests=False)
+    | dict(checks_broker_epochs=True)
 )
 """min.insync.replicas=2; one broker loses its log, and the controller may fence a broker that is alive."""
 
@@ -54,14 +56,14 @@ scenarios = [
     Scenario(
         Partition,
         "r11_shut_down_cleanly",
-        dict(LAST_REPLICA, eligible_leader_replicas=True, shutdowns=1, max_broker_epoch=2),
+        dict(LAST_REPLICA, eligible_leader_replicas=True, shutdowns=1),
         properties=KEPT,
         description="KIP-966: a broker that was shut down cleanly stays eligible.",
     ),
     Scenario(
         Partition,
         "r11_two_unclean_shutdowns",
-        dict(LAST_REPLICA, eligible_leader_replicas=True, crashes=1, max_broker_epoch=2),
+        dict(LAST_REPLICA, eligible_leader_replicas=True, crashes=1),
         expect={"no_acked_loss": 15},
         properties=["no_acked_loss"],
         description="What KIP-966 does not guarantee: as many unclean shutdowns as min.insync.replicas.",
@@ -70,7 +72,7 @@ scenarios = [
         "r11_fenced_last_leader",
         Partition,
         violates={"leader_is_not_fenced": 10},
-        size=dict(LAST_REPLICA, crashes=1, max_broker_epoch=2),
+        size=dict(LAST_REPLICA, crashes=1),
         faulty=dict(eligible_leader_replicas=True, elects_fenced_last_leader=True),
         fixed=dict(eligible_leader_replicas=True),
         promises=["leader_is_not_fenced", "record_is_acknowledged", "another_replica_leads"],

@@ -11,7 +11,7 @@ MISSED_EPOCH = dict(replicas=3, log_size=1, max_records=1, max_leader_epoch=3, m
 )
 """Leadership moves three times; no broker fails, and the only delay is that of the metadata."""
 
-REGISTERED_AGAIN = dict(replicas=2, log_size=1, max_records=1, max_partition_epoch=4, max_broker_epoch=1) | dict(
+REGISTERED_AGAIN = dict(replicas=2, log_size=1, max_records=1, max_partition_epoch=4, checks_broker_epochs=True) | dict(
     crashes=0, power_failures=1, preferred_elections=True, quick_restarts=True, min_insync_replicas=2, lagging=False
 )
 """A broker loses its page cache, and registers again before the controller has fenced it."""

@@ -34,7 +34,7 @@ class Offset(Range):
 class BrokerEpoch(Range):
     """The number of earlier registrations of a broker with the controller."""
 
-    low, high = 0, "max_broker_epoch"
+    low, high = 0, "max(max_broker_epoch, crashes + power_failures + shutdowns) if checks_broker_epochs else 0"
 
 
 class PartitionEpoch(Range):
@@ -154,6 +154,7 @@ class Partition(Switches):
     changes = Seq(IsrChange, "remembered_changes")  # the last changes, up to the newest partition epoch
     fenced = SetOf(Replica)
     unregistered = SetOf(Replica)  # restarted brokers that the controller has not registered yet
+    read_at_start = Map(Replica, Option(IsrChange))  # what a restarted broker has read at least, until it acts on it
     new_disks = SetOf(Replica)  # brokers with a disk to which the controller has not assigned the partition yet
     broker_epoch = Map(Replica, BrokerEpoch)
     eligible = SetOf(Replica)  # the eligible leader replicas (ELR)
@@ -254,21 +255,25 @@ class Partition(Switches):
     # 2. The metadata of a leader epoch reaches a broker.
     #
     # With KRaft a broker replays the metadata log in order, and acts on the difference between two images of it. So it
-    # never acts on an old epoch after a newer one, and it misses the epochs between the two images. With ZooKeeper the
-    # controller sends LeaderAndIsr requests, and a broker misses epochs if the controller changes.
-    # Source: MetadataLoader.handleCommit, TopicDelta.localChanges, ReplicaManager.applyDelta.
+    # never acts on an old epoch after a newer one, and it misses the epochs between the two images. A restarted broker
+    # acts on nothing before it has read what was committed when it started: it may lack later changes only. With
+    # ZooKeeper the controller sends LeaderAndIsr requests, and a broker misses epochs if the controller changes.
+    # Source: MetadataLoader.handleCommit, stillNeedToCatchUp, TopicDelta.localChanges, ReplicaManager.applyDelta.
 
     def may_act_on(self, replica, epoch):
         """Return whether a replica may act on the metadata of a leader epoch now.
 
-        A broker that has just started has read the metadata to its end or, with `starts_behind`, to an earlier epoch.
-        With ZooKeeper brokers do not learn that a partition has no leader.
+        A broker that has just started has read the metadata to its end or, with `starts_behind`, at least to what was
+        their end when it started. With ZooKeeper brokers do not learn that a partition has no leader.
         """
         if epoch >= len(self.requests) or epoch <= self.leader_epoch[replica]:
             return False
         if epoch == len(self.requests) - 1:
             return self.quorum.leader is not None or self.controller == "kraft"
-        return self.late_metadata and (self.starts_behind or self.leader_epoch[replica] >= 0)
+        started = self.read_at_start[replica]
+        return self.late_metadata and (
+            self.leader_epoch[replica] >= 0 or (started is not None and epoch >= started.leader_epoch)
+        )
 
     @action
     def become_leader(self, epoch: LeaderEpoch):
@@ -281,8 +286,11 @@ class Partition(Switches):
         require(replica is not None)
         require(replica in self.alive)
         require(self.may_act_on(replica, epoch))
+        started = self.read_at_start[replica]
         if epoch == len(self.requests) - 1:
             self.lead(replica, epoch, self.quorum.isr, self.partition_epoch)
+        elif started is not None and started.leader_epoch == epoch:
+            self.lead(replica, epoch, started.isr, started.partition_epoch)
         else:
             self.lead(replica, epoch, self.requests[epoch].isr, 0)
 
@@ -299,6 +307,8 @@ class Partition(Switches):
         require(replica in self.alive)
         require(self.may_act_on(replica, epoch))
         require(version < self.partition_epoch)
+        started = self.read_at_start[replica]
+        require(self.leader_epoch[replica] >= 0 or (started is not None and version >= started.partition_epoch))
         for change in self.changes:
             if change.partition_epoch == version and change.leader_epoch == epoch:
                 self.lead(replica, epoch, change.isr, version)
@@ -381,6 +391,7 @@ class Partition(Switches):
         )
         self.leader_epoch[replica] = epoch
         self.leader[replica] = self.requests[epoch].leader
+        self.read_at_start[replica] = None
         self.step_down(replica)
         if drops_answers:
             self.stop_fetching(replica)
@@ -1184,13 +1195,15 @@ class Partition(Switches):
     def controller_elect_uncleanly(self, replica: Replica):
         """If no replica is electable, any unfenced replica becomes the leader, alone in the ISR.
 
-        Source: PartitionChangeBuilder.electAnyLeader; unclean.leader.election.enable.
+        No replica is eligible then: another one may have records that the new leader lacks.
+        Source: PartitionChangeBuilder.electAnyLeader, maybeUpdateRecordElr; unclean.leader.election.enable.
         """
         require(self.unclean_elections)
         require(self.quorum.leader is None)
         require(replica not in self.fenced)
         require(not any(self.is_electable(other) for other in Replica))
         self.elect(replica, {replica})
+        self.eligible = set()
 
     @action
     def controller_elect_last_known(self, replica: Replica):
@@ -1305,6 +1318,7 @@ class Partition(Switches):
         """Stop a broker: its memory, the requests in flight to it, and their answers are lost."""
         self.alive.discard(broker)
         self.unregistered.discard(broker)
+        self.read_at_start[broker] = None
         request = self.pending[broker]
         self.step_down(broker)
         if self.requests_of_dead_leaders:
@@ -1346,6 +1360,10 @@ class Partition(Switches):
             or (self.quick_restarts and self.registers_unfenced_broker())
         )
         self.alive.add(broker)
+        if self.starts_behind:
+            self.read_at_start[broker] = IsrChange(
+                partition_epoch=self.partition_epoch, leader_epoch=len(self.requests) - 1, isr=self.quorum.isr
+            )
         self.pending[broker] = None
         if self.late_checkpoints:
             self.high_watermark[broker] = min(self.checkpoint[broker], len(self.log[broker]))
@@ -1378,7 +1396,7 @@ class Partition(Switches):
             self.fenced.add(broker)
         else:
             self.fenced.discard(broker)
-        if self.max_broker_epoch > 0:
+        if self.checks_broker_epochs:
             self.broker_epoch[broker] += 1
         if self.eligible_leader_replicas:
             self.detect_unclean_shutdown(broker)

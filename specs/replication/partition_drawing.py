@@ -32,7 +32,7 @@ _OTHER_RECORD = (
 
 _BROKER_EPOCH = (
     "{', broker epoch ' + str(broker_epoch[broker]) + ' → ' + str(broker_epoch[broker] + 1)"
-    " if max_broker_epoch > 0 and not (acts_before_registration and broker not in unregistered) else ''}"
+    " if checks_broker_epochs and not (acts_before_registration and broker not in unregistered) else ''}"
 )
 
 DRAWING = Drawing(

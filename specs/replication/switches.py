@@ -1,6 +1,6 @@
 """The constants of the message-level model: rules of Kafka by version, settings, and the events that may happen."""
 
-from checker.language import Constant
+from checker.language import Constant, assume
 from specs.replication.state import PartitionState
 
 
@@ -46,8 +46,9 @@ class Switches(PartitionState, abstract=True):
     joins_at_epoch_start = Constant(True)
     # KIP-841 (3.3), ReplicationControlManager.validateAlterPartitionData: a fenced broker may join.
     fenced_may_join = Constant(False)
-    # KIP-903 (3.5), ReplicationControlManager.validateAlterPartitionData: a stale broker epoch is rejected.
-    checks_broker_epochs = Constant(True)
+    # KIP-903 (3.5), ReplicationControlManager.validateAlterPartitionData: a stale broker epoch is rejected. Kafka with
+    # KRaft: True.
+    checks_broker_epochs = Constant(False)
 
     # Fetches.
     # KIP-320 (2.1), Partition.fetchRecords: a fetch of another leader epoch is rejected.
@@ -128,8 +129,9 @@ class Switches(PartitionState, abstract=True):
     # KIP-858, KAFKA-17190, ReplicationControlManager.handleAssignReplicasToDirs: a broker reports a replica on a new
     # disk, also before it has registered again. Kafka with KRaft since 3.9: True.
     assigns_directories = Constant(False)
-    # BrokerServer.startup, MetadataLoader: a restarted broker acts on the metadata up to the end that it knows, while
-    # newer ones exist: it may lead again in an epoch that is over. Needs `late_metadata`. Kafka with KRaft: True.
+    # BrokerServer.startup, MetadataLoader: a restarted broker acts on metadata up to an end that is not their end any
+    # more: it may lead again in an epoch that ended after the restart. Needs `late_metadata` or `remembered_changes`.
+    # Kafka with KRaft: True.
     starts_behind = Constant(False)
 
     # Events: whether they may happen, or how often.
@@ -153,5 +155,12 @@ class Switches(PartitionState, abstract=True):
     consumers = Constant(False)  # whether a consumer reads
 
     # Bounds.
-    max_broker_epoch = Constant(0, at_least=0)
+    # How often brokers may register again, if the controller checks broker epochs; -1: as often as they may restart.
+    max_broker_epoch = Constant(-1, at_least=-1)
     max_partition_epoch = Constant(2, at_least=0)
+
+    @assume
+    def every_registration_has_a_broker_epoch(self):
+        """If the controller checks broker epochs, max_broker_epoch is -1 or crashes + power_failures + shutdowns."""
+        restarts = self.crashes + self.power_failures + self.shutdowns
+        return not self.checks_broker_epochs or self.max_broker_epoch == -1 or self.max_broker_epoch >= restarts

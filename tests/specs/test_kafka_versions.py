@@ -15,6 +15,7 @@ from specs.kafka_versions import (
     REFUSES_DEFAULT_IN_CONFLICT,
     Change,
     catalogue_entry,
+    controller_modes,
     fixed_bugs,
     idempotence_conflicts,
 )
@@ -123,3 +124,54 @@ def test_conflicts_are_those_of_the_configured_producer(settings):
 @pytest.mark.parametrize("settings", [(None, None, None), ("all", 1, 5)])
 def test_settings_without_conflict(settings):
     assert idempotence_conflicts(*settings) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "releases", "fixes"),
+    [
+        ("R10", "0.10.0.0 to 3.4.1, with ZooKeeper 3.5.0 to 3.9.2", "4.0.0, with KRaft 3.5.0"),
+        ("KIP-841", "0.10.0.0 to 3.2.3", "3.3.0"),
+        ("R24", "2.1.0 to 2.3.1", "2.4.0"),
+        ("C8", "with KRaft 3.7.0 to 3.7.2", "3.8.0"),
+        ("C10", "4.0.0 to 4.4.0, with KRaft 3.7.0 to 3.9.2", ""),
+    ],
+)
+def test_bugs_of_one_controller_mode(name, releases, fixes):
+    """KIP-903 and the consumer protocol need KRaft; KAFKA-14140 did KIP-841 for ZooKeeper in the same release."""
+    entry = catalogue_entry(name)
+    assert (entry.description_of_releases, entry.description_of_fixes) == (releases, fixes)
+
+
+def test_controller_modes():
+    modes = {release: controller_modes(release) for release in ("3.2.3", "3.3.0", "3.9.2", "4.0.0")}
+    assert modes == {
+        "3.2.3": ("zookeeper",),
+        "3.3.0": ("zookeeper", "kraft"),
+        "3.9.2": ("zookeeper", "kraft"),
+        "4.0.0": ("kraft",),
+    }
+
+
+def test_a_change_that_needs_kraft_is_in_no_release_without_it():
+    """Every change of the controllers and of the consumer protocol from 3.3 on says whether it needs KRaft."""
+    both = [release for release in RELEASES if len(controller_modes(release)) > 1]
+    needing = {
+        name
+        for name, change in CHANGES.items()
+        if any(change.applies_to(release, "kraft") and not change.applies_to(release, "zookeeper") for release in both)
+    }
+    assert needing == {
+        "CHECKS_BROKER_EPOCHS",
+        "CONSUMER_PROTOCOL_EARLY_ACCESS",
+        "PARTITION_EPOCHS_SURVIVE",
+        "REPORT_FREES_PARTITIONS",
+        "RETRIES_WITH_LATEST_POSITION",
+        "SHRINK_KEEPS_LEADER_EPOCH",
+    }
+    assert all(not change.applies_to("3.2.3") for change in CHANGES.values() if change.controller == "kraft")
+
+
+def test_fixed_bugs_of_one_controller_mode():
+    names = {mode: {entry.name for entry in fixed_bugs("3.7.0", mode)} for mode in controller_modes("3.7.0")}
+    assert names["zookeeper"] - names["kraft"] == {"R10"}
+    assert names["kraft"] - names["zookeeper"] == {"C8", "C9", "C12", "C13"}

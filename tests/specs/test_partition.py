@@ -211,6 +211,34 @@ def test_an_eligible_replica_that_restarts_uncleanly_is_a_change_of_the_partitio
     assert restarted.partition_epoch == crashed.partition_epoch + is_numbered
 
 
+BEHIND = dict(starts_behind=True, late_metadata=True, acts_before_registration=True, session_timeouts=True)
+FENCED = ["broker_crash b1", "controller_fence b1"]
+
+
+def test_a_restarted_broker_acts_on_what_it_has_read_at_its_start_or_later():
+    """MetadataLoader.stillNeedToCatchUp: it reads what was committed when its process started before it acts."""
+    spec = Partition(**BEHIND, crashes=2, max_leader_epoch=3)
+    before = play(spec, "broker_crash b1", "broker_restart b1", "controller_fence b1")
+    assert is_enabled(spec, before, "become_leader 0")  # the epoch ended after the restart
+    after = play(spec, *FENCED, "broker_restart b1")
+    assert not is_enabled(spec, after, "become_leader 0")
+    assert is_enabled(spec, after, "become_follower b1 1")
+    again = play(spec, *FENCED, "broker_restart b1", "broker_crash b2", "controller_fence b2")
+    assert not is_enabled(spec, again, "become_leader 0")
+    assert is_enabled(spec, again, "become_follower b1 1")  # the metadata from its start
+
+
+@pytest.mark.parametrize("remembered", [0, 3])
+def test_a_restarted_leader_has_the_isr_of_its_start(remembered):
+    spec = Partition(**BEHIND, controller="kraft", crashes=3, remembered_changes=remembered, max_partition_epoch=4)
+    stopped = each(["broker_crash {}", "controller_fence {}"], "b3", "b2")
+    state = play(spec, *stopped, "broker_crash b1", "broker_restart b1", "controller_fence b1")
+    assert not is_enabled(spec, state, "become_leader_with_earlier_isr 0 1")  # b2 left before the restart
+    assert is_enabled(spec, state, "become_leader_with_earlier_isr 0 2") == (remembered > 0)
+    state = play(spec, "become_leader 0", state=state)
+    assert (state.isr[B1], state.known_partition_epoch[B1]) == ({B1}, 2)
+
+
 def test_a_leader_may_learn_an_earlier_change_of_the_isr():
     """The older of two changes is learned first; a change of another leader epoch is not."""
     spec = Partition(replicas=3, crashes=2, max_partition_epoch=3, remembered_changes=2)
@@ -485,6 +513,19 @@ def test_a_broker_that_leaves_the_isr_below_min_isr_stays_eligible():
     assert state.last_known_leader == B1
 
 
+def test_an_unclean_election_empties_the_eligible_replicas():
+    """PartitionChangeBuilder.maybeUpdateRecordElr: the others may have records that the new leader lacks."""
+    spec = Partition(
+        **dict(replicas=3, min_insync_replicas=2, eligible_leader_replicas=True, unclean_elections=True),
+        **dict(crashes=3, max_partition_epoch=6, max_leader_epoch=3, lagging=False),
+    )
+    stopped = each(["broker_crash {}", "controller_fence {}"], "b3", "b2", "b1")
+    state = play(spec, *stopped, "broker_restart b3")
+    assert (state.quorum.isr, state.eligible) == (set(), {B1, B2})
+    state = play(spec, "controller_elect_uncleanly b3", state=state)
+    assert (state.quorum.isr, state.eligible) == ({B3}, set())
+
+
 def test_after_an_unclean_shutdown_a_replica_is_no_longer_eligible():
     """PartitionChangeBuilderTest.testEligibleLeaderReplicas_ElrCanBeElected, ReplicationControlManagerTest
     .testEligibleLeaderReplicas_UncleanShutdown, PartitionChangeBuilderTest.._ElectLastKnownLeader."""
@@ -500,7 +541,7 @@ def test_after_an_unclean_shutdown_a_replica_is_no_longer_eligible():
 
 def test_alter_partition_rejects_fenced_brokers_and_stale_broker_epochs():
     """ReplicationControlManagerTest.testAlterPartitionShouldRejectFencedBrokers, .._BrokersWithStaleEpoch (KIP-903)."""
-    spec = Partition(replicas=2, starts_in_sync=False, max_broker_epoch=1, crashes=1, max_partition_epoch=3)
+    spec = Partition(replicas=2, starts_in_sync=False, checks_broker_epochs=True, crashes=1, max_partition_epoch=3)
     state = play(spec, *each(COUNTED, "b2"), "broker_crash b2", "controller_fence b2")
     refused = play(spec, "controller_handle_alter_partition b1", state=state)
     assert (refused.pending[B1], refused.quorum.isr) == (None, {B1})
@@ -508,6 +549,7 @@ def test_alter_partition_rejects_fenced_brokers_and_stale_broker_epochs():
     refused = play(spec, "controller_handle_alter_partition b1", state=again)
     assert (refused.pending[B1], refused.quorum.isr) == (None, {B1})
     lax = Partition(**spec.constants | dict(checks_broker_epochs=False))
+    again = play(lax, *each(COUNTED, "b2"), "broker_crash b2", "controller_fence b2", "broker_restart b2")
     taken_in = play(lax, "controller_handle_alter_partition b1", state=again)
     assert taken_in.quorum.isr == {B1, B2}
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from kafka_tools.pages.catalogue_scenarios import EntryScenario, all_scenarios, scenarios_by_entry
 from kafka_tools.pages.museum.real_brokers import BrokerEvidence, evidence_by_entry
-from specs.kafka_releases import RELEASES, describe_releases
+from specs.kafka_releases import RELEASES
 from specs.kafka_versions import CatalogueEntry, catalogue_entry
 
 AREAS: Mapping[str, tuple[str, str]] = {
@@ -161,14 +161,14 @@ class Exhibit:
             return "not examined"
         if not self.has_history:
             return f"every release from {RELEASES[0]} to {RELEASES[-1]}"
-        return describe_releases(self.history.releases) or f"no release since {RELEASES[0]}"
+        return self.history.description_of_releases or f"no release since {RELEASES[0]}"
 
     @property
     def fixed(self) -> str:
         """The first releases without the bug as text; "" if the question makes no sense."""
         if self.story.elsewhere or not self.releases:
             return ""
-        return ", ".join(self.history.fixed_in) or "no release so far"
+        return self.history.description_of_fixes or "no release so far"
 
     @property
     def evidence(self) -> tuple[BrokerEvidence, ...]:

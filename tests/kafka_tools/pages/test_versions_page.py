@@ -38,3 +38,12 @@ def test_a_changed_table_changes_the_page(page, monkeypatch):
     assert "| R8 |" in page
     changed = versions_page.render()
     assert "| 2.8.0 to 4.4.0 | none yet | no change |" in changed
+
+
+def test_releases_with_two_controller_modes_show_both(page):
+    rows = [line for line in page.splitlines() if line.startswith("| 3.7.0 to 3.7.2 |")]
+    assert len(rows) == 1 and "C8 (KRaft)" in rows[0] and "R10 (ZooKeeper)" in rows[0] and " R11 " in rows[0]
+    assert "| 0.10.0.0 to 3.4.1, with ZooKeeper 3.5.0 to 3.9.2 | 4.0.0, with KRaft 3.5.0 | KIP-903 |" in page
+    assert "| 3.5.0 with KRaft |  | a broker joins the ISR" in page
+    assert "| `kafka_3_7_zookeeper_lost_disk` | `no_acked_loss` 14 |" in page
+    assert "| `kafka_3_7_kraft_lost_disk` | holds: `no_acked_loss` |" in page
