@@ -96,15 +96,17 @@ class PartitionRules(Spec, abstract=True):
     """The number of produce requests between verification and append, of which one has a client that waits."""
     transaction_version = Constant(2, at_least=1, at_most=2)
     needs_sequence_0 = Constant(True)
-    """With version 2, a leader without state of the producer accepts only sequence 0 (KAFKA-18202, from 4.1 on)."""
+    """With version 2, a leader without state of the producer accepts only sequence 0 from a transaction that it has
+    verified (KAFKA-18202, from 4.1 on)."""
     verification = Constant(True)
     """KIP-890, part 1: a leader appends the first batch of a transaction only if the coordinator knows the partition.
     It is transaction.partition.verification.enable."""
     ongoing_has_epoch = Constant(True)
     """Whether an open transaction of an older epoch counts as another one (KAFKA-18575, KAFKA-18654)."""
-    markers = Constant("retry_accepted", one_of=("not_lower", "higher", "retry_accepted"))
+    markers = Constant("largest_accepted", one_of=("not_lower", "higher", "retry_accepted", "largest_accepted"))
     """Which epochs of a marker the leader accepts with version 2: up to 4.1 all that are not lower than the known one;
-    then only higher ones (KAFKA-19446), and the same one if no transaction is open (KAFKA-19999)."""
+    then only higher ones (KAFKA-19446), and the same one if no transaction is open (KAFKA-19999) or, since 4.3, if it is
+    the largest epoch (KAFKA-20090)."""
 
     version_1_marker_ends_guard = Constant(False)
     """Whether a marker of version 1 makes guards of its own epoch stale, also those of requests of version 2. A client
@@ -141,7 +143,7 @@ class PartitionRules(Spec, abstract=True):
         """Return whether the leader expects the sequence of a batch. Source: `checkSequence`."""
         entry = self.producers[partition][batch.producer_id]
         if entry is None:
-            return version == 1 or batch.sequence == 0 or not self.needs_sequence_0
+            return version == 1 or batch.sequence == 0 or not (self.needs_sequence_0 and self.verification)
         if entry.epoch != batch.epoch:
             return batch.sequence == 0
         return batch.sequence == max((sequence + 1 for sequence in entry.appended), default=0)
@@ -214,8 +216,13 @@ class PartitionRules(Spec, abstract=True):
         return Error.NONE
 
     def refuses_same_epoch(self, entry):
-        """Return whether a marker of transaction version 2 is refused because its epoch is already known."""
-        return self.markers == "higher" or (self.markers == "retry_accepted" and entry.first_offset is not None)
+        """Return whether a marker of transaction version 2 is refused because its epoch is already known.
+
+        Source: `ProducerAppendInfo.checkProducerEpoch`.
+        """
+        if self.markers == "largest_accepted" and entry.epoch == self.max_epoch:
+            return False
+        return self.markers == "higher" or (self.markers != "not_lower" and entry.first_offset is not None)
 
     # What the log says.
 

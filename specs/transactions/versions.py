@@ -81,6 +81,8 @@ def marker_rule(brokers):
     """Return which epochs of a marker a leader accepts with transaction version 2."""
     if not MARKER_NEEDS_HIGHER_EPOCH.applies_to(brokers):
         return "not_lower"
+    if FENCE_ROTATES_EXHAUSTED_ID.applies_to(brokers):
+        return "largest_accepted"
     return "retry_accepted" if MARKER_MAY_BE_REPEATED.applies_to(brokers) else "higher"
 
 

@@ -109,3 +109,20 @@ def test_a_second_marker_of_version_2():
     ended = ["produce p1 0 0 0 yes", "mark p1 0 1 commit 0"]
     assert play(VERSION_2, *ended, "mark p1 0 1 commit 0").answer == Error.NONE
     assert play(VERSION_2, *ended, "produce p1 0 1 0 yes", "mark p1 0 1 abort 0").answer == Error.INVALID_PRODUCER_EPOCH
+
+
+def test_a_marker_of_the_largest_epoch_ends_an_open_transaction():
+    """KAFKA-20090: an abort of the coordinator has no higher epoch left; up to 4.2 the marker was refused forever."""
+    opened = ["produce p1 0 5 0 yes", "mark p1 0 5 abort 0"]
+    assert play(VERSION_2, *opened).answer == Error.NONE
+    before = LeaderRequests(**VERSION_2.constants | dict(markers="retry_accepted"))
+    assert play(before, *opened).answer == Error.INVALID_PRODUCER_EPOCH
+
+
+@pytest.mark.parametrize(
+    ("verification", "answer"), [(True, Error.OUT_OF_ORDER_SEQUENCE_NUMBER), (False, Error.NONE)]
+)
+def test_a_first_sequence_is_checked_by_the_entry_of_its_verification(verification, answer):
+    """KAFKA-18202, `checkSequence`: without verification there is no entry, and any first sequence is taken."""
+    spec = LeaderRequests(**VERSION_2.constants | dict(verification=verification))
+    assert play(spec, "produce p1 0 0 1 yes").answer == answer
