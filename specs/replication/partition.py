@@ -442,8 +442,16 @@ class Partition(Switches):
         self.advance_high_watermark(leader)
 
     def min_isr(self, leader: Replica):
-        """Return min.insync.replicas as a leader knows it. Source: Partition.effectiveMinIsr."""
-        return self.new_min_insync_replicas if leader in self.knows_new_min_isr else self.min_insync_replicas
+        """Return the size of the ISR that a leader requires."""
+        return self.effective_min_isr(leader in self.knows_new_min_isr)
+
+    def effective_min_isr(self, is_new):
+        """Return min.insync.replicas before or after its change: since 3.7 at most the number of replicas.
+
+        Source: Partition.effectiveMinIsr, ReplicationControlManager.getTopicEffectiveMinIsr; KAFKA-15583.
+        """
+        required = self.new_min_insync_replicas if is_new else self.min_insync_replicas
+        return min(required, self.replicas) if self.strict_min_isr else required
 
     def maximal_isr(self, leader: Replica):
         """Return every replica that is in sync, or may be by now, as far as the leader knows.
@@ -1103,7 +1111,7 @@ class Partition(Switches):
                 self.last_known_leader = None
             elif self.quorum.leader is not None:
                 self.last_known_leader = self.quorum.leader
-            if len(isr) >= (self.new_min_insync_replicas if self.has_new_min_isr else self.min_insync_replicas):
+            if len(isr) >= self.effective_min_isr(self.has_new_min_isr):
                 self.eligible = set()
             else:
                 self.eligible = (self.eligible | self.quorum.isr) - isr

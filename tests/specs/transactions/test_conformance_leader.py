@@ -119,9 +119,7 @@ def test_a_marker_of_the_largest_epoch_ends_an_open_transaction():
     assert play(before, *opened).answer == Error.INVALID_PRODUCER_EPOCH
 
 
-@pytest.mark.parametrize(
-    ("verification", "answer"), [(True, Error.OUT_OF_ORDER_SEQUENCE_NUMBER), (False, Error.NONE)]
-)
+@pytest.mark.parametrize(("verification", "answer"), [(True, Error.OUT_OF_ORDER_SEQUENCE_NUMBER), (False, Error.NONE)])
 def test_a_first_sequence_is_checked_by_the_entry_of_its_verification(verification, answer):
     """KAFKA-18202, `checkSequence`: without verification there is no entry, and any first sequence is taken."""
     spec = LeaderRequests(**VERSION_2.constants | dict(verification=verification))
