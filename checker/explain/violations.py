@@ -34,11 +34,32 @@ def false_property(spec: Spec, name: str, trace: Trace) -> Violation:
     from checker.explain.refinements import refinement_reason
 
     role = spec.roles[name]
+    trace = _without_normalisation(spec, name, trace)
     old = _old(spec, name, trace)
     if role is Role.REFINEMENT:
         kind: Kind = "invariant" if old is None else "step_invariant"
         return Violation(name, kind, trace, refinement_reason(spec, name, trace[-1].state, old))
     return Violation(name, _KINDS[role], trace, explain(spec, name, trace[-1].state, old))
+
+
+def _without_normalisation(spec: Spec, name: str, trace: Trace) -> Trace:
+    """Return the same steps with the states of the modelled system, in which no helper normalises the state.
+
+    The trace stays as it is if the steps are not such a counterexample there: then the helper changes more than that.
+    """
+    if not spec.normalises:
+        return trace
+    whole = spec.without_normalisation()
+    steps = [trace[0]]
+    try:
+        for step in trace[1:]:
+            assert step.action is not None
+            state = whole.step(steps[-1].state, step.action, *step.arguments)
+            steps.append(TraceStep(step.action, step.arguments, state))
+        shown = tuple(steps)
+        return trace if whole.holds(name, shown[-1].state, _old(spec, name, shown)) else shown
+    except (Disabled, BoundsError):
+        return trace
 
 
 def _old(spec: Spec, name: str, trace: Trace) -> State | None:

@@ -141,6 +141,8 @@ class Interpreter:
     """The fair actions and unions, and `fair_next` if the whole next-state relation is fair."""
     fair_unions: ClassVar[dict[str, tuple[str, ...]]] = {}
     """The actions of each union that a spec declares."""
+    normalises: ClassVar[tuple[str, ...]] = ()
+    """The helpers that only make states equal which have the same effect: see `without_normalisation`."""
     _binding: Binding
     _values: dict[str, Any] | None
     _shapes: list[ActionShape] | None = None
@@ -226,6 +228,15 @@ class Interpreter:
         # The instances are numbered again, so numbers of the restricted spec differ from those of the whole one.
         roles = {name: role for name, role in self.roles.items() if role is not Role.ACTION or name in actions}
         copied.roles, copied._shapes = roles, None
+        return copied
+
+    def without_normalisation(self) -> Self:
+        """Return the spec in which the helpers of `normalises` do nothing.
+
+        Its behaviours are those of the modelled system: counterexamples are shown with its states. It has more states.
+        """
+        copied = copy.copy(self)
+        copied.__dict__.update(dict.fromkeys(self.normalises, _do_nothing))
         return copied
 
     def shapes(self) -> list[ActionShape]:
@@ -595,3 +606,7 @@ def _argument(kind: Type, argument: Any) -> Any:
         return kind.coerce(argument)
     except BoundsError:
         raise SpecError(f"{show(argument)} is not a value of {kind}") from None
+
+
+def _do_nothing(*_: Any) -> None:
+    """Replace a helper that normalises the state."""

@@ -93,11 +93,18 @@ class Spec(Interpreter, metaclass=SpecClass):
         cls._check_fair_unions()
         if not abstract:
             cls._check_refinements()
+        cls._check_normalisation()
         if cls.draws is not None and not abstract:
             try:
                 cls.draws.check(cls)
             except SpecError as error:
                 raise declaration_error(cls, "draws", error.message) from None
+
+    @classmethod
+    def _check_normalisation(cls) -> None:
+        for name in cls.normalises:
+            if not isinstance(getattr(cls, name, None), FunctionType) or name in (*cls.roles, "init"):
+                raise declaration_error(cls, "normalises", f"normalises names {name}, which is not a helper of the spec")
 
     @classmethod
     def _check_refinements(cls) -> None:
@@ -374,7 +381,7 @@ def plain_constants(spec: type[Spec], constants: Mapping[str, Any]) -> dict[str,
     }
 
 
-_OPTIONS = ("name", "draws", NEXT)
+_OPTIONS = ("name", "draws", "normalises", NEXT)
 """The attributes of `Spec` that a spec may set."""
 
 _RESERVED = frozenset(

@@ -78,6 +78,8 @@ class FailingPartition(Partition, abstract=True):
     delivery_timeouts = Constant(0, at_least=0, at_most=1)  # delivery.timeout.ms passes for a record
     rejections = Constant(0, at_least=0)  # the leader rejects a record with an error that is not retriable
 
+    normalises = ("drop_logs_without_effect",)
+
     log = Map(Broker, Seq(Entry, CAPACITY))
     high_watermark = Range(0, CAPACITY)
     eligible = SetOf(Broker)  # the eligible leader replicas (ELR)
@@ -99,7 +101,7 @@ class FailingPartition(Partition, abstract=True):
     # spec needs no guards against symmetric states. The checker refuses an action or a property that names a broker or
     # depends on the order of brokers.
 
-    # States that have the same effect are made equal.
+    # States that have the same effect are made equal. A counterexample is shown with the logs that Kafka keeps.
 
     def may_be_elected_outside_isr(self, broker):
         """Return whether a broker outside the ISR may be elected, with the log that it has."""
