@@ -127,7 +127,8 @@ def replay_against(
             notes.append(f"keeps the fairness of the trace for {', '.join(kept)}")
         other = other.with_fairness(kept if fair is None else fair)
         lasso = _lasso(spec, violation, other)
-    return ComparedSchedule(name, other, tuple(_steps(spec, violation, other)), tuple(notes), lasso)
+    steps = _steps(spec, violation, other.without_normalisation())
+    return ComparedSchedule(name, other, tuple(steps), tuple(notes), lasso)
 
 
 def _without_counterpart(spec: Spec, other: Spec) -> list[str]:

@@ -33,8 +33,9 @@ def replay(spec: Spec, violation: Violation) -> Violation:
         return violation
     if trace[0].state not in spec.initial_states():
         raise InputError("step 1 cannot be replayed: it is not an initial state of the spec")
+    stepped = _as_shown(spec, trace)
     for number, (before, step) in enumerate(itertools.pairwise(trace), 2):
-        _replay_step(spec, number, before, step)
+        _replay_step(stepped, number, before, step)
     if violation.kind != "explanation":
         _check_constraints(spec, trace)
     found = violation_at_end(spec, violation)
@@ -43,6 +44,19 @@ def replay(spec: Spec, violation: Violation) -> Violation:
             f"the trace can be replayed, but {violation.property} is violated as {found.kind}, not as {violation.kind}"
         )
     return found
+
+
+def _as_shown(spec: Spec, trace: tuple[TraceStep, ...]) -> Spec:
+    """Return the spec without normalisation, as a counterexample is shown, unless the trace has normalised states."""
+    if spec.normalises:
+        whole = spec.without_normalisation()
+        for number, (before, step) in enumerate(itertools.pairwise(trace), 2):
+            try:
+                _replay_step(whole, number, before, step)
+            except InputError:
+                return spec
+        return whole
+    return spec
 
 
 def _check_constraints(spec: Spec, trace: tuple[TraceStep, ...]) -> None:

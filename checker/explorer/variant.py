@@ -78,12 +78,15 @@ def sibling_of(target: str, first: Variant) -> Variant:
 
 
 def configured(variants: tuple[Variant, ...], settings: tuple[tuple[str, str], ...]) -> tuple[Spec, ...]:
-    """Return the specs of some variants with constants set; raise UserError for a wrong value or an unknown name."""
+    """Return the specs of some variants with constants set; raise UserError for a wrong value or an unknown name.
+
+    They are explored without normalisation: each step shows what the modelled system does.
+    """
     known = [name for variant in variants for name in variant.spec.declared_constants]
     for name, _ in settings:
         if name not in known:
             raise InputError(f"{variants[0].spec.name} has no constant {name[:80]}: {registry.suggestion(name, known)}")
-    return tuple(variant.with_settings(settings) for variant in variants)
+    return tuple(variant.with_settings(settings).without_normalisation() for variant in variants)
 
 
 def initial_states_of(spec: Spec) -> list[State]:

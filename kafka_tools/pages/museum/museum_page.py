@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafka_tools.pages.markdown import page, paragraph, table
 from kafka_tools.pages.museum.entries import AREAS, SYMPTOMS, Exhibit, exhibits
+from kafka_tools.pages.museum.real_brokers import BrokerEvidence
 from specs.hazards import Hazard, hazards
 from specs.kafka_releases import describe_releases
 
@@ -26,8 +27,8 @@ in every release. The stories are in `specs/catalogue.toml`.
 """
 
 REAL_BROKERS = """
-The column "real brokers" has the experiments that show an entry on brokers of a release:
-`python -m checker experiment NAME` repeats one ([experiments.md](experiments.md)).
+The column "real brokers" has what showed an entry on brokers or clients of a release: experiments, which
+`python -m checker experiment NAME` repeats ([experiments.md](experiments.md)), or the page that describes the runs.
 """
 
 NOT_MODELLED = """
@@ -103,6 +104,12 @@ def _row(exhibit: Exhibit) -> tuple[str, ...]:
         ", ".join(exhibit.symptoms) or "none found",
         exhibit.affected,
         exhibit.fixed,
-        "; ".join(f"{each.kafka}: {', '.join(f'`{name}`' for name in each.experiments)}" for each in exhibit.evidence),
+        "; ".join(f"{each.kafka}: {_shown_by(each)}" for each in exhibit.evidence),
         f"`{exhibit.shown_by.target}`",
     )
+
+
+def _shown_by(evidence: BrokerEvidence) -> str:
+    if evidence.saw:
+        return f"{evidence.saw} ([{evidence.page}]({evidence.page}))"
+    return ", ".join(f"`{name}`" for name in evidence.experiments)

@@ -1,11 +1,13 @@
-"""The experiments that show entries of the catalogue on real brokers, by their files."""
+"""What showed entries of the catalogue on real brokers: experiments, and runs that `real_runs.toml` describes."""
 
 from __future__ import annotations
 
 import functools
 import itertools
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 
 from kafka_tools.cluster.experiment import known_experiments, read_experiment
 from kafka_tools.pages.catalogue_scenarios import ENTRY, SHOWN_BY
@@ -13,21 +15,36 @@ from kafka_tools.pages.catalogue_scenarios import ENTRY, SHOWN_BY
 
 @dataclass(frozen=True)
 class BrokerEvidence:
-    """Experiments that show an entry on brokers of a release."""
+    """Experiments that show an entry on brokers of a release, or a run of a script that a page of docs/ describes.
+
+    `saw` is what the run showed, as the end of a sentence.
+    """
 
     kafka: str
-    experiments: tuple[str, ...]
+    experiments: tuple[str, ...] = ()
+    saw: str = ""
+    page: str = ""
+    script: str = ""
 
     @property
     def sentence(self) -> str:
         """The sentence for the page of the entry."""
+        if self.saw:
+            return f"Shown on Apache Kafka {self.kafka} by {self.script}: {self.saw}"
         names = " and ".join(self.experiments)
         return f"Shown on Apache Kafka {self.kafka} by experiment{'s' * (len(self.experiments) > 1)} {names}"
+
+    @property
+    def note(self) -> str:
+        """What a terminal says below the counterexample of the entry."""
+        if self.saw:
+            return f"real brokers of Kafka {self.kafka} show it: {self.saw} (docs/{self.page})"
+        return f"real brokers of Kafka {self.kafka} show it: python -m checker experiment {_or(self.experiments)}"
 
 
 @functools.cache
 def evidence_by_entry() -> Mapping[str, tuple[BrokerEvidence, ...]]:
-    """Return for each entry the experiments that show it, by release.
+    """Return for each entry the experiments and the runs that show it, by release.
 
     An experiment of an entry that expects no harm is a control: it does not show the entry.
     """
@@ -37,11 +54,14 @@ def evidence_by_entry() -> Mapping[str, tuple[BrokerEvidence, ...]]:
     for (entry, kafka), group in itertools.groupby(shown, key=lambda each: (each.entry, each.kafka)):
         evidence = BrokerEvidence(kafka, tuple(each.name for each in group))
         found[entry] = (*found.get(entry, ()), evidence)
+    text = resources.files("kafka_tools.pages.museum").joinpath("real_runs.toml").read_text(encoding="utf-8")
+    for entry, runs in tomllib.loads(text).items():
+        found[entry] = (*found.get(entry, ()), *(BrokerEvidence(**run) for run in runs))
     return found
 
 
 def note_on(scenario: str) -> str:
-    """Return which experiments show the entry of a scenario (FAMILY/SPEC/SCENARIO) on real brokers, or "".
+    """Return what showed the entry of a scenario (FAMILY/SPEC/SCENARIO) on real brokers, or "".
 
     The text of `checker run` has this line below a counterexample (entry point `tidemark.notes`).
     """
@@ -49,10 +69,7 @@ def note_on(scenario: str) -> str:
     named = ENTRY.match(scenario.rpartition("/")[2])
     if entry is None and named is not None:
         entry = named[1].upper()
-    return "; ".join(
-        f"real brokers of Kafka {each.kafka} show it: python -m checker experiment {_or(each.experiments)}"
-        for each in evidence_by_entry().get(entry or "", ())
-    )
+    return "; ".join(each.note for each in evidence_by_entry().get(entry or "", ()))
 
 
 def _or(names: Sequence[str]) -> str:

@@ -153,6 +153,21 @@ def test_the_scenario_of_an_entry_names_the_experiments(exhibit):
     assert all(each.kafka in note and all(name in note for name in each.experiments) for each in exhibit.evidence)
 
 
+def test_runs_without_an_experiment_are_evidence_too():
+    evidence = {exhibit.name: exhibit.evidence for exhibit in EXHIBITS}
+    assert [each.kafka for each in evidence["R18"]] == ["4.3.1", "4.4.0"]
+    assert [each.kafka for each in evidence["C14"]] == ["4.2.0", "4.3.1", "4.4.0"]
+    for each in (*evidence["R18"], *evidence["C14"]):
+        assert each.saw in each.sentence and each.saw in each.note and each.page in each.note
+        assert each.saw in museum_page.render()
+        text = (DOCS / each.page).read_text()
+        assert each.kafka in text and Path(each.script).name in text and (DOCS / each.script).exists()
+
+
+def test_an_exception_to_default_settings_stands_in_what_the_entry_needs():
+    assert "except automatic leader balancing" in read_stories()["R18"].needs
+
+
 def test_a_scenario_without_experiments_has_no_note():
     assert note_on("replication/partition/r1_truncate_to_high_watermark") == note_on("examples/echo/correct") == ""
 
