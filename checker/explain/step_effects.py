@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -41,17 +41,20 @@ class StepEffect:
     truncated_to: int | None = None
 
 
-def step_effects(spec: Spec, drawing: Drawing, before: State, after: State) -> list[StepEffect]:
+def step_effects(
+    spec: Spec, drawing: Drawing, before: State, after: State, left_out: Collection[str] = ()
+) -> list[StepEffect]:
     """Return the effects of a step on the lanes of a drawing, in the order of the lanes.
 
-    A lane that stops loses its memory: only the change of its logs is an effect of its own.
+    A lane that stops loses its memory: only the change of its logs is an effect of its own. The changes of names in
+    `left_out` are no effects.
     """
     with spec.bound():
         old, new = spec.in_state(before), spec.in_state(after)
         return [
             effect
             for owner in lane_owners(spec, drawing)
-            for effect in _LaneEffects(spec, drawing, owner, old, new).effects()
+            for effect in _LaneEffects(spec, drawing, owner, old, new, left_out).effects()
         ]
 
 
@@ -76,10 +79,12 @@ def lost_and_gained(before: Iterable[Any], after: Iterable[Any]) -> tuple[int, l
 
 
 class _LaneEffects:
-    def __init__(self, spec: Spec, drawing: Drawing, owner: LaneOwner, old: Any, new: Any) -> None:
+    def __init__(
+        self, spec: Spec, drawing: Drawing, owner: LaneOwner, old: Any, new: Any, left_out: Collection[str]
+    ) -> None:
         self._spec, self._drawing, self._owner, self._old, self._new = spec, drawing, owner, old, new
         # A message that is sent or received is an arrow, not a change of its lane.
-        self._channels = {channel.name for channel in drawing.channels}
+        self._left_out = {*left_out, *(channel.name for channel in drawing.channels)}
 
     def effects(self) -> Iterator[StepEffect]:
         lane = self._owner.lane
@@ -87,7 +92,8 @@ class _LaneEffects:
         if was != runs:
             yield self._effect("started" if runs else "stopped", f"{self._owner.title} {'runs' if runs else 'stops'}")
         for log in lane.logs:
-            yield from self._of_log(log, with_markers=runs)
+            if log.name not in self._left_out:
+                yield from self._of_log(log, with_markers=runs)
         if not runs:
             return
         for name, words in lane.crowned.items():
@@ -144,7 +150,7 @@ class _LaneEffects:
     def _of_items(self, name: str, title: str, kind: EffectKind) -> Iterator[StepEffect]:
         """Yield the changes of a value: one for each part that differs."""
         before, after = self._values(name)
-        if before == after or name in self._channels:
+        if before == after or name in self._left_out:
             return
         own = title if self._owner.member is None and kind != "members" else self._of(title)
         declared = type_of(self._spec, self._owner, name)

@@ -35,7 +35,7 @@ def step_event(spec: Spec, drawing: Drawing, before: State, step: TraceStep) -> 
     assert step.action is not None
     declared = drawing.event_of(step.action)
     given = arguments_by_name(spec, step.action, step.arguments)
-    effects = step_effects(spec, drawing, before, step.state)
+    effects = step_effects(spec, drawing, before, step.state, declared.leaves_out)
     with spec.bound():
         owners = lane_owners(spec, drawing)
         lane = _declared_lane(spec, drawing, owners, before, step.action, given)

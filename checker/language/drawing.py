@@ -137,6 +137,9 @@ class Event:
     before the step, without the full stop. `at` is an expression for the lane, as in `Arrow`. `kind` selects the sign.
     The default of each is inferred: the docstring, the name of the action, the lane of an argument, and a kind from the
     differences between the states (a log that gets shorter is a truncation, a lane that stops is a crash).
+
+    `leaves_out` are names of the drawing whose changes in this step are no events: what `says` has said already, or
+    bookkeeping of the model that nothing in the modelled system corresponds to.
     """
 
     action: str
@@ -144,8 +147,12 @@ class Event:
     label: str = ""
     at: str = ""
     kind: EventKind = ""
+    leaves_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.leaves_out, (tuple, list)):
+            found = self.leaves_out
+            raise SpecError(f"leaves_out of the Event of {self.action} is {found!r}: write a tuple of names, (\"log\",)")
         if self.kind not in get_args(EventKind):
             known = ", ".join(repr(kind) for kind in get_args(EventKind) if kind)
             raise SpecError(f"kind of the Event of {self.action} is {self.kind!r}: write one of {known}")

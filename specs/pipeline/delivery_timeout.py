@@ -47,7 +47,7 @@ class ExpiringProducer(RetryingProducer, abstract=True):
         if self.transactional:
             self.abort_transaction()
             return
-        record = min(record for record in RecordId if self.is_pending(record))
+        record = self.oldest_pending()
         if record in self.retried and record in self.numbered:
             self.unresolved = self.sequence_of(record) + 1
         self.queue = [other for other in self.queue if other != record]
@@ -56,6 +56,10 @@ class ExpiringProducer(RetryingProducer, abstract=True):
         self.expired = record
         if not self.resends:
             self.failed.add(record)
+
+    def oldest_pending(self):
+        """Return the first record that has neither failed nor been acknowledged."""
+        return min(record for record in RecordId if self.is_pending(record))
 
     def is_pending(self, record):
         """Return whether a record has neither failed nor been acknowledged; it may be one that was not sent yet."""

@@ -23,6 +23,13 @@ from specs.pipeline.failures import CAPACITY, Entry
 from specs.pipeline.partition import Broker, RecordId
 
 
+_TRUNCATIONS = (
+    "{', and the other brokers truncate their logs to what they share with its log'"
+    " if any(log[other] != log[broker][:len(log[other])] for other in alive) else ''}"
+)
+"""The end of the sentence of an election after which followers truncate their logs."""
+
+
 class Pipeline(ExpiringProducer):
     """An application sends records in order; a producer writes them to a partition; a consumer processes them.
 
@@ -81,7 +88,33 @@ class Pipeline(ExpiringProducer):
             Event("producer_report_success", "The producer reports success for the written request"),
             Event("leader_append", "{leader} handles the request with record {requests[0].record}"),
             Event("leader_append_late", "{leader} handles a request of a closed connection"),
-            Event("leader_refuse", "{leader} refuses record {requests[0].record}"),
+            Event(
+                "leader_refuse",
+                "{leader} refuses record {requests[0].record}, because "
+                "{'too few replicas are in sync' if has_too_few_replicas() else 'its epoch or sequence does not fit'}",
+                at="leader",
+            ),
+            Event(
+                "leader_refuse_too_early",
+                "{leader} does not know yet that it leads, and refuses record {requests[0].record}"
+                " with NOT_LEADER_OR_FOLLOWER",
+                at="leader",
+            ),
+            Event(
+                "leader_reject",
+                "{leader} rejects record {requests[0].record} with an error that is not retriable",
+                at="leader",
+            ),
+            Event(
+                "leader_refuse_after_append",
+                "{leader} answers NOT_ENOUGH_REPLICAS_AFTER_APPEND for record {handled[0].record}, which stays in its log",
+                at="leader",
+            ),
+            Event(
+                "former_leader_refuse",
+                "The former leader refuses record {stranded[0].record}, and the producer will send it again",
+                at="'partition'",
+            ),
             Event("leader_acknowledge", "{leader} acknowledges record {handled[0].record}"),
             Event("leader_shrink_isr", "{leader} removes {follower}, which lags, from the ISR"),
             Event("leader_expand_isr", "{leader} adds {follower}, which has caught up, to the ISR"),
@@ -89,11 +122,18 @@ class Pipeline(ExpiringProducer):
             Event("broker_crash", "The process of {broker} dies", "crash", "broker", "crash"),
             Event("broker_lose_power", "The machine of {broker} loses power", "power loss", "broker", "power loss"),
             Event("all_brokers_lose_power", "All machines lose power at once", "power loss", "", "power loss"),
-            Event("broker_restart", "{broker} restarts", "restart", "broker", "restart"),
-            Event("controller_elect", "The controller elects {broker}", "elected", "broker", "election"),
+            Event(
+                "broker_restart",
+                "{broker} restarts{', and truncates its log to what it shares with that of the leader ' + str(leader)"
+                " if leader is not None and log[broker] != log[leader][:len(log[broker])] else ''}",
+                "restart",
+                "broker",
+                "restart",
+            ),
+            Event("controller_elect", "The controller elects {broker}" + _TRUNCATIONS, "elected", "broker", "election"),
             Event(
                 "controller_move_leader",
-                "The controller moves the leadership from {leader} to {broker}",
+                "The controller moves the leadership from {leader} to {broker}" + _TRUNCATIONS,
                 "elected",
                 "broker",
                 "election",
@@ -110,10 +150,39 @@ class Pipeline(ExpiringProducer):
                 kind="restart",
                 at="'producer'",
             ),
-            Event("consumer_poll", "A poll returns record {log[leader][len(consumed)].record} to the application"),
-            Event("consumer_commit", "The consumer commits its position"),
-            Event("application_process", "The application processes record {in_hand}"),
-            Event("consumer_crash", "The consumer dies, and its successor takes over", kind="crash", at="'consumer'"),
+            Event("producer_bump_epoch", "The producer takes the next epoch, and numbers the records in flight from 0"),
+            Event(
+                "producer_expire",
+                "delivery.timeout.ms passes for record {oldest_pending()}"
+                "{', which was not sent yet' if oldest_pending() > sent else ''}, and it fails with a TimeoutException",
+                kind="timeout",
+                at="'producer'",
+                leaves_out=("sent",),
+            ),
+            Event("application_send_again", "The application sends record {expired} again, as a new record"),
+            Event(
+                "producer_resolve_sequences",
+                "No record is in flight any more, and the producer compares the last acknowledged sequence with its own",
+            ),
+            Event(
+                "consumer_poll",
+                "A poll {'commits offset ' + str(len(consumed)) + ' and ' if consumer == 'auto_commit' else ''}"
+                "returns record {log[leader][len(consumed)].record} to the application"
+                "{', which commits offset ' + str(len(consumed) + 1) if consumer == 'commits_first' else ''}",
+                leaves_out=("consumed", "in_hand"),
+            ),
+            Event("consumer_commit", "The consumer commits offset {len(consumed)}", at="'consumer'"),
+            Event("application_process", "The application processes record {in_hand}", leaves_out=("in_hand",)),
+            Event(
+                "consumer_crash",
+                "The consumer dies, and its successor {'begins at the committed offset ' + str(committed)"
+                " if committed is not None else 'has no committed offset and begins at '"
+                " + ('the log end ' + str(high_watermark) if auto_offset_reset == 'latest' else 'offset 0')"
+                " + ' (auto.offset.reset=' + str(auto_offset_reset) + ')'}",
+                kind="crash",
+                at="'consumer'",
+                leaves_out=("consumed", "in_hand"),
+            ),
         ),
     )
 

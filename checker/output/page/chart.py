@@ -409,9 +409,19 @@ class _ChartBuilder:
                         before = list(value_of(states[max(index - 1, 0)], owner, log.name))
                         after = list(value_of(states[index], owner, log.name))
                         missing = lost.setdefault((owner.title, log.name), {})
-                        if before != after or (index == 0 and after) or (is_last and (after or missing)):
+                        is_changed = before != after
+                        if log.name in self._left_out(index):
+                            # Nothing is lost or appended: the log is drawn as it is.
+                            before = after
+                            missing.clear()
+                        if is_changed or (index == 0 and after) or (is_last and (after or missing)):
                             cells = self._cells(owner, log, states[index], before, after, missing, bindings)
                             row.logs.setdefault(owner.title, []).append(cells)
+
+    def _left_out(self, index: int) -> tuple[str, ...]:
+        """Return the names whose changes are no events in a step of the trace."""
+        action = self._trace[index].action
+        return self._drawing.event_of(action).leaves_out if action is not None else ()
 
     def _cells(
         self,
