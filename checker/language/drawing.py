@@ -152,7 +152,7 @@ class Event:
     def __post_init__(self) -> None:
         if not isinstance(self.leaves_out, (tuple, list)):
             found = self.leaves_out
-            raise SpecError(f"leaves_out of the Event of {self.action} is {found!r}: write a tuple of names, (\"log\",)")
+            raise SpecError(f'leaves_out of the Event of {self.action} is {found!r}: write a tuple of names, ("log",)')
         if self.kind not in get_args(EventKind):
             known = ", ".join(repr(kind) for kind in get_args(EventKind) if kind)
             raise SpecError(f"kind of the Event of {self.action} is {self.kind!r}: write one of {known}")

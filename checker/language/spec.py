@@ -104,7 +104,9 @@ class Spec(Interpreter, metaclass=SpecClass):
     def _check_normalisation(cls) -> None:
         for name in cls.normalises:
             if not isinstance(getattr(cls, name, None), FunctionType) or name in (*cls.roles, "init"):
-                raise declaration_error(cls, "normalises", f"normalises names {name}, which is not a helper of the spec")
+                raise declaration_error(
+                    cls, "normalises", f"normalises names {name}, which is not a helper of the spec"
+                )
 
     @classmethod
     def _check_refinements(cls) -> None:

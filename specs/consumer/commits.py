@@ -26,6 +26,7 @@ class PollLoop(Consumer):
 
     draws = Drawing(
         *Consumer.draws.lanes,
+        events=Consumer.draws.events,
         arrows=(
             Arrow("poll", "'partition'", "'consumer'", "{count} from {position}"),
             Arrow("process", "'consumer'", "'effects'", "record {in_hand[0]}"),

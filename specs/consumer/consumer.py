@@ -6,6 +6,7 @@ Sources: SubscriptionState (FetchPosition, allConsumed), ConsumerCoordinator, Of
 from checker.language import (
     Constant,
     Drawing,
+    Event,
     Lane,
     Log,
     Option,
@@ -66,6 +67,17 @@ class Consumer(Spec, abstract=True):
             facts={"position": "position", "committed": "committed"},
         ),
         Lane("effects", logs=(Log("processed", end="", colour=".", called=("record",), at=()),)),
+        events=(
+            Event("crash", "The consumer's process dies", kind="crash", at="'consumer'"),
+            Event(
+                "start",
+                "A consumer is assigned the partition, and {'begins at the committed offset ' + str(committed)"
+                " if committed is not None else 'has no committed offset: auto.offset.reset=' + str(auto_offset_reset)"
+                " + ', position ' + str(starting_offset())}",
+                kind="restart",
+                at="'consumer'",
+            ),
+        ),
     )
 
     def init(self):

@@ -4,6 +4,8 @@ Scenarios: entry C4 of docs/consumer.md, and the order of one key. Kafka's clien
 build them around it (KafkaConsumer, class comment, "Multi-threaded Processing").
 """
 
+from dataclasses import replace
+
 from checker.language import (
     Arrow,
     Bug,
@@ -61,6 +63,7 @@ class WorkerPool(Consumer):
             Arrow("poll", "'partition'", "'poll thread'", "{count} from {position}"),
             Arrow("process", "worker", "'effects'", "record {queue[worker][0]}"),
         ),
+        events=tuple(replace(event, at="'poll thread'") for event in Consumer.draws.events),
     )
 
     @action

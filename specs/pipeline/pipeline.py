@@ -22,7 +22,6 @@ from specs.pipeline.delivery_timeout import ExpiringProducer
 from specs.pipeline.failures import CAPACITY, Entry
 from specs.pipeline.partition import Broker, RecordId
 
-
 _TRUNCATIONS = (
     "{', and the other brokers truncate their logs to what they share with its log'"
     " if any(log[other] != log[broker][:len(log[other])] for other in alive) else ''}"
@@ -107,7 +106,7 @@ class Pipeline(ExpiringProducer):
             ),
             Event(
                 "leader_refuse_after_append",
-                "{leader} answers NOT_ENOUGH_REPLICAS_AFTER_APPEND for record {handled[0].record}, which stays in its log",
+                "{leader} answers NOT_ENOUGH_REPLICAS_AFTER_APPEND for record {handled[0].record}, which stays in the log",
                 at="leader",
             ),
             Event(
@@ -162,7 +161,7 @@ class Pipeline(ExpiringProducer):
             Event("application_send_again", "The application sends record {expired} again, as a new record"),
             Event(
                 "producer_resolve_sequences",
-                "No record is in flight any more, and the producer compares the last acknowledged sequence with its own",
+                "No record is in flight any more, and the producer compares its sequence with the last acknowledged one",
             ),
             Event(
                 "consumer_poll",

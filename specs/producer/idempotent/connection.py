@@ -123,7 +123,19 @@ class IdempotentConnection(TransactionManager, abstract=True):
                 "The connection is lost while the leader handles a request",
                 kind="disconnect",
             ),
-            Event("restart_broker", "The broker restarts: connections and requests are lost", kind="restart"),
+            Event(
+                "restart_broker",
+                "The broker restarts: connections and requests are lost",
+                kind="restart",
+                at="f'leader of {partition}'",
+            ),
+            Event(
+                "expire_producer_state",
+                "The leader forgets the producer: producer.id.expiration.ms has passed since its last append",
+                "forgets the producer",
+                kind="lost state",
+                at="f'leader of {partition}'",
+            ),
         ),
     )
 
