@@ -106,7 +106,7 @@ class Pipeline(ExpiringProducer):
             ),
             Event(
                 "leader_refuse_after_append",
-                "{leader} answers NOT_ENOUGH_REPLICAS_AFTER_APPEND for record {handled[0].record}, which stays in the log",
+                "{leader} answers NOT_ENOUGH_REPLICAS_AFTER_APPEND for record {handled[0].record}, which it keeps",
                 at="leader",
             ),
             Event(
@@ -161,7 +161,7 @@ class Pipeline(ExpiringProducer):
             Event("application_send_again", "The application sends record {expired} again, as a new record"),
             Event(
                 "producer_resolve_sequences",
-                "No record is in flight any more, and the producer compares its sequence with the last acknowledged one",
+                "No record is in flight any more, and the producer looks for a gap in its sequences",
             ),
             Event(
                 "consumer_poll",
@@ -171,7 +171,12 @@ class Pipeline(ExpiringProducer):
                 leaves_out=("consumed", "in_hand"),
             ),
             Event("consumer_commit", "The consumer commits offset {len(consumed)}", at="'consumer'"),
-            Event("application_process", "The application processes record {in_hand}", leaves_out=("in_hand",)),
+            Event(
+                "application_process",
+                "The application processes record {in_hand}",
+                at="'consumer'",
+                leaves_out=("in_hand",),
+            ),
             Event(
                 "consumer_crash",
                 "The consumer dies, and its successor {'begins at the committed offset ' + str(committed)"

@@ -11,7 +11,7 @@ from kafka_tools.pages.scenario_runs import run_scenario
 CLAIMS = {
     "death": r"\b(?:dies|die)\b",
     "power loss": r"\bloses? power\b",
-    "restart": r"\b(?:restarts?|registers again)\b",
+    "restart": r"(?<!clean )\b(?:restarts?|registers again)\b",
     "lost response": r"\bresponses? (?:(?:to|of) [\w ]+ )?(?:is|are) lost\b",
     "timeout": r"\b(?:expires?|times out|timeout(?:\.ms)? passes|expiration\.ms passes)\b",
     "election": r"\b(?:is elected|are elected|elects|leadership moves)\b",
@@ -69,13 +69,11 @@ def without_step(text, steps):
     """
     at, left = 0, {}
     for claim in claims(text):
-        for at in range(at, len(steps)):
-            count = left.setdefault((claim, at), how_many(claim, steps[at]))
-            if count > 0:
-                left[claim, at] = count - 1
-                break
-        else:
+        while at < len(steps) and left.setdefault((claim, at), how_many(claim, steps[at])) == 0:
+            at += 1
+        if at == len(steps):
             return claim
+        left[claim, at] -= 1
     return None
 
 
