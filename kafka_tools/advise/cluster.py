@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -143,6 +143,7 @@ def gather(
         gathering.add(role, given)
     overrides = [given for found in gathering.chosen.values() for given in found if ".override." in given.spelling]
     notes = [note for read in reads for note in read.notes]
+    notes += _notes_on_other_clients(reads)
     notes += frameworks.notes(present, options, version)
     notes += frameworks.check_overrides(overrides, options, version, Framework.CONNECT_WORKER in present)
     return ClusterConfig(
@@ -157,6 +158,12 @@ def gather(
         unknown=tuple(sorted(gathering.unknown)),
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _notes_on_other_clients(reads: Sequence[ConfigurationFile]) -> Iterator[str]:
+    names = dict.fromkeys(name for read in reads for name in read.other_clients)
+    if names:
+        yield f"settings of clients that the answers are not about: {', '.join(names)}"
 
 
 def _is_of_broker(read: ConfigurationFile, client: Client) -> bool:

@@ -68,7 +68,7 @@ def _read_table(path: Path, document: Table, role: Role | None) -> Configuration
     """Return the settings of a JSON or TOML file, or of a document of a YAML file."""
     kind = kubernetes_files.kind_of(document)
     if kind is not None:
-        return _read_resource(path, document, kind)
+        return _read_resource(path, document, kind, role)
     if isinstance(document.get("services"), dict):
         return _read_environments(path, document)
     kubernetes_files.refuse_helm_values(path, document)
@@ -86,7 +86,7 @@ def _read_sections(path: Path, document: Table) -> ConfigurationFile:
     return combined(path.name, [_plain_file(path, flat(path, table), name) for name, table in named])
 
 
-def _read_resource(path: Path, document: Table, kind: str) -> ConfigurationFile:
+def _read_resource(path: Path, document: Table, kind: str, role: Role | None) -> ConfigurationFile:
     """Return the settings of a Kubernetes resource: one of Strimzi's, or the variables of its containers."""
     kubernetes_files.check_kind(path, kind)
     section = kubernetes_files.section
@@ -100,7 +100,7 @@ def _read_resource(path: Path, document: Table, kind: str) -> ConfigurationFile:
     if kind == "KafkaConnect":
         return connect_files.read_worker(path, flat(path, section(document, "spec", "config")))
     if kind == "KafkaConnector":
-        return connect_files.read_connector(path, flat(path, section(document, "spec", "config")))
+        return connect_files.read_connector(path, kubernetes_files.connector_settings(path, document), role)
     return _read_environments(path, document)
 
 
@@ -134,7 +134,7 @@ def _read_settings(path: Path, settings: Sequence[WrittenSetting], role: Role | 
     elif is_microprofile(settings):
         found = read_microprofile(path, settings)
     elif connect_files.is_connector(settings):
-        found = connect_files.read_connector(path, settings)
+        found = connect_files.read_connector(path, settings, role)
     elif is_of_worker or connect_files.is_worker(settings):
         found = connect_files.read_worker(path, settings)
     elif is_streams(settings):

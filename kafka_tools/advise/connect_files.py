@@ -11,6 +11,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from checker.errors import InputError
 from kafka_tools.advise.configuration_keys import CLIENT_ROLES, KEYS, Role, connect_worker_names
@@ -114,9 +115,12 @@ def _refuse_exactly_once_alone(settings: Sequence[WrittenSetting]) -> None:
         raise InputError(f"{support.where}: a standalone worker ignores {support.written_name}: remove it")
 
 
-def read_connector(path: Path, settings: Sequence[WrittenSetting]) -> ConfigurationFile:
-    """Return the overrides of a connector: a sink if it reads topics, otherwise a source."""
-    is_sink = any(given.name in ("topics", "topics.regex") for given in settings)
+def read_connector(path: Path, settings: Sequence[WrittenSetting], role: Role | None = None) -> ConfigurationFile:
+    """Return the overrides of a connector. `role`: its client if the user names it, `consumer` for a sink.
+
+    Raises InputError if neither its class nor its settings show whether it is a sink.
+    """
+    is_sink = role == "consumer" if role in CLIENT_ROLES else _is_sink(path, settings)
     client: Role = "consumer" if is_sink else "producer"
     builder = FileBuilder(path.name)
     builder.frameworks.add(Framework.CONNECT_SINK if is_sink else Framework.CONNECT_SOURCE)
@@ -125,8 +129,8 @@ def read_connector(path: Path, settings: Sequence[WrittenSetting]) -> Configurat
         if separator and of_client == client:
             builder.add(client, given.renamed(name, Precedence.OVERRIDE))
         elif separator and of_client in ("producer", "consumer", "admin"):
-            # Clients for dead letters and offsets, which the answers do not concern.
-            builder.idle.append(given.name)
+            # Clients for dead letters and offsets.
+            builder.other_clients.append(given.name)
         elif given.name.startswith(_CREATED_TOPIC) and not is_sink:
             _add_created_topic(builder, given)
         elif given.name == "errors.tolerance" and given.value.strip() == "all":
@@ -137,6 +141,52 @@ def read_connector(path: Path, settings: Sequence[WrittenSetting]) -> Configurat
         else:
             _refuse_misplaced_override(given)
     return builder.build()
+
+
+def _is_sink(path: Path, settings: Sequence[WrittenSetting]) -> bool:
+    """Return whether a connector is a sink: by its class, else by settings that only one kind has.
+
+    Only a sink has to have topics (SinkConnectorConfig.validate), and a plugin that is a source may have a setting of
+    that name, as MirrorMaker's has.
+    """
+    given = {setting.name: setting for setting in settings}
+    written = given.get("connector.class")
+    has_topics = any(name in given for name in ("topics", "topics.regex"))
+    by_class = _kind_of_class(written.value.strip()) if written else None
+    if by_class is not None:
+        return by_class == "sink"
+    has_dead_letters = any(name.startswith("errors.deadletterqueue.") for name in given)
+    of_sink = has_dead_letters or any(name.startswith("consumer.override.") for name in given)
+    of_source = any(name.startswith(_OF_SOURCES) for name in given)
+    # A sink has a producer for dead letters only.
+    of_source = of_source or (not has_dead_letters and any(name.startswith("producer.override.") for name in given))
+    if of_sink != of_source and (of_sink or not has_topics):
+        return of_sink
+    if written and not has_topics:
+        return False
+    raise InputError(
+        f"{path}: its settings do not show whether this connector is a source or a sink: write producer={path} for a "
+        f"source, or consumer={path} for a sink"
+    )
+
+
+def _kind_of_class(name: str) -> Literal["source", "sink"] | None:
+    """Return the kind of a connector from the name of its class or its alias, or None if the name does not show it."""
+    simple = name.rpartition(".")[2]
+    for text in (simple, name):
+        # "resource" is part of some names.
+        kinds = re.findall(r"(?<!re)source|sink", text.lower())
+        if len(set(kinds)) == 1:
+            return "source" if kinds[0] == "source" else "sink"
+    return "source" if name.startswith(_SOURCE_PACKAGES) or simple.startswith(_SOURCE_CLASSES) else None
+
+
+_SOURCE_PACKAGES = ("io.debezium.connector.",)
+_SOURCE_CLASSES = ("MirrorCheckpoint", "MirrorHeartbeat", "Datagen")
+"""Sources whose names do not say it. A sink of Debezium is named so."""
+
+_OF_SOURCES = ("topic.creation.", "exactly.once.support", "transaction.boundary", "offsets.storage.topic")
+"""Settings that Connect has for sources only (SourceConnectorConfig)."""
 
 
 def _add_created_topic(builder: FileBuilder, given: WrittenSetting) -> None:

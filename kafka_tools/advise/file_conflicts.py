@@ -21,9 +21,9 @@ def without_idle_client(read: ConfigurationFile, present: frozenset[Framework]) 
     if not read.frameworks & set(frameworks.CONNECT):
         return read
     unused = set(CLIENT_ROLES) - frameworks.clients_of_connect(present)
-    idle = [given.written_name for role in unused for given in read.roles.get(role, ())]
+    others = [given.written_name for role in unused for given in read.roles.get(role, ())]
     roles = {role: found for role, found in read.roles.items() if role not in unused}
-    return replace(read, roles=roles, idle=(*read.idle, *idle))
+    return replace(read, roles=roles, other_clients=(*read.other_clients, *others))
 
 
 def owners(reads: Sequence[ConfigurationFile]) -> dict[Role, str]:

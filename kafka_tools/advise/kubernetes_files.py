@@ -81,6 +81,15 @@ def topic_settings(path: Path, document: Table) -> list[WrittenSetting]:
     return settings
 
 
+def connector_settings(path: Path, document: Table) -> list[WrittenSetting]:
+    """Return the settings of a KafkaConnector: `spec.config`, and its class."""
+    settings = flat(path, section(document, "spec", "config"))
+    name = section(document, "spec").get("class")
+    if name is not None:
+        settings.append(WrittenSetting("connector.class", str(name), path.name, line_of([name])))
+    return settings
+
+
 def environments(path: Path, document: Table) -> Iterator[list[WrittenSetting]]:
     """Yield the environment variables of each container of a workload, and of each service of a Compose file."""
     for container in _containers(document):

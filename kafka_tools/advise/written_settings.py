@@ -68,7 +68,8 @@ class ConfigurationFile:
     """The settings of a file by role.
 
     `frameworks` run the clients of the file. `options` are settings of these frameworks that change what they set.
-    `idle` are names without an effect on the answers. `notes` are sentences for the user.
+    `idle` are names without an effect on the answers. `other_clients` are settings of clients that the answers do not
+    concern. `notes` are sentences for the user.
     """
 
     file: str
@@ -76,6 +77,7 @@ class ConfigurationFile:
     frameworks: frozenset[Framework] = frozenset()
     options: tuple[WrittenSetting, ...] = ()
     idle: tuple[str, ...] = ()
+    other_clients: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -88,6 +90,7 @@ class FileBuilder:
     frameworks: set[Framework] = field(default_factory=set)
     options: list[WrittenSetting] = field(default_factory=list)
     idle: list[str] = field(default_factory=list)
+    other_clients: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def add(self, role: Role, setting: WrittenSetting) -> None:
@@ -102,6 +105,7 @@ class FileBuilder:
             frozenset(self.frameworks),
             tuple(self.options),
             tuple(self.idle),
+            tuple(self.other_clients),
             tuple(self.notes),
         )
 
@@ -115,5 +119,6 @@ def combined(file: str, parts: Iterable[ConfigurationFile]) -> ConfigurationFile
         builder.frameworks |= part.frameworks
         builder.options += part.options
         builder.idle += part.idle
+        builder.other_clients += part.other_clients
         builder.notes += part.notes
     return builder.build()

@@ -312,7 +312,7 @@ def test_files_that_are_refused_with_what_to_give_instead(tmp_path, name, text, 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("sink.json", '{"connector.class": "x", "topics": "t", "errors.tolerance": "all"}'),
+        ("sink.json", '{"connector.class": "x.SinkConnector", "topics": "t", "errors.tolerance": "all"}'),
         (
             "a.properties",
             "application.id=a\ndefault.deserialization.exception.handler=x.LogAndContinueExceptionHandler\n",
