@@ -20,7 +20,8 @@ from kafka_tools.advise.configuration_keys import (
     key_of,
     names_of,
 )
-from kafka_tools.advise.kubernetes_files import NOT_READ
+from kafka_tools.advise.nested_settings import NESTED_SUFFIXES
+from kafka_tools.advise.resemblance import SIMILAR, resembled_setting, suggestion
 from kafka_tools.advise.written_settings import ConfigurationFile, Framework, Precedence, WrittenSetting
 
 CHANGED = "changed"
@@ -61,9 +62,6 @@ _PREFIXES = (
     ),
 )
 """Prefixes of names that users make up, and of names of plugins that do not affect the answers."""
-
-_SIMILAR = 0.75
-"""The ratio of `difflib` from which a name counts as a misspelling of a known one: acsk of acks."""
 
 _MOST_REFUSED = 20
 """The unknown settings that an error names."""
@@ -128,7 +126,9 @@ def gather(
     reads = list(reads)
     names = [given.name for read in reads for settings in read.roles.values() for given in settings]
     client = client or ("librdkafka" if any(is_of_librdkafka_alone(name) for name in names) else "java")
-    gathering = _Gathering(version, client, tuple(ignored))
+    from_command_line = [pair for text in assigned for pair in _assignments(text, client)]
+    names_set = frozenset((role, given.name) for role, given in from_command_line)
+    gathering = _Gathering(version, client, tuple(ignored), names_set)
     present = frozenset(framework for read in reads for framework in read.frameworks)
     reads = [file_conflicts.without_idle_client(read, present) for read in reads]
     owners = file_conflicts.owners(reads)
@@ -139,9 +139,11 @@ def gather(
     for role, given in frameworks.own_settings(present, options, version):
         if owners.get(role) != file_conflicts.NO_FRAMEWORK:
             gathering.add(role, given)
-    for role, given in (pair for text in assigned for pair in _assignments(text, client)):
+    for role, given in from_command_line:
         gathering.add(role, given)
     overrides = [given for found in gathering.chosen.values() for given in found if ".override." in given.spelling]
+    written = gathering.checked()
+    _refuse_unread_files(reads, gathering)
     notes = [note for read in reads for note in read.notes]
     notes += _notes_on_other_clients(reads)
     notes += frameworks.notes(present, options, version)
@@ -149,7 +151,7 @@ def gather(
     return ClusterConfig(
         version,
         client,
-        gathering.checked(),
+        written,
         frameworks=present,
         options=options,
         has_broker_file=any(_is_of_broker(read, client) for read in reads),
@@ -158,6 +160,18 @@ def gather(
         unknown=tuple(sorted(gathering.unknown)),
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _refuse_unread_files(reads: Sequence[ConfigurationFile], gathering: _Gathering) -> None:
+    """Raise InputError for a file of which every setting is unknown and ignored: it configures something else."""
+    for read in reads:
+        is_read = read.file in gathering.known_files or read.idle or read.options or read.other_clients
+        if read.file in gathering.unknown_files and not is_read:
+            raise InputError(
+                f"{read.file}: no setting of this file is Kafka's, so that the answers would be about Kafka's "
+                "defaults: write the values in effect with Kafka's names (acks, enable.idempotence, retries, "
+                "max.in.flight.requests.per.connection, enable.auto.commit, auto.offset.reset, ...) into a file"
+            )
 
 
 def _notes_on_other_clients(reads: Sequence[ConfigurationFile]) -> Iterator[str]:
@@ -224,10 +238,14 @@ class _Gathering:
     version: str
     client: Client
     ignored: tuple[str, ...]
+    assigned: frozenset[tuple[Role, str]]
     chosen: dict[tuple[Role, str], list[WrittenSetting]] = field(default_factory=dict)
     without_effect: set[str] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)
+    known_files: set[str] = field(default_factory=set)
+    unknown_files: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
+    resembling: dict[str, str] = field(default_factory=dict)
     refused_more: int = 0
 
     def add(self, role: Role, given: WrittenSetting) -> None:
@@ -236,6 +254,7 @@ class _Gathering:
         if key_of(role, self.client, name) is None:
             self._add_without_effect(role, given, name)
             return
+        self.known_files.add(given.file)
         found = self.chosen.setdefault((role, name), [])
         if found and given.precedence > found[0].precedence:
             found.clear()
@@ -244,27 +263,40 @@ class _Gathering:
 
     def _add_without_effect(self, role: Role, given: WrittenSetting, name: str) -> None:
         known = name in names_of(role, self.client) or name.startswith(_PREFIXES)
-        if not known and len(self.refused) >= _MOST_REFUSED:
+        (self.known_files if known else self.unknown_files).add(given.file)
+        if not known and len(self.refused) + len(self.resembling) >= _MOST_REFUSED:
             # The rest would say no more, and each search for a similar name takes a millisecond.
             self.refused_more += 1
             return
         shown = _shown(given, role, self.client, known)
         (self.without_effect if known else self.unknown).add(shown)
-        is_ignored = any(
-            fnmatchcase(spelling, pattern) for pattern in self.ignored for spelling in (given.name, given.written_name)
-        )
-        if not known and not is_ignored:
-            place = f"{given.where}: " if shown == given.written_name else ""
+        if known:
+            return
+        place = f"{given.where}: " if shown == given.written_name else ""
+        meant = resembled_setting(given.name, self.client)
+        if not self._is_ignored(given):
             self.refused.setdefault(shown, f"{place}{shown}{suggestion(given.name, self.client)}")
+        elif meant is not None and meant not in self.assigned:
+            self.resembling.setdefault(shown, f"{place}{shown} (--set {meant[1]}=...)")
+
+    def _is_ignored(self, given: WrittenSetting) -> bool:
+        spellings = (given.name, given.written_name)
+        return any(fnmatchcase(spelling, pattern) for pattern in self.ignored for spelling in spellings)
 
     def checked(self) -> dict[tuple[Role, str], WrittenSetting]:
         """Return the settings with an effect. Raises InputError: see `gather`."""
         written = {key: self._value(*key, found) for key, found in self.chosen.items()}
+        more = f"; and {self.refused_more} more" if self.refused_more else ""
+        if self.resembling:
+            raise InputError(
+                "--ignore does not accept a name that resembles a setting with an effect on the answers: "
+                f"{'; '.join(self.resembling.values())}{more}. Write the setting with Kafka's name, or its value in "
+                "effect with --set"
+            )
         if self.refused:
-            more = f"; and {self.refused_more} more" if self.refused_more else ""
             raise InputError(
                 f"unknown settings, whose effect cannot be judged: {'; '.join(self.refused.values())}{more}. "
-                "Correct the names, or accept them with --ignore NAME (--ignore '*' for all)"
+                "Correct the names, or accept those without an effect with --ignore NAME"
             )
         return written
 
@@ -292,32 +324,21 @@ class _Gathering:
         return earlier
 
 
-def suggestion(name: str, client: Client) -> str:
-    """Return the known name that a misspelt one is closest to, as text; an empty text if none is close.
-
-    The end of a longer name may be one that affects the answers: `spring.kafka.producer.ack`. The name of settings that
-    are written elsewhere has an explanation instead.
-    """
-    if name in NOT_READ:
-        return f" ({NOT_READ[name]})"
-    plain = name.replace("_", ".").lower()
-    known = {known: role for role in reversed(ROLES) for known in names_of(role, client)}
-    found = difflib.get_close_matches(plain, known, 1, _SIMILAR)
-    important = [name for name, role in known.items() if key_of(role, client, name)]
-    while not found and "." in plain:
-        plain = plain.partition(".")[2]
-        found = difflib.get_close_matches(plain, important, 1, _SIMILAR)
-    return f" (did you mean {found[0]}, of the {known[found[0]]}?)" if found else ""
-
-
 def _shown(given: WrittenSetting, role: Role, client: Client, known: bool) -> str:
     """Return a name if it is safe to print: an unknown name may be a piece of a secret that spans several lines."""
     name = given.written_name
     is_plain = len(name) <= 80 and re.fullmatch(r"[A-Za-z0-9._-]+", name)
-    is_name = re.fullmatch(r"[a-z%][A-Za-z0-9]*([._-][a-z0-9]+)+|[A-Z]+(_[A-Z0-9]+)+", name) and given.value
-    if is_plain and (known or is_name or difflib.get_close_matches(name, names_of(role, client), 1, _SIMILAR)):
+    # In nested form, no name can be a piece of a value.
+    pattern = _NESTED_NAME if given.file.endswith(NESTED_SUFFIXES) else _NAME
+    is_name = pattern.fullmatch(name) and given.value
+    if is_plain and (known or is_name or difflib.get_close_matches(name, names_of(role, client), 1, SIMILAR)):
         return name
     return f"a name that is not printed ({given.where})"
+
+
+_NAME = re.compile(r"[a-z%][A-Za-z0-9]*([._-][a-z0-9]+)+|[A-Z]+(_[A-Z0-9]+)+")
+_WORDS = r"[A-Z]?[a-z]+([A-Z][a-z]+)*"
+_NESTED_NAME = re.compile(rf"{_NAME.pattern}|{_WORDS}([._-]{_WORDS})*")
 
 
 def _way_out(given: WrittenSetting, earlier: WrittenSetting) -> str:
