@@ -24,6 +24,10 @@ def advise(
         Literal["java", "librdkafka"] | None,
         option(help="The client library (default: recognised by the names of the settings)."),
     ] = None,
+    controller: Annotated[
+        Literal["zookeeper", "kraft"] | None,
+        option(help="What controls the cluster (default: from the files or the release, else both count)."),
+    ] = None,
     replication_factor: Annotated[
         int | None,
         option(min=1, max=7, metavar="N", help="The replication factor (default: from the files, else 3)."),
@@ -90,6 +94,7 @@ def advise(
     options = AdviseOptions(
         kafka=kafka,
         client=client,
+        controller=controller,
         replication_factor=replication_factor,
         commits=commits,
         ignored=tuple(ignored or ()),

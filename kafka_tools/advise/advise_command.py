@@ -23,6 +23,7 @@ from kafka_tools.advise.answer_cache import AnswerCache, default_folder
 from kafka_tools.advise.cluster import ClusterConfig, gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.configuration_keys import Client
+from kafka_tools.advise.controller_mode import Controller
 from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.explorer import ParallelExplorer
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode, GuaranteeQuestion
@@ -36,6 +37,7 @@ class AdviseOptions:
 
     kafka: str
     client: Client | None = None
+    controller: Controller | None = None
     replication_factor: int | None = None
     commits: str | None = None
     ignored: tuple[str, ...] = ()
@@ -125,6 +127,7 @@ def _cluster(files: Sequence[str], options: AdviseOptions) -> ClusterConfig:
         options.client,
         options.ignored,
         options.assigned,
+        options.controller,
     )
     if options.replication_factor is not None:
         cluster = cluster.changed("topic", "replication.factor", str(options.replication_factor))

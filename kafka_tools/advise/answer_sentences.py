@@ -141,7 +141,9 @@ def caveats(advice: Advice) -> list[str]:
 
 def setting_rows(config: EffectiveConfig, *, of_consumer: bool = True) -> Iterator[tuple[str, str, str]]:
     """Yield name, value and origin of each setting in effect. `of_consumer`: with the consumer's settings."""
-    for name in (*_OF_PARTITION, *(_OF_CONSUMER if of_consumer else ())):
+    listed = (*_OF_PARTITION, *_OF_CONSUMER)
+    others = [name for name, choice in config.choices.items() if choice.is_written and name not in listed]
+    for name in (*listed, *others) if of_consumer else _OF_PARTITION:
         choice = config.choices.get(name)
         if choice is not None:
             yield name, choice.value, choice.origin

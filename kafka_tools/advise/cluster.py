@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 
 from checker.errors import InputError
 from kafka_tools.advise import file_conflicts, frameworks
+from kafka_tools.advise.broker_disks import EPHEMERAL, KEPT, UNKNOWN
 from kafka_tools.advise.configuration_keys import (
     FEATURES,
     LIBRDKAFKA_ALIASES,
@@ -20,6 +21,7 @@ from kafka_tools.advise.configuration_keys import (
     key_of,
     names_of,
 )
+from kafka_tools.advise.controller_mode import Controller, controller_of
 from kafka_tools.advise.nested_settings import NESTED_SUFFIXES
 from kafka_tools.advise.resemblance import SIMILAR, resembled_setting, suggestion
 from kafka_tools.advise.written_settings import ConfigurationFile, Framework, Precedence, WrittenSetting
@@ -78,6 +80,7 @@ class ClusterConfig:
 
     `frameworks` run the clients, `options` are the settings of these frameworks. `has_broker_file`: a file configures a
     broker, so that the defaults of the broker apply to its topics. `controller_files` configure a controller.
+    `controller`: ZooKeeper or KRaft, None if not known. `disks`: a value of `broker_disks`, None if no file has one.
     """
 
     version: str
@@ -85,6 +88,8 @@ class ClusterConfig:
     written: Written
     frameworks: frozenset[Framework] = frozenset()
     options: Mapping[str, WrittenSetting] = field(default_factory=dict)
+    controller: WrittenSetting | None = None
+    disks: WrittenSetting | None = None
     has_broker_file: bool = False
     controller_files: frozenset[str] = frozenset()
     replication_factor: int | None = None
@@ -97,6 +102,11 @@ class ClusterConfig:
         """Return what was written for a setting, or None."""
         given = self.written.get((role, name))
         return None if given is None else given.value
+
+    @property
+    def ephemeral_disks(self) -> str:
+        """Return where it is written that a broker may return with an empty disk, or ""."""
+        return self.disks.where if self.disks is not None and self.disks.value == EPHEMERAL else ""
 
     def changed(self, role: Role, name: str, value: str) -> ClusterConfig:
         """Return the cluster with one setting changed."""
@@ -115,13 +125,14 @@ def gather(
     client: Client | None = None,
     ignored: Sequence[str] = (),
     assigned: Sequence[str] = (),
+    controller: Controller | None = None,
 ) -> ClusterConfig:
     """Return the combined settings of some files.
 
     `ignored`: patterns (see `fnmatch`) of unknown names to accept. `assigned`: settings of the command line,
-    `[ROLE.]NAME=VALUE`, which replace those of the files. Raises InputError if a value is out of its range, if a name
-    has two different values, if two files configure the same client, and if a name is unknown: its effect on the
-    answers cannot be judged.
+    `[ROLE.]NAME=VALUE`, which replace those of the files. `controller`: the mode that the user names. Raises InputError
+    if a value is out of its range, if a name has two different values, if two files configure the same client, and if a
+    name is unknown: its effect on the answers cannot be judged.
     """
     reads = list(reads)
     names = [given.name for read in reads for settings in read.roles.values() for given in settings]
@@ -154,6 +165,8 @@ def gather(
         written,
         frameworks=present,
         options=options,
+        controller=controller_of(reads, [given for _, given in from_command_line], version, controller),
+        disks=_disks_of(reads),
         has_broker_file=any(_is_of_broker(read, client) for read in reads),
         controller_files=frozenset(read.file for read in reads if _is_of_controller(read)),
         without_effect=tuple(sorted({*gathering.without_effect, *(name for read in reads for name in read.idle)})),
@@ -172,6 +185,12 @@ def _refuse_unread_files(reads: Sequence[ConfigurationFile], gathering: _Gatheri
                 "defaults: write the values in effect with Kafka's names (acks, enable.idempotence, retries, "
                 "max.in.flight.requests.per.connection, enable.auto.commit, auto.offset.reset, ...) into a file"
             )
+
+
+def _disks_of(reads: Sequence[ConfigurationFile]) -> WrittenSetting | None:
+    """Return the worst that the files say about the disks of brokers."""
+    given = [disk for read in reads for disk in read.disks]
+    return min(given, key=lambda disk: (EPHEMERAL, UNKNOWN, KEPT).index(disk.value), default=None)
 
 
 def _notes_on_other_clients(reads: Sequence[ConfigurationFile]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from checker.errors import InputError
 from kafka_tools.advise import connect_files, environment_files, kubernetes_files
 from kafka_tools.advise.configuration_keys import CLIENT_ROLES, ROLES, Client, Role, is_of_librdkafka_alone, names_of
 from kafka_tools.advise.microprofile_files import is_microprofile, read_microprofile
-from kafka_tools.advise.nested_settings import NESTED_SUFFIXES, Table, documents, flat, plain
+from kafka_tools.advise.nested_settings import NESTED_SUFFIXES, Table, documents, flat, plain, section
 from kafka_tools.advise.spring_files import is_spring, read_spring
 from kafka_tools.advise.streams_files import is_streams, read_streams
 from kafka_tools.advise.tool_output import described
@@ -67,10 +67,11 @@ def _text_of(path: Path) -> str:
 def _read_table(path: Path, document: Table, role: Role | None) -> ConfigurationFile:
     """Return the settings of a JSON or TOML file, or of a document of a YAML file."""
     kind = kubernetes_files.kind_of(document)
+    disks = ConfigurationFile(path.name, {}, disks=tuple(kubernetes_files.disks(path, document)))
     if kind is not None:
-        return _read_resource(path, document, kind, role)
+        return combined(path.name, [_read_resource(path, document, kind, role), disks])
     if isinstance(document.get("services"), dict):
-        return _read_environments(path, document)
+        return combined(path.name, [_read_environments(path, document), disks])
     kubernetes_files.refuse_helm_values(path, document)
     if role is None and any(isinstance(document.get(name), dict) for name in ROLES):
         return _read_sections(path, document)
@@ -89,10 +90,10 @@ def _read_sections(path: Path, document: Table) -> ConfigurationFile:
 def _read_resource(path: Path, document: Table, kind: str, role: Role | None) -> ConfigurationFile:
     """Return the settings of a Kubernetes resource: one of Strimzi's, or the variables of its containers."""
     kubernetes_files.check_kind(path, kind)
-    section = kubernetes_files.section
     if kind == "Kafka":
         broker = FileBuilder(path.name, frameworks={Framework.STRIMZI})
-        for given in flat(path, section(document, "spec", "kafka", "config")):
+        settings = flat(path, section(document, "spec", "kafka", "config"))
+        for given in (*settings, *kubernetes_files.controller_settings(path, document)):
             broker.add("broker", given)
         return broker.build()
     if kind == "KafkaTopic":

@@ -69,8 +69,12 @@ class ConfigurationKey:
         return "one of " + ", ".join(self.choices)
 
 
-_BOOL = ConfigurationKey({"true": "true", "false": "false"})
+_LONG = ConfigurationKey(high=2**63 - 1)
+_LIMIT = ConfigurationKey(low=-1, high=2**63 - 1)
+"""A limit, of which -1 is none."""
 _TEXT = ConfigurationKey(shown=False)
+_OF_NODE = ConfigurationKey(shown=False, may_differ=True)
+_BOOL = ConfigurationKey({"true": "true", "false": "false"})
 _ACKS = {"all": "all", "-1": "all", "0": "0", "1": "1"}
 _RESETS = {"earliest": "earliest", "latest": "latest", "none": "none"}
 _LIBRDKAFKA_RESETS = {
@@ -103,12 +107,21 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         "isolation.level": ConfigurationKey(
             {"read_uncommitted": "read_uncommitted", "read_committed": "read_committed"}
         ),
+        "auto.commit.interval.ms": ConfigurationKey(),
+        "client.rack": _OF_NODE,
+        "group.instance.id": _OF_NODE,
+        "max.poll.interval.ms": ConfigurationKey(low=1),
+        "partition.assignment.strategy": _TEXT,
+        "session.timeout.ms": ConfigurationKey(),
     },
     "topic": {
         "replication.factor": ConfigurationKey(low=1, high=32767),
         "min.insync.replicas": ConfigurationKey(low=1),
         "unclean.leader.election.enable": _BOOL,
         "flush.messages": ConfigurationKey(low=1, high=2**63 - 1),
+        "retention.ms": _LIMIT,
+        "retention.bytes": _LIMIT,
+        "delete.retention.ms": _LONG,
     },
     "broker": {
         "default.replication.factor": ConfigurationKey(low=1, high=32767),
@@ -119,7 +132,17 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         TRANSACTION_VERSION: ConfigurationKey(high=2),
         "transaction.max.timeout.ms": ConfigurationKey(),
         "transaction.partition.verification.enable": _BOOL,
-        "process.roles": ConfigurationKey(shown=False, may_differ=True),
+        "auto.leader.rebalance.enable": _BOOL,
+        "log.cleaner.delete.retention.ms": _LONG,
+        "log.retention.bytes": _LIMIT,
+        "log.retention.hours": ConfigurationKey(low=-1),
+        "log.retention.minutes": ConfigurationKey(low=-1),
+        "log.retention.ms": _LIMIT,
+        "offsets.retention.minutes": ConfigurationKey(low=1),
+        "producer.id.expiration.ms": ConfigurationKey(low=1),
+        "replica.lag.time.max.ms": _LONG,
+        "transactional.id.expiration.ms": ConfigurationKey(low=1),
+        "process.roles": _OF_NODE,
         "zookeeper.connect": _TEXT,
     },
 }

@@ -224,5 +224,5 @@ def _refuse_misplaced_override(given: WrittenSetting) -> None:
                 )
 
 
-_OF_PLUGINS = ("retries", "request.timeout.ms", "linger.ms")
+_OF_PLUGINS = ("retries", "request.timeout.ms", "linger.ms", "session.timeout.ms")
 """Client settings whose names plugins use for settings of their own."""

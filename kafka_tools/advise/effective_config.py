@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kafka_tools.advise.broker_disks import UNKNOWN
 from kafka_tools.advise.cluster import CHANGED, ClusterConfig
-from kafka_tools.advise.configuration_keys import BY_DURATION, ELIGIBLE_LEADER_REPLICAS_VERSION, MOST, Role
+from kafka_tools.advise.configuration_keys import BY_DURATION, ELIGIBLE_LEADER_REPLICAS_VERSION, MOST, Role, key_of
+from kafka_tools.advise.controller_mode import UNKNOWN_NOTE
 from kafka_tools.advise.frameworks import offset_commits
 from kafka_tools.advise.versions import unexplored_bugs
 from kafka_tools.advise.written_settings import Precedence, WrittenSetting
+from specs.kafka_releases import release_number
 from specs.kafka_versions import (
     ACKS_ALL_BY_DEFAULT,
     CONSUMER_PROTOCOL_EARLY_ACCESS,
@@ -32,10 +35,14 @@ from specs.kafka_versions import (
 
 @dataclass(frozen=True)
 class EffectiveSetting:
-    """The value of a setting in effect, and its origin: a file and line, a default, or another setting."""
+    """The value of a setting in effect, and its origin: a file and line, a default, or another setting.
+
+    `is_written`: a file, the command line or a framework sets it.
+    """
 
     value: str
     origin: str
+    is_written: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,7 @@ class _ConfigResolution:
     choices: dict[str, EffectiveSetting] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     refusal: str | None = None
+    used: set[tuple[Role, str]] = field(default_factory=set)
 
     def refuse(self, why: str) -> None:
         """Keep the first reason why Kafka would not start."""
@@ -80,7 +88,8 @@ class _ConfigResolution:
         for role, written in places:
             given = self.cluster.written.get((role, written))
             if given is not None:
-                self.choose(name, given.value, given.where)
+                self.choices[name] = EffectiveSetting(given.value, given.where, is_written=True)
+                self.used.add((role, written))
                 return given.value
         is_of_client = places[0][0] in ("producer", "consumer")
         product = _product(self.cluster) if is_of_client else f"Kafka {self.cluster.version}"
@@ -109,6 +118,9 @@ def resolve(cluster: ClusterConfig) -> EffectiveConfig:
     bugs = unexplored_bugs(cluster.version, cluster.client, is_transactional=is_transactional)
     resolution.notes.extend(filter(None, [bugs]))
     hides_aborted_records = is_transactional and _resolve_isolation(resolution) == "read_committed"
+    _resolve_cluster(resolution)
+    _resolve_times(resolution)
+    _list_others(resolution)
     return EffectiveConfig(
         resolution.choices,
         tuple(resolution.notes),
@@ -119,8 +131,8 @@ def resolve(cluster: ClusterConfig) -> EffectiveConfig:
     )
 
 
-DEFAULT_DELIVERY_TIMEOUT = 120_000
-"""Kafka's default of delivery.timeout.ms, in ms; librdkafka's is 300000."""
+DEFAULT_DELIVERY_TIMEOUT, LIBRDKAFKA_DELIVERY_TIMEOUT = 120_000, 300_000
+"""The default of delivery.timeout.ms of Kafka and of librdkafka, in ms."""
 
 
 def _has_short_delivery_timeout(cluster: ClusterConfig) -> bool:
@@ -331,6 +343,91 @@ def _resolve_replication_factor(resolution: _ConfigResolution) -> None:
         )
 
 
+def _resolve_cluster(resolution: _ConfigResolution) -> None:
+    """Set what controls the cluster and whether brokers keep their disks, if that is known."""
+    cluster = resolution.cluster
+    if cluster.controller is None:
+        resolution.notes.append(UNKNOWN_NOTE)
+    else:
+        resolution.choices[cluster.controller.name] = EffectiveSetting(
+            cluster.controller.value, cluster.controller.where, is_written=True
+        )
+    disks = cluster.disks
+    if disks is not None and disks.value != UNKNOWN:
+        origin = f"{disks.written_name} ({disks.where})"
+        resolution.choices[disks.name] = EffectiveSetting(disks.value, origin, is_written=True)
+    if cluster.ephemeral_disks:
+        resolution.notes.append(
+            f"a broker may return with an empty disk ({cluster.ephemeral_disks}): it ends with its pod or container"
+        )
+    elif cluster.has_broker_file and (disks is None or disks.value == UNKNOWN):
+        resolution.notes.append("the files do not say whether a broker keeps its disk when it restarts")
+
+
+def _resolve_times(resolution: _ConfigResolution) -> None:
+    """Set retention, timeouts and expiry, with Kafka's defaults."""
+    cluster = resolution.cluster
+    _resolve_retention(resolution)
+    resolution.take("retention.bytes", "-1", ("topic", "retention.bytes"), ("broker", "log.retention.bytes"))
+    resolution.take(
+        "delete.retention.ms",
+        "86400000",
+        ("topic", "delete.retention.ms"),
+        ("broker", "log.cleaner.delete.retention.ms"),
+    )
+    lag = "30000" if release_number(cluster.version) >= (2, 5, 0) else "10000"  # KIP-537
+    resolution.take("replica.lag.time.max.ms", lag, ("broker", "replica.lag.time.max.ms"))
+    for name, default in _OF_BROKER.items():
+        resolution.take(name, default, ("broker", name))
+    is_of_librdkafka = cluster.client == "librdkafka"
+    has_longer_session = is_of_librdkafka or release_number(cluster.version) >= (3, 0, 0)  # KIP-735
+    resolution.take(
+        "session.timeout.ms", "45000" if has_longer_session else "10000", ("consumer", "session.timeout.ms")
+    )
+    resolution.take("max.poll.interval.ms", "300000", ("consumer", "max.poll.interval.ms"))
+    resolution.take("auto.commit.interval.ms", "5000", ("consumer", "auto.commit.interval.ms"))
+    delivery = LIBRDKAFKA_DELIVERY_TIMEOUT if is_of_librdkafka else DEFAULT_DELIVERY_TIMEOUT
+    resolution.take("delivery.timeout.ms", str(delivery), ("producer", "delivery.timeout.ms"))
+
+
+_OF_BROKER = {
+    "offsets.retention.minutes": "10080",
+    "transactional.id.expiration.ms": "604800000",
+    "auto.leader.rebalance.enable": "true",
+}
+
+
+def _resolve_retention(resolution: _ConfigResolution) -> None:
+    """Set retention.ms: the topic's, else the broker's in the finest unit (KafkaConfig.logRetentionTimeMillis)."""
+    for name, factor in (
+        ("log.retention.ms", 1),
+        ("log.retention.minutes", 60_000),
+        ("log.retention.hours", 3_600_000),
+    ):
+        given = resolution.cluster.written.get(("broker", name))
+        if given is not None and ("topic", "retention.ms") not in resolution.cluster.written:
+            value = "-1" if int(given.value) < 0 else str(int(given.value) * factor)
+            resolution.choices["retention.ms"] = EffectiveSetting(value, given.where, is_written=True)
+            resolution.used.add(("broker", name))
+            return
+    resolution.take("retention.ms", "604800000", ("topic", "retention.ms"))
+
+
+def _list_others(resolution: _ConfigResolution) -> None:
+    """Add the written settings that are in no choice yet: those that another setting takes precedence over, too."""
+    for (role, name), given in resolution.cluster.written.items():
+        if (role, name) in resolution.used:
+            continue
+        if name not in resolution.choices:
+            key = key_of(role, resolution.cluster.client, name)
+            value = given.value if key is not None and key.shown else "set"
+            resolution.choices[name] = EffectiveSetting(value, given.where, is_written=True)
+        elif resolution.choices[name].origin != given.where:
+            resolution.notes.append(f"{name} of the {role} ({given.where}) is not in effect")
+    for name, option in resolution.cluster.options.items():
+        resolution.choices.setdefault(name, EffectiveSetting(option.value, option.where, is_written=True))
+
+
 # The consumer.
 
 
@@ -348,6 +445,8 @@ def _resolve_consumer(resolution: _ConfigResolution) -> None:
     cluster = resolution.cluster
     is_automatic = resolution.take("enable.auto.commit", "true", ("consumer", "enable.auto.commit")) == "true"
     _resolve_reset(resolution)
+    if cluster.client == "java" and CONSUMER_PROTOCOL_EARLY_ACCESS.applies_to(cluster.version):
+        resolution.take("group.protocol", "classic", ("consumer", "group.protocol"))
     stores = False
     if cluster.client == "librdkafka":
         name = "enable.auto.offset.store"
@@ -379,10 +478,8 @@ def _resolve_automatic_commits(resolution: _ConfigResolution) -> None:
     """Set when Kafka's consumer commits automatically. docs/findings/automatic-commits.md has the rule by release."""
     version = resolution.cluster.version
     bugs = [name for name in ("C12", "C14") if catalogue_entry(name).exists_in(version)]
-    if not CONSUMER_PROTOCOL_EARLY_ACCESS.applies_to(version):
-        resolution.choose("commits", "auto", "enable.auto.commit")
-        return
-    has_new_protocol = resolution.take("group.protocol", "classic", ("consumer", "group.protocol")) == "consumer"
+    protocol = resolution.choices.get("group.protocol")
+    has_new_protocol = protocol is not None and protocol.value == "consumer"
     if has_new_protocol and bugs:
         resolution.choose("commits", "background", "enable.auto.commit with group.protocol=consumer")
         resolution.notes.append(

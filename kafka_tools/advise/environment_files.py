@@ -111,10 +111,10 @@ def _ends_in(name: str, settings: frozenset[str]) -> bool:
 
 
 def _settings_of(roles: Sequence[Role]) -> frozenset[str]:
-    return frozenset(setting for role in roles for setting in KEYS[role] if setting not in _COMMON_WORDS)
+    return frozenset(setting for role in roles for setting in KEYS[role] if setting not in COMMON_WORDS)
 
 
-_COMMON_WORDS = ("retries", "request.timeout.ms", "process.roles", "zookeeper.connect")
+COMMON_WORDS = ("retries", "request.timeout.ms", "session.timeout.ms", "process.roles", "zookeeper.connect")
 """Settings of which other programs use the names, too."""
 
 _OF_CLIENTS, _OF_SERVERS = _settings_of(CLIENT_ROLES), _settings_of(("topic", "broker"))

@@ -91,4 +91,4 @@ def _is_whole(read: ConfigurationFile, role: Role, client: Client) -> bool:
 
 def _names_with_effect(read: ConfigurationFile, role: Role, client: Client) -> set[str]:
     names = {LIBRDKAFKA_ALIASES.get(given.name, given.name) for given in read.roles[role]}
-    return {name for name in names if key_of(role, client, name)}
+    return {name for name in names if (key := key_of(role, client, name)) and not key.may_differ}

@@ -79,8 +79,6 @@ def own_settings(
     if Framework.SMALLRYE in present:
         yield "producer", _own("acks", "1", "default of SmallRye")
         yield "consumer", _own("enable.auto.commit", "false", "default of SmallRye")
-    if Framework.STRIMZI in present:
-        yield "broker", _own("process.roles", "broker,controller", "Strimzi")
 
 
 def _own(name: str, value: str, origin: str, precedence: Precedence = Precedence.FRAMEWORK) -> WrittenSetting:

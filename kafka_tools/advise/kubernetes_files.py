@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from checker.errors import InputError
+from kafka_tools.advise import broker_disks
 from kafka_tools.advise.environment_files import is_on_command_line
-from kafka_tools.advise.nested_settings import Table, flat, line_of
+from kafka_tools.advise.nested_settings import Table, flat, line_of, section, texts
 from kafka_tools.advise.written_settings import WrittenSetting
 
 WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Job", "Pod", "CronJob", "ReplicaSet")
@@ -64,14 +65,6 @@ def refuse_helm_values(path: Path, document: Table) -> None:
         )
 
 
-def section(document: Table, *names: str) -> Table:
-    """Return a nested mapping; an empty one if it is absent."""
-    found: Any = document
-    for name in names:
-        found = found.get(name, {}) if isinstance(found, dict) else {}
-    return found if isinstance(found, dict) else {}
-
-
 def topic_settings(path: Path, document: Table) -> list[WrittenSetting]:
     """Return the settings of a KafkaTopic: `spec.config`, and the replication factor."""
     settings = flat(path, section(document, "spec", "config"))
@@ -79,6 +72,20 @@ def topic_settings(path: Path, document: Table) -> list[WrittenSetting]:
     if replicas is not None:
         settings.append(WrittenSetting("replication.factor", str(replicas), path.name, line_of([replicas])))
     return settings
+
+
+def controller_settings(path: Path, document: Table) -> Iterator[WrittenSetting]:
+    """Yield what a Kafka resource says of its controller: with KRaft, its nodes may have both roles."""
+    spec, annotations = section(document, "spec"), section(document, "metadata", "annotations")
+    mode = annotations.get("strimzi.io/kraft", "disabled" if "zookeeper" in spec else "enabled")
+    if mode != "disabled":
+        yield WrittenSetting(
+            "process.roles", "broker,controller", path.name, line_of([mode]), spelling="Strimzi's KRaft"
+        )
+    if mode != "enabled":
+        yield WrittenSetting(
+            "zookeeper.connect", "set", path.name, line_of([mode]), spelling="Strimzi's spec.zookeeper"
+        )
 
 
 def connector_settings(path: Path, document: Table) -> list[WrittenSetting]:
@@ -98,6 +105,22 @@ def environments(path: Path, document: Table) -> Iterator[list[WrittenSetting]]:
                 yield _variables(path, container[name])
 
 
+def disks(path: Path, document: Table) -> Iterator[WrittenSetting]:
+    """Yield whether the brokers of a resource or of a Compose file keep their disks."""
+    if kind_of(document) in ("Kafka", "KafkaNodePool"):
+        yield from broker_disks.disks_of_strimzi(path, document)
+    for service in _services(document):
+        yield from broker_disks.disks_of_service(path, service, _values(path, service))
+    for pod in _pods(document):
+        for container in _containers_of(pod):
+            yield from broker_disks.disks_of_container(path, document, pod, container, _values(path, container))
+
+
+def _values(path: Path, container: Table) -> dict[str, str]:
+    names = ("environment", "env")
+    return {given.name: given.value for name in names for given in _variables(path, container.get(name))}
+
+
 def settings_elsewhere(path: Path, document: Table) -> list[WrittenSetting]:
     """Return what containers and services take from elsewhere and what is not read, under the names in NOT_READ.
 
@@ -107,7 +130,7 @@ def settings_elsewhere(path: Path, document: Table) -> list[WrittenSetting]:
     for container in _containers(document):
         for part, name in (("env_file", "env_file"), ("envFrom", "env-from"), ("extends", "extends-service")):
             if container.get(part):
-                found.append(WrittenSetting(name, part, path.name, line_of(_texts(container[part]))))
+                found.append(WrittenSetting(name, part, path.name, line_of(texts(container[part]))))
         for text, line in _command_lines(path, container):
             names = [match[1] for match in _ASSIGNMENT.finditer(text) if is_on_command_line(match[1])]
             found += [WrittenSetting(f"command.{name}", "set", path.name, line) for name in names]
@@ -117,7 +140,7 @@ def settings_elsewhere(path: Path, document: Table) -> list[WrittenSetting]:
 def _command_lines(path: Path, container: Table) -> Iterator[tuple[str, int | None]]:
     """Yield the parts of a container's command line, also those in variables such as JAVA_OPTS, with their lines."""
     for part in ("command", "args", "entrypoint"):
-        yield from ((str(text), line_of([text])) for text in _texts(container.get(part)))
+        yield from ((str(text), line_of([text])) for text in texts(container.get(part)))
     for given in (*_variables(path, container.get("environment")), *_variables(path, container.get("env"))):
         if given.name.endswith(("OPTS", "OPTIONS", "ARGS")):
             yield given.value, given.line
@@ -136,18 +159,24 @@ _ASSIGNMENT = re.compile(r"(?:-D)?([A-Za-z][A-Za-z0-9._\[\]-]*)(?:[= ]|$)")
 
 def _containers(document: Table) -> Iterator[Table]:
     """Yield the services of a Compose file and the containers of a workload."""
+    yield from _services(document)
+    for pod in _pods(document):
+        yield from _containers_of(pod)
+
+
+def _services(document: Table) -> Iterator[Table]:
     yield from (service for service in section(document, "services").values() if isinstance(service, dict))
+
+
+def _pods(document: Table) -> Iterator[Table]:
+    """Yield the places where a workload may have the description of a pod."""
     spec = section(document, "spec")
-    for pod in (spec, section(spec, "template", "spec"), section(spec, "jobTemplate", "spec", "template", "spec")):
-        for name in ("initContainers", "containers"):
-            yield from (container for container in pod.get(name) or [] if isinstance(container, dict))
+    yield from (spec, section(spec, "template", "spec"), section(spec, "jobTemplate", "spec", "template", "spec"))
 
 
-def _texts(value: Any) -> list[Any]:
-    """Return the texts in a value, at any depth."""
-    if isinstance(value, (dict, list)):
-        return [text for part in (value.values() if isinstance(value, dict) else value) for text in _texts(part)]
-    return [] if value is None else [value]
+def _containers_of(pod: Table) -> Iterator[Table]:
+    for name in ("initContainers", "containers"):
+        yield from (container for container in pod.get(name) or [] if isinstance(container, dict))
 
 
 def _variables(path: Path, environment: Any) -> list[WrittenSetting]:

@@ -184,3 +184,18 @@ def _flat(path: Path, table: Table, prefix: str) -> Iterator[WrittenSetting]:
 def line_of(values: list[Any]) -> int | None:
     """Return the line of the first value that has one."""
     return next((value.line for value in values if isinstance(value, LocatedText)), None)
+
+
+def section(document: Table, *names: str) -> Table:
+    """Return a nested mapping; an empty one if it is absent."""
+    found: Any = document
+    for name in names:
+        found = found.get(name, {}) if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) else {}
+
+
+def texts(value: Any) -> list[Any]:
+    """Return the texts in a value, at any depth."""
+    if isinstance(value, (dict, list)):
+        return [text for part in (value.values() if isinstance(value, dict) else value) for text in texts(part)]
+    return [] if value is None else [value]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from checker.errors import InputError
 from kafka_tools.advise.configuration_keys import CLIENT_ROLES, KEYS, Role, names_of
-from kafka_tools.advise.environment_files import names_other_settings
+from kafka_tools.advise.environment_files import COMMON_WORDS, names_other_settings
 from kafka_tools.advise.written_settings import ConfigurationFile, FileBuilder, Framework, Precedence, WrittenSetting
 
 _KAFKA = re.compile(r"spring\.kafka\.(.+)", re.IGNORECASE)
@@ -97,7 +97,7 @@ def read_spring(path: Path, settings: Sequence[WrittenSetting]) -> Configuration
 def _ends_in_setting(name: str) -> bool:
     """Return whether the last parts of a name are a setting of a client that affects the answers."""
     plain = name.lower().replace("-", ".").replace("_", ".")
-    return any(plain.endswith(f".{key}") for role in CLIENT_ROLES for key in KEYS[role] if key != "retries")
+    return any(plain.endswith(f".{key}") for role in CLIENT_ROLES for key in KEYS[role] if key not in COMMON_WORDS)
 
 
 def _add(builder: FileBuilder, given: WrittenSetting, name: str) -> None:

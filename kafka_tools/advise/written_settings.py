@@ -69,13 +69,14 @@ class ConfigurationFile:
 
     `frameworks` run the clients of the file. `options` are settings of these frameworks that change what they set.
     `idle` are names without an effect on the answers. `other_clients` are settings of clients that the answers do not
-    concern. `notes` are sentences for the user.
+    concern. `disks` are the values of `broker_disks`. `notes` are sentences for the user.
     """
 
     file: str
     roles: Mapping[Role, tuple[WrittenSetting, ...]]
     frameworks: frozenset[Framework] = frozenset()
     options: tuple[WrittenSetting, ...] = ()
+    disks: tuple[WrittenSetting, ...] = ()
     idle: tuple[str, ...] = ()
     other_clients: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -89,6 +90,7 @@ class FileBuilder:
     roles: dict[Role, list[WrittenSetting]] = field(default_factory=dict)
     frameworks: set[Framework] = field(default_factory=set)
     options: list[WrittenSetting] = field(default_factory=list)
+    disks: list[WrittenSetting] = field(default_factory=list)
     idle: list[str] = field(default_factory=list)
     other_clients: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -104,6 +106,7 @@ class FileBuilder:
             {role: tuple(settings) for role, settings in self.roles.items()},
             frozenset(self.frameworks),
             tuple(self.options),
+            tuple(self.disks),
             tuple(self.idle),
             tuple(self.other_clients),
             tuple(self.notes),
@@ -118,6 +121,7 @@ def combined(file: str, parts: Iterable[ConfigurationFile]) -> ConfigurationFile
             builder.roles.setdefault(role, []).extend(settings)
         builder.frameworks |= part.frameworks
         builder.options += part.options
+        builder.disks += part.disks
         builder.idle += part.idle
         builder.other_clients += part.other_clients
         builder.notes += part.notes

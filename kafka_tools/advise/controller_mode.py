@@ -1,0 +1,57 @@
+"""Whether ZooKeeper or KRaft controls the cluster: as the user says, as the files show, or as the release implies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from checker.errors import InputError
+from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+from specs.kafka_releases import release_number
+from specs.kafka_versions import KRAFT_ONLY
+
+Controller = Literal["zookeeper", "kraft"]
+
+NAME = "controller"
+
+_KRAFT_FOR_PRODUCTION = (3, 3, 0)
+"""KRaft is for production since 3.3 (KIP-833); before, a cluster without its settings has ZooKeeper."""
+
+_OF_KRAFT = ("process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers")
+_OF_ZOOKEEPER = ("zookeeper.connect",)
+
+
+def controller_of(
+    reads: Iterable[ConfigurationFile], assigned: Sequence[WrittenSetting], version: str, asked: Controller | None
+) -> WrittenSetting | None:
+    """Return the mode with its origin, or None if it is not known, as in a cluster that migrates.
+
+    `assigned`: settings of the command line. Raises InputError if `asked` contradicts the release or a file.
+    """
+    given = [*assigned, *(setting for read in reads for setting in read.roles.get("broker", ()))]
+    shown = {
+        mode: next((setting for setting in given if setting.name in names), None)
+        for mode, names in (("kraft", _OF_KRAFT), ("zookeeper", _OF_ZOOKEEPER))
+    }
+    if KRAFT_ONLY.applies_to(version):
+        if asked == "zookeeper":
+            raise InputError(f"--controller zookeeper: Kafka {version} has KRaft only")
+        return WrittenSetting(NAME, "kraft", f"Kafka {version} has no other")
+    evidence = [(mode, setting) for mode, setting in shown.items() if setting is not None]
+    if asked is not None:
+        for mode, setting in evidence:
+            if mode != asked and len(evidence) == 1:
+                raise InputError(f"--controller {asked}: {setting.written_name} ({setting.where}) is of {mode}")
+        return WrittenSetting(NAME, asked, "--controller")
+    if evidence:
+        # Both are given while a cluster migrates.
+        (mode, setting), *others = evidence
+        return None if others else WrittenSetting(NAME, mode, f"{setting.written_name} ({setting.where})")
+    if release_number(version) < _KRAFT_FOR_PRODUCTION:
+        return WrittenSetting(NAME, "zookeeper", f"default of Kafka {version}")
+    return None
+
+
+UNKNOWN_NOTE = (
+    "whether ZooKeeper or KRaft controls the cluster is not known: what is known of either counts. --controller says it"
+)
