@@ -12,6 +12,7 @@ from checker.errors import InputError
 from kafka_tools.advise import file_conflicts, frameworks
 from kafka_tools.advise.broker_disks import EPHEMERAL, KEPT, UNKNOWN
 from kafka_tools.advise.configuration_keys import (
+    CLIENT_ROLES,
     FEATURES,
     LIBRDKAFKA_ALIASES,
     ROLES,
@@ -33,6 +34,7 @@ COMMAND_LINE = "--set"
 """The place of a setting of the command line."""
 
 _PREFIXES = (
+    "authorizer.",
     "listener.name.",
     "ssl.",
     "sasl.",
@@ -136,6 +138,7 @@ def gather(
     """
     reads = list(reads)
     names = [given.name for read in reads for settings in read.roles.values() for given in settings]
+    client_of_user = client
     client = client or ("librdkafka" if any(is_of_librdkafka_alone(name) for name in names) else "java")
     from_command_line = [pair for text in assigned for pair in _assignments(text, client)]
     names_set = frozenset((role, given.name) for role, given in from_command_line)
@@ -157,6 +160,7 @@ def gather(
     _refuse_unread_files(reads, gathering)
     notes = [note for read in reads for note in read.notes]
     notes += _notes_on_other_clients(reads)
+    notes += _notes_on_shared_names(reads, names, is_chosen=client_of_user is not None)
     notes += frameworks.notes(present, options, version)
     notes += frameworks.check_overrides(overrides, options, version, Framework.CONNECT_WORKER in present)
     return ClusterConfig(
@@ -185,6 +189,21 @@ def _refuse_unread_files(reads: Sequence[ConfigurationFile], gathering: _Gatheri
                 "defaults: write the values in effect with Kafka's names (acks, enable.idempotence, retries, "
                 "max.in.flight.requests.per.connection, enable.auto.commit, auto.offset.reset, ...) into a file"
             )
+
+
+def _notes_on_shared_names(
+    reads: Sequence[ConfigurationFile], names: Sequence[str], *, is_chosen: bool
+) -> Iterator[str]:
+    """Yield a note if no name shows which client the files configure, and their form is not that of Java's client."""
+    of_clients = [read for read in reads if any(read.roles.get(role) for role in CLIENT_ROLES) and not read.frameworks]
+    is_of_java = all(read.file.endswith(".properties") for read in of_clients)
+    of_librdkafka = names_of("producer", "librdkafka") | names_of("consumer", "librdkafka")
+    of_others = names_of("topic") | names_of("broker")
+    if not is_chosen and not is_of_java and of_librdkafka | of_others >= set(names):
+        yield (
+            "the answers are for Kafka's Java client. librdkafka (confluent-kafka for Python, Go, .NET and Node) has "
+            "the same names and other defaults: for such a client, add --client librdkafka"
+        )
 
 
 def _disks_of(reads: Sequence[ConfigurationFile]) -> WrittenSetting | None:

@@ -12,9 +12,18 @@ import javaproperties
 
 from checker.errors import InputError
 from kafka_tools.advise import connect_files, environment_files, kubernetes_files
-from kafka_tools.advise.configuration_keys import CLIENT_ROLES, ROLES, Client, Role, is_of_librdkafka_alone, names_of
+from kafka_tools.advise.configuration_keys import (
+    CLIENT_ROLES,
+    KEYS,
+    ROLES,
+    Client,
+    Role,
+    is_of_librdkafka_alone,
+    names_of,
+)
 from kafka_tools.advise.microprofile_files import is_microprofile, read_microprofile
 from kafka_tools.advise.nested_settings import NESTED_SUFFIXES, Table, documents, flat, plain, section
+from kafka_tools.advise.resemblance import resembled_setting
 from kafka_tools.advise.spring_files import is_spring, read_spring
 from kafka_tools.advise.streams_files import is_streams, read_streams
 from kafka_tools.advise.tool_output import described
@@ -108,9 +117,9 @@ def _read_resource(path: Path, document: Table, kind: str, role: Role | None) ->
 def _read_environments(path: Path, document: Table) -> ConfigurationFile:
     """Return the settings in the variables of containers, each of which has its convention."""
     found = []
-    for settings in kubernetes_files.environments(path, document):
+    for settings in map(environment_files.with_prefixes, kubernetes_files.environments(path, document)):
         if environment_files.is_environment(settings):
-            found.append(_read_settings(path, settings, None))
+            found.append(_read_variables(path, settings))
         else:
             unclear = tuple(given for given in settings if environment_files.hides_setting(given.name))
             found.append(ConfigurationFile(path.name, {"producer": unclear} if unclear else {}))
@@ -120,6 +129,23 @@ def _read_environments(path: Path, document: Table) -> ConfigurationFile:
     if not any(part.roles for part in found) and "services" in document:
         raise InputError(f"{path}: no service has variables of Kafka: name the configuration files instead")
     return combined(path.name, found)
+
+
+def _read_variables(path: Path, settings: Sequence[WrittenSetting]) -> ConfigurationFile:
+    """Return the settings of a container. One without a setting of a single role is an application of its own."""
+    renamed, of_images = environment_files.read_environment(path, settings)
+    has_framework = any(given.name.startswith(("CONNECT_", "SPRING_")) for given in settings)
+    if has_framework or any(_has_role(given.name) for given in renamed):
+        return _read_settings(path, settings, None)
+    unclear = tuple(given for given in renamed if resembled_setting(given.name, "java"))
+    idle = (*of_images, *(given.written_name for given in renamed if given not in unclear))
+    roles: dict[Role, tuple[WrittenSetting, ...]] = {"producer": unclear} if unclear else {}
+    return ConfigurationFile(path.name, roles, idle=idle)
+
+
+def _has_role(name: str) -> bool:
+    """Return whether one role alone has a setting, or the setting affects the answers."""
+    return sum(name in names_of(role) for role in ROLES) == 1 or any(name in KEYS[role] for role in ROLES)
 
 
 def _read_settings(path: Path, settings: Sequence[WrittenSetting], role: Role | None) -> ConfigurationFile:

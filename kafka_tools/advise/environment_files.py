@@ -58,6 +58,37 @@ def read_environment(path: Path, settings: Sequence[WrittenSetting]) -> tuple[li
     return found, [given.name for given in without_effect]
 
 
+def with_prefixes(settings: Sequence[WrittenSetting]) -> list[WrittenSetting]:
+    """Return the variables of Debezium's images, which have no prefix, as those of the other images."""
+    names = {given.name for given in settings}
+    is_worker = bool(names & {"CONFIG_STORAGE_TOPIC", "OFFSET_STORAGE_TOPIC"})
+    found = []
+    for given in settings:
+        if is_worker and given.name in _OF_DEBEZIUM_CONNECT:
+            found.append(given.renamed(f"CONNECT_{given.name}"))
+        elif given.name == "NODE_ROLE":
+            roles = "broker,controller" if given.value == "combined" else given.value
+            found.append(WrittenSetting("KAFKA_PROCESS_ROLES", roles, given.file, given.line, spelling=given.name))
+        else:
+            found.append(given)
+    return found
+
+
+_OF_DEBEZIUM_CONNECT = (
+    "BOOTSTRAP_SERVERS",
+    "CONFIG_STORAGE_TOPIC",
+    "GROUP_ID",
+    "KEY_CONVERTER",
+    "OFFSET_FLUSH_INTERVAL_MS",
+    "OFFSET_FLUSH_TIMEOUT_MS",
+    "OFFSET_STORAGE_TOPIC",
+    "REST_HOST_NAME",
+    "STATUS_STORAGE_TOPIC",
+    "VALUE_CONVERTER",
+)
+"""The variables that the image debezium/connect copies to `CONNECT_...`; it passes on other `CONNECT_` variables."""
+
+
 def _replication_factor(given: WrittenSetting) -> WrittenSetting:
     """Return the replication factor of the topics that an image creates: `NAME:PARTITIONS:REPLICAS,...`."""
     factors = {(*topic.split(":"), "", "")[2].strip() for topic in given.value.split(",")}
@@ -75,6 +106,8 @@ def _dotted(name: str) -> str:
 def _spring_name(name: str) -> str:
     """Return Spring's name: `PRODUCER_PROPERTIES_ENABLE_IDEMPOTENCE` is one setting below `properties`."""
     part, separator, rest = name.lower().partition("_")
+    if part in ("bootstrap", "client"):
+        return f"spring.kafka.{name.lower().replace('_', '-')}"
     if part == "properties":
         return f"spring.kafka.properties.{rest.replace('_', '.')}"
     if rest.startswith("properties_"):

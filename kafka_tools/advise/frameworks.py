@@ -204,6 +204,12 @@ def notes(frameworks: Iterable[Framework], options: Mapping[str, WrittenSetting]
             "Spring's default error handler gives up on a record that the listener fails to process, and goes on with "
             "the next record: such a record counts as processed in the answers"
         )
+    if Framework.STREAMS in present and _is_exactly_once(options.get("processing.guarantee"), version):
+        yield (
+            "processing.guarantee: results and offsets are in one transaction. After a crash a record is processed "
+            "again, its results are visible once to consumers that read committed records, and its side effects "
+            "outside Kafka may happen twice"
+        )
     strategy = options.get("failure-strategy")
     if strategy is not None and strategy.value not in ("fail", "retry-topic"):
         yield f"failure-strategy={strategy.value}: a record whose processing fails counts as processed in the answers"

@@ -8,18 +8,32 @@ from pathlib import Path
 
 from checker.errors import InputError
 from kafka_tools.advise.configuration_keys import CLIENT_ROLES, KEYS, Role, names_of, smallrye_names
+from kafka_tools.advise.resemblance import resembled_setting
 from kafka_tools.advise.written_settings import ConfigurationFile, FileBuilder, Framework, Precedence, WrittenSetting
 
 _CHANNEL = re.compile(r'mp\.messaging\.(incoming|outgoing)\.("[^"]+"|[^.]+)\.(.+)')
 _CONNECTOR = re.compile(r"mp\.messaging\.connector\.smallrye-kafka\.(.+)")
 _SHARED = re.compile(r"kafka\.(.+)")
+_KAFKAS = ("mp.messaging.", "kafka.", "quarkus.kafka")
 _PROFILE = re.compile(r"%([^.]+)\.(.+)")
 
 
 def is_microprofile(settings: Sequence[WrittenSetting]) -> bool:
-    """Return whether a file configures channels."""
-    starts = ("mp.messaging.", "quarkus.kafka", "kafka.bootstrap.servers")
-    return any(_plain(given.name).startswith(starts) for given in settings)
+    """Return whether a file configures channels.
+
+    Raises InputError if only `kafka.` in front of the names could show it: Spark, Flink and others have it, too.
+    """
+    names = [_plain(given.name) for given in settings]
+    if any(name.startswith(("mp.messaging.", "quarkus.")) for name in names):
+        return any(name.startswith(("mp.messaging.", "quarkus.kafka", "kafka.")) for name in names)
+    prefixed = next((given for given in settings if _plain(given.name) == "kafka.bootstrap.servers"), None)
+    if prefixed is not None:
+        raise InputError(
+            f"{prefixed.where}: kafka. in front of a name is a convention of Quarkus, Micronaut, Spark and others, and "
+            "nothing else shows which of them reads this file: write Kafka's names and the values in effect into a "
+            "producer's and a consumer's file"
+        )
+    return False
 
 
 def _plain(name: str) -> str:
@@ -35,6 +49,8 @@ def read_microprofile(path: Path, settings: Sequence[WrittenSetting]) -> Configu
     builder = FileBuilder(path.name, frameworks={Framework.SMALLRYE})
     given_settings = _of_production(builder, settings)
     kafka = _kafka_channels(given_settings)
+    unread: list[WrittenSetting] = []
+    unclear: list[WrittenSetting] = []
     for given in given_settings:
         channel, connector = _CHANNEL.fullmatch(given.name), _CONNECTOR.fullmatch(given.name)
         shared = _SHARED.fullmatch(given.name)
@@ -48,8 +64,19 @@ def read_microprofile(path: Path, settings: Sequence[WrittenSetting]) -> Configu
             _add_to_readers(builder, given, shared.group(1), Precedence.SHARED)
         elif given.name.startswith(("mp.messaging.", "kafka")):
             builder.add("producer", given)
-        elif given.name.startswith("quarkus.kafka"):
+        elif given.name.startswith("quarkus."):
             builder.idle.append(given.name)
+        elif any(given.name in names_of(role) for role in CLIENT_ROLES):
+            raise InputError(
+                f"{given.where}: SmallRye does not read {given.name}: write kafka.{given.name}, or a channel's"
+            )
+        else:
+            # A setting that the application reads itself. One that resembles Kafka's may have an effect.
+            (unread if resembled_setting(given.name, "java") is None else unclear).append(given)
+    for given in unclear:
+        builder.add("producer", given)
+    if unread:
+        builder.notes.append(f"{path.name} has {len(unread)} settings of the application, which are not read")
     _refuse_different_channels(path, given_settings, kafka)
     return builder.build()
 
@@ -61,9 +88,11 @@ def _of_production(builder: FileBuilder, settings: Sequence[WrittenSetting]) -> 
         match = _PROFILE.fullmatch(given.name)
         if match is None:
             chosen.setdefault(given.name, given)
-        elif match.group(1) == "prod":
+            continue
+        profiles = match.group(1).split(",")
+        if "prod" in profiles:
             chosen[match.group(2)] = given.renamed(match.group(2))
-        elif match.group(1) in ("dev", "test"):
+        elif set(profiles) <= {"dev", "test"} or not match.group(2).startswith(_KAFKAS):
             builder.idle.append(given.name)
         else:
             raise InputError(

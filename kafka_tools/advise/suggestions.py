@@ -8,6 +8,7 @@ from kafka_tools.advise.advice import GuaranteeAnswer
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import DEFAULT_DELIVERY_TIMEOUT, EffectiveConfig
 from kafka_tools.advise.remedies import Suggestion
+from kafka_tools.advise.written_settings import Framework
 from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS, LAST_KNOWN_LEADER_MUST_LIVE
 
 
@@ -61,7 +62,8 @@ def suggestions_for(
                 f"records that are {answer.question.verb} {answer.failure.phrase}",
                 f"{hazard.name} needs another value: {hazard.remedy}".rstrip("."),
             )
-    if ("reprocessing", "consumer-crash") in yes:
+    is_exactly_once = Framework.STREAMS in cluster.frameworks and config.is_transactional
+    if ("reprocessing", "consumer-crash") in yes and not is_exactly_once:
         yield Suggestion(
             "idempotent processing, or offsets that are committed in one transaction with the results",
             "records that a consumer processes again",
