@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from kafka_tools.librdkafka.answer_consistency import AnswerConsistency
 from kafka_tools.librdkafka.finished_records import FinishedBatches
 from kafka_tools.librdkafka.plain import REFUSALS
 from traces.validate import Found, Mapping, Observation, PossibleStep, event
+from traces.validate.mapping import Consistency
 
 
 class IdempotentClient(Mapping):
     """Events of `kafka_tools.librdkafka.recorder`; one broker, one partition."""
 
     skips = ("configured", "send", "fatal")
+    unused = ("time",)
     silent: ClassVar[tuple[str, ...]] = ("receive_response", "bump_epoch", "resolve_sequences")
     silent_bound = 8
     forgetting = FinishedBatches()
@@ -38,6 +41,10 @@ class IdempotentClient(Mapping):
             "max_rejections": errors.count("invalid record"),
             "max_disconnects": sum(found["event"] == "closed" for found in events),
         }
+
+    def consistency(self) -> Consistency:
+        """Return what compares answers with requests."""
+        return AnswerConsistency()
 
     @event("request")
     def request(self, found: Found) -> PossibleStep:

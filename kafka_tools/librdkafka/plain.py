@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafka_tools.librdkafka.answer_consistency import AnswerConsistency
 from kafka_tools.librdkafka.finished_records import FinishedRecords
 from traces.validate import Found, Mapping, Observation, PossibleStep, event
+from traces.validate.mapping import Consistency
 
 REFUSALS = ("not leader or follower", "request timed out", "not enough replicas", "not enough replicas after append")
 """Retriable errors. The mock cluster appends nothing with them."""
@@ -18,6 +20,7 @@ class PlainClient(Mapping):
     """Events of `kafka_tools.librdkafka.recorder`; one broker, one partition."""
 
     skips = ("configured", "fatal")
+    unused = ("time",)
     silent = ("receive_response",)
     silent_bound = 6
     forgetting = FinishedRecords()
@@ -39,6 +42,10 @@ class PlainClient(Mapping):
             "disconnects": sum(found["event"] == "closed" for found in events),
             **({"broker_limit": settings["batch_size"] - 1} if "message too large" in errors else {}),
         }
+
+    def consistency(self) -> Consistency:
+        """Return what compares answers with requests."""
+        return AnswerConsistency()
 
     @event("send")
     def send(self, found: Found) -> PossibleStep:

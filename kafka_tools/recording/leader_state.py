@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from checker.errors import InputError
+from kafka_tools.librdkafka.answer_consistency import AnswerConsistency
 from kafka_tools.recording.finished_answers import ANSWERS, FinishedAnswers
 from traces.validate import Found, Mapping, PossibleStep, event
+from traces.validate.mapping import Consistency
+
+_REFUSED = ("not leader or follower", "not enough replicas")
+"""Errors before the broker looks at the producer's state."""
 
 
 class AnswersOfLeader(Mapping):
     """Events of `kafka_tools.recording.produce_recorder`; one producer, one partition, one record per batch."""
 
     skips = ("configured", "request", "closed", "failed_over", "delivered", "failed", "log")
+    unused = ("time",)
     forgetting = FinishedAnswers()
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
@@ -31,11 +38,17 @@ class AnswersOfLeader(Mapping):
             "max_sequence": max((found["sequence"] for found in answers), default=0) + 2,
         }
 
+    def consistency(self) -> Consistency:
+        """Return what compares answers with requests."""
+        return AnswerConsistency()
+
     @event("response")
     def response(self, found: Found) -> PossibleStep | None:
         """The leader has answered a batch: appended it, recognised a duplicate, or refused it."""
-        if found["error"] not in ANSWERS:
+        if found["error"] in _REFUSED:
             return None
+        if found["error"] not in ANSWERS:
+            raise InputError(f"{found['error']}: the spec has no such answer, so that it cannot judge this producer")
         offset = found.get("offset")
         batch = {"epoch": found["epoch"], "sequence": found["sequence"], "records": 1}
         return PossibleStep("produce", **batch).after({"answer": {"error": found["error"], "offset": offset}})

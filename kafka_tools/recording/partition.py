@@ -13,7 +13,7 @@ from kafka_tools.recording.finished_offsets import FinishedOffsets
 from specs.replication.by_version import AS_RECORDED
 from specs.replication.versions import replication_rules
 from traces.validate import Found, Mapping, Observation, PossibleStep, event
-from traces.validate.mapping import Expectations
+from traces.validate.mapping import Consistency, Expectations
 
 _STARTS_EPOCH = "epoch_starts[{0}][len(epoch_starts[{0}]) - 1]"
 
@@ -24,6 +24,7 @@ class RecordedPartition(Mapping):
     skips = ("created",)
     silent = ("leader_answer_parked_fetch", "leader_answer_without_record", "leader_await_follower")
     silent_bound = 8
+    unused = ("time", "inferred")
     forgetting = FinishedOffsets()
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
@@ -51,6 +52,21 @@ class RecordedPartition(Mapping):
             "shutdowns": _bound([counts["stopped"]]),
             "disk_losses": _bound([counts["lost_disk"]]),
         }
+
+    def consistency(self) -> Consistency:
+        """Return what compares the leader and the ISR of the creation with what the first leader learns."""
+        created: Found = {}
+
+        def compared(found: Found) -> str | None:
+            if found["event"] == "created":
+                created.update(found)
+            elif found["event"] == "leading" and found.get("initial") and created:
+                learned = {"leader": found["broker"], "isr": found["isr"]}
+                if any(created[name] != learned[name] for name in learned):
+                    return f"the partition began with {created['leader']} and {created['isr']}"
+            return None
+
+        return compared
 
     # Leader and followers.
 
@@ -87,7 +103,8 @@ class RecordedPartition(Mapping):
     def received(self, found: Found) -> PossibleStep:
         """A follower has appended what an answer to its fetch brought, and has adopted the high watermark."""
         step = PossibleStep("follower_receive", follower=found["broker"])
-        return step.after(_replica_state(found))
+        length = f"len(log[{found['broker']}])"
+        return step.before({length: found["end"] - found["records"]}).after(_replica_state(found))
 
     @event("truncated")
     def truncated(self, found: Found) -> PossibleStep:

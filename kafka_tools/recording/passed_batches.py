@@ -1,7 +1,7 @@
 """The mapping from the recording of a proxy, `record --bootstrap`, to `producer/idempotent_producer`.
 
 A batch of any size is one record of the spec. The proxy does not see the log: of an answer, the validation checks the
-error, and the order of the batches in the log.
+error, and the place of the batch among the others. `passed_consistency` compares what the spec does not have.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from typing import Any, ClassVar
 
 from checker.errors import InputError
 from kafka_tools.librdkafka.finished_records import FinishedBatches
+from kafka_tools.recording.passed_consistency import PassedConsistency
 from traces.validate import Found, Mapping, Observation, PossibleStep, event
 from traces.validate.forgetting import Forgotten
+from traces.validate.mapping import Consistency
 
 _REFUSED = ("not leader or follower", "not enough replicas", "error 3", "error 5", "error 9", "error 56")
 """Retriable errors without an append; 3, 5, 9, 56: unknown partition, no leader, no replica, a storage error."""
@@ -65,6 +67,7 @@ class PassedBatches(Mapping):
         "restart_broker",
     )
     silent_bound = 8
+    unused = ("trace", "time")
     forgetting = FinishedPassedBatches()
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
@@ -84,6 +87,10 @@ class PassedBatches(Mapping):
             "max_disconnects": closed,
             "max_abandoned": closed,
         }
+
+    def consistency(self) -> Consistency:
+        """Return what compares real sequences, offsets and records."""
+        return PassedConsistency()
 
     @event("request")
     def request(self, found: Found) -> PossibleStep:
@@ -138,7 +145,9 @@ class PassedBatches(Mapping):
     @event("resized")
     def resized(self, found: Found) -> None:
         """A batch has other records than before."""
-        raise InputError("a batch was split, and a batch of the spec keeps its records")
+        raise InputError(
+            "a batch was split, or its sequence was given to other records, and a batch of the spec keeps its records"
+        )
 
 
 def _batches(events: Sequence[Found]) -> int:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import threading
 import time
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafka_tools.cluster.proxy import Link, PassingRequest, ProxyNetwork, TrafficObserver
 from kafka_tools.librdkafka.recorder import ERRORS
 from kafka_tools.recording.broker_addresses import Address, AddressRewriter
+from kafka_tools.recording.log_neighbours import add_offset
 from kafka_tools.recording.produced_batches import (
     ProduceAnswer,
     ProducedBatch,
@@ -30,6 +30,10 @@ Event = dict[str, Any]
 
 _SHARE_GROUPS = ("78", "79")
 """ShareFetch and ShareAcknowledge: their responses have addresses of brokers, which are not rewritten."""
+
+
+_DIGITS = 16
+"""The hexadecimal digits of a digest that an event has: two batches of a trace do not have the same by chance."""
 
 
 @dataclass(frozen=True)
@@ -219,12 +223,15 @@ class PassingProducers(TrafficObserver):
         sent = epoch.sent.get(batch.sequence)
         if sent is None:
             sent = self._numbered(producer, epoch, batch)
-        elif sent.batch.records != batch.records:
-            self._note(producer, "resized", **sent.shown())
+        else:
+            sent = replace(sent, batch=batch)
+            if epoch.sent[batch.sequence].batch.records != batch.records:
+                self._note(producer, "resized", **sent.shown())
         producer.connections[request.connection] += 1
         place = *_name(request), f"{batch.topic}-{batch.partition}"
         self._in_flight[place] = producer, sent
-        self._note(producer, "request", broker=request.broker, **sent.shown())
+        content = batch.content.hex()[:_DIGITS]
+        self._note(producer, "request", broker=request.broker, **sent.shown(), content=content)
 
     def _numbered(self, producer: _Producer, epoch: _Epoch, batch: ProducedBatch) -> _Sent:
         """Return a batch that its epoch has not sent yet. A gap between sequences stays one.
@@ -251,7 +258,7 @@ class PassingProducers(TrafficObserver):
     def _answered(self, producer: _Producer, sent: _Sent, answer: ProduceAnswer) -> None:
         neighbours: Event = {}
         if answer.error == 0:
-            neighbours = _neighbours(producer.offsets, answer.offset, sent.number)
+            neighbours = add_offset(producer.offsets, answer.offset, sent.number)
             _remove(producer.unfinished, sent.batch.content, sent.number)
         error = ERRORS.get(answer.error, f"error {answer.error}")
         self._note(producer, "response", **sent.shown(), error=error, **neighbours)
@@ -285,19 +292,3 @@ def _remove(unfinished: dict[bytes, list[int]], content: bytes, number: int) -> 
 
 def _name(request: PassingRequest) -> tuple[int, int]:
     return request.connection, request.header.correlation
-
-
-def _neighbours(offsets: list[tuple[int, int]], offset: int, number: int) -> Event:
-    """Return an offset with the batches before and after it, and add the batch to the known offsets.
-
-    Another batch at the same offset is before and after it, which no log allows.
-    """
-    place = bisect_left(offsets, (offset, number))
-    if place == len(offsets) or offsets[place] != (offset, number):
-        offsets.insert(place, (offset, number))
-    before = offsets[place - 1][1] if place else None
-    after = offsets[place + 1][1] if place + 1 < len(offsets) else None
-    others = [other for found, other in offsets[max(place - 1, 0) : place + 2] if found == offset and other != number]
-    if others:
-        before = after = others[0]
-    return {"base_offset": offset, "before": before, "after": after}

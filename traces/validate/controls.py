@@ -136,12 +136,8 @@ def _swaps(mapping: Mapping, recorded: RecordedTrace, mapped: list[int], generat
 def _alterations(
     mapping: Mapping, recorded: RecordedTrace, mapped: list[int], generator: random.Random
 ) -> Iterator[Control]:
-    places = [
-        (position, name)
-        for position in mapped
-        for name in sorted(_read_by(mapping, recorded.events[position].found))
-        if name != mapping.field
-    ]
+    read = _reads(mapping, recorded)
+    places = [(position, name) for position in mapped for name in sorted(read[position]) if name != mapping.field]
     for position, name in generator.sample(places, len(places)):
         event = recorded.events[position]
         others = [other.found[name] for other in recorded.events if name in other.found]
@@ -224,23 +220,27 @@ class _ReadRecorder(dict[str, Any]):
         return super().get(name, default)
 
 
-def _read_by(mapping: Mapping, found: dict[str, Any]) -> set[str]:
-    """Return the fields of an event that the mapping reads and the event contains."""
-    watched = _ReadRecorder(found)
-    mapping.steps_of(watched)
-    return watched.read & found.keys()
+def _reads(mapping: Mapping, recorded: RecordedTrace) -> list[set[str]]:
+    """Return the fields of each event that the mapping reads and the event contains."""
+    consistency = mapping.consistency()
+    events = [_ReadRecorder(event.found) for event in recorded.events]
+    for watched in events:
+        mapping.steps_of(watched)
+        mapping.contradiction(consistency, watched)
+    return [watched.read & watched.keys() for watched in events]
 
 
 def unread_fields(mapping: Mapping, recorded: RecordedTrace) -> tuple[str, ...]:
-    """Return the fields that the mapping never reads, as `sent.thread`; fields of skipped events are not included."""
+    """Return the fields that the mapping neither reads nor names unused, as `sent.thread`; not of skipped events."""
     has: dict[str, set[str]] = {}
     read: dict[str, set[str]] = {}
-    for event in recorded.events:
+    for event, fields in zip(recorded.events, _reads(mapping, recorded), strict=True):
         if mapping.steps_of(event.found) is not None:
             name = mapping.name_of(event.found)
             has.setdefault(name, set()).update(event.found)
-            read.setdefault(name, {mapping.field}).update(_read_by(mapping, event.found))
-    return tuple(f"{name}.{part}" for name in sorted(has) for part in sorted(has[name] - read[name]))
+            read.setdefault(name, {mapping.field, *mapping.unused}).update(fields)
+    unread = [f"{name}.{part}" for name in sorted(has) for part in sorted(has[name] - read[name])]
+    return tuple(field for field in unread if field not in mapping.unused)
 
 
 def _text(event: RecordedEvent) -> str:

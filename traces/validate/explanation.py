@@ -22,11 +22,13 @@ def explaining_behaviour(validator: Validator, recorded: RecordedTrace) -> Viola
     """
     passed: list[tuple[CandidateStates, tuple[PossibleStep, ...]]] = []
     current, line, following = validator.initial, 0, validator.initial
+    consistency = validator.mapping.consistency()
     for event in recorded.events:
+        is_contradicted = validator.mapping.contradiction(consistency, event.found) is not None
         steps = validator.mapping.steps_of(event.found)
         if steps is None:
             continue
-        following, _ = validator.after(current, steps)
+        following, _ = validator.after(current, () if is_contradicted else steps)
         if not following.arrived:
             break
         passed.append((current, steps))

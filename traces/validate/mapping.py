@@ -39,6 +39,9 @@ Expectations = dict[str, Plain]
 OWN_ERRORS = (Exception, SystemExit, GeneratorExit)
 """What the code of a mapping may raise, except an interrupt by the user."""
 
+Consistency = Callable[[Found], str | None]
+"""Compares the events of one trace with each other."""
+
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
@@ -106,6 +109,7 @@ class Mapping:
     `field` is the key of an event that holds its name. `skips` are the names of events that do not concern the spec.
     `silent` are the steps that leave no event (names of actions, or `PossibleStep` with arguments); at most
     `silent_bound` of them happen in a row. `forgetting` describes finished records, for logs with many records.
+    `unused` names the fields of events (`time`, or `closed.broker` of one event) that nothing compares.
     """
 
     field: ClassVar[str] = "event"
@@ -113,6 +117,7 @@ class Mapping:
     silent: ClassVar[tuple[str | PossibleStep, ...]] = ()
     silent_bound: ClassVar[int] = 8
     forgetting: ClassVar[Forgetting | None] = None
+    unused: ClassVar[tuple[str, ...]] = ()
     _handlers: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -129,6 +134,18 @@ class Mapping:
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
         """Return constants of the spec that follow from the events of one trace, such as the number of records sent."""
         return {}
+
+    def consistency(self) -> Consistency:
+        """Return a function that gets the events of one trace in order, the skipped ones too.
+
+        It compares what the spec does not have, such as real offsets, and returns a sentence if an event contradicts
+        earlier ones. The trace is then rejected there.
+        """
+        return lambda found: None
+
+    def contradiction(self, consistency: Consistency, found: Found) -> str | None:
+        """Return how an event contradicts earlier ones, if it does; raise InputError if a field is missing or wrong."""
+        return self._on_event(found, "consistency", consistency)
 
     @property
     def silent_steps(self) -> list[PossibleStep]:
@@ -160,15 +177,7 @@ class Mapping:
         handler = self._handlers.get(self.name_of(found))
         if handler is None:
             return None
-        try:
-            answer = getattr(self, handler)(found)
-        except KeyError as error:
-            raise InputError(f"the event has no {error}, which {type(self).__name__}.{handler} reads") from None
-        except UserError:
-            # The mapping itself refuses the event.
-            raise
-        except OWN_ERRORS as error:
-            raise self.own_error(error, f"{type(self).__name__}.{handler} fails on the event") from error
+        answer = self._on_event(found, handler, getattr(self, handler))
         if answer is None:
             return None
         steps = (
@@ -184,3 +193,15 @@ class Mapping:
                 f"or None, not {answer!r}"
             )
         return steps
+
+    def _on_event(self, found: Found, name: str, function: Callable[[Found], Any]) -> Any:
+        """Return what a function of the mapping returns for an event; raise InputError if it fails."""
+        try:
+            return function(found)
+        except KeyError as error:
+            raise InputError(f"the event has no {error}, which {type(self).__name__}.{name} reads") from None
+        except UserError:
+            # The mapping itself refuses the event.
+            raise
+        except OWN_ERRORS as error:
+            raise self.own_error(error, f"{type(self).__name__}.{name} fails on the event") from error

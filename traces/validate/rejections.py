@@ -42,8 +42,8 @@ def reasons_of(
 
 
 def contradicted(text: str, candidates: int) -> Reasons:
-    """Return the reason why an event contradicts what all candidates agree on."""
-    return (RejectionReason("records", "seen", "finished records", text, candidates),)
+    """Return the reason why an event contradicts earlier ones, whatever the candidate."""
+    return (RejectionReason("recorded", "seen", "earlier events", text, candidates),)
 
 
 def _reasons(spec: Spec, observer: Observer, state: State, step: PossibleStep) -> Iterator[tuple[str, str, str, str]]:

@@ -95,17 +95,19 @@ class Validator:
             blank=recorded.blank,
             unchecked=self._unchecked,
         )
-        window = self._window_of(recorded)
+        window, consistency = self._window_of(recorded), self.mapping.consistency()
         current, line = self.initial, 0
         outcome.limits, outcome.widest = current.limits, len(current.closed)
         for position, event in enumerate(recorded.events):
             try:
                 found = event.found
-                if window is not None:
+                wrong = self.mapping.contradiction(consistency, found)
+                if wrong is None and window is not None:
                     wrong = window.contradiction(position, found)
-                    if wrong is not None:
-                        reasons = contradicted(wrong, len(current.closed))
-                        return self._without_candidates(outcome, current, event, reasons)
+                if wrong is not None:
+                    reasons = contradicted(wrong, len(current.closed))
+                    return self._without_candidates(outcome, current, event, reasons)
+                if window is not None:
                     current = self._with_room(current, window, position)
                     window.take(position)
                     found = window.renumbered(found)

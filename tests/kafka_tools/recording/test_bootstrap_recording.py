@@ -360,6 +360,10 @@ def test_addresses_that_are_refused(text, says, tmp_path, capsys):
 def test_a_kept_run_with_a_killed_broker_conforms():
     with lzma.open(KEPT / "passed-batches-4.3.1.jsonl.xz", "rt") as file:
         events = [json.loads(line) for line in file]
+    for found in events:
+        if found["event"] == "request":
+            # The recorder of that time did not write the digest of the records, which are all different.
+            found["content"] = str(found["records"])
     validation, forgotten = RunningValidation(TASK), 0
     for name in sorted({found["trace"] for found in events}):
         own = [found for found in events if found["trace"] == name]

@@ -1,0 +1,133 @@
+"""Every field of every kind of recording is compared, or its mapping names it unused: edits of each field."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import lzma
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from kafka_tools.recording.recorder import as_json, record_partition
+from tests.kafka_tools.recording.kept_cluster import logs_of
+from traces.validate.controls import unread_fields
+from traces.validate.events import RecordedEvent, RecordedTrace
+from traces.validate.task import RunningValidation, ValidationTask
+
+KEPT, RECORDED = Path(__file__).with_name("kept"), Path(__file__).parents[1] / "recorded"
+PASSED, IDEMPOTENT, PLAIN, PARTITION = "passed_batches", "idempotent", "plain", "partition"
+
+KINDS = {
+    PASSED: ("producer/idempotent_producer", "kafka_tools.recording.passed_batches"),
+    IDEMPOTENT: ("producer/idempotent_producer", "kafka_tools.librdkafka.idempotent"),
+    PLAIN: ("producer/plain_producer", "kafka_tools.librdkafka.plain"),
+    "failover": ("producer/idempotent_failover/i7_failover", "kafka_tools.recording.idempotent"),
+    "answers": ("broker/leader_state/i7_restart", "kafka_tools.recording.leader_state"),
+    PARTITION: ("replication/partition", "kafka_tools.recording.partition"),
+}
+"""The spec and the mapping of each kind of recording."""
+
+MAY_CONFORM = {
+    (PASSED, "response.base_offset"): "other producers' records may lie between two batches",
+    (PASSED, "response.error"): "a retriable error may have hidden an append",
+    (PLAIN, "failed.error"): "a client has errors of its own, with names of its own",
+    (PARTITION, "asked_to_shrink.followers"): "the leader may ask for less, if the request is not granted",
+    (PARTITION, "changed.cause"): "the cause is the recorder's, and several steps of the controller have one result",
+    (PARTITION, "learnt_isr.answered"): "a leader learns the same ISR from the metadata",
+    (PARTITION, "leading.initial"): "the first leader epoch is an observation",
+    (PARTITION, "following.initial"): "the first leader epoch is an observation",
+}
+"""Values that the spec allows too."""
+
+SETS = ("isr", "followers", "unanswered")
+"""Fields whose order says nothing."""
+
+
+@cache
+def validation(kind):
+    return RunningValidation(ValidationTask(*KINDS[kind]))
+
+
+def trace_of(events):
+    return RecordedTrace("kept", "kept", tuple(RecordedEvent(line, found) for line, found in enumerate(events, 1)))
+
+
+def lines(path):
+    text = lzma.decompress(path.read_bytes()).decode() if path.suffix == ".xz" else path.read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory):
+    """Return a conforming recording of each kind."""
+    passed = [found for found in lines(KEPT / "passed-batches-4.3.1.jsonl.xz") if found["trace"] == "t3-0/3"]
+    for found in passed:
+        if found["event"] == "request":
+            # The recorder of that time did not write the digest of the records, which are all different.
+            found["content"] = str(found["records"])
+    first = next(n for n, found in enumerate(passed) if found["event"] == "closed")
+    logs = logs_of("failover-4.3.1", tmp_path_factory.mktemp("kept"))
+    return {
+        PASSED: passed[: first + 30],
+        IDEMPOTENT: lines(RECORDED / "idempotent-request-lost.jsonl"),
+        PLAIN: lines(RECORDED / "plain-rejected.jsonl"),
+        "failover": lines(KEPT / "i7-rolling-restart.jsonl"),
+        "answers": lines(KEPT / "i7-rolling-restart.jsonl"),
+        PARTITION: as_json(record_partition(logs, "experiment-0").events),
+    }
+
+
+def other_values(value):
+    """Return values that differ a little from a value of an event."""
+    match value:
+        case bool():
+            return [not value]
+        case int():
+            return [value + 1, value - 1, value + 100]
+        case str():
+            return [f"{value}'"]
+        case list():
+            return [[*value, *(value[-1:] or [1])], value[:-1], value[::-1]]
+        case dict():
+            return [value | {name: other} for name in value for other in other_values(value[name])]
+    return [1, "b1"]
+
+
+def edits(events, mapping, per_field):
+    """Yield the name of a field, and the events with another value of it: at some places, the last one included."""
+    places = {}
+    for position, found in enumerate(events):
+        for name in found:
+            if mapping.steps_of(found) is not None and name != mapping.field:
+                places.setdefault(f"{found['event']}.{name}", []).append(position)
+    for field, positions in sorted(places.items()):
+        name = field.partition(".")[2]
+        if {name, field} & set(mapping.unused):
+            continue
+        for position in {*positions[:: max(len(positions) // per_field, 1)], positions[-1]}:
+            for value in other_values(events[position][name]):
+                is_reordered = name in SETS and sorted(value) == sorted(events[position][name])
+                if value != events[position][name] and not is_reordered:
+                    edited = {**events[position], name: value}
+                    yield field, value, position, [*events[:position], edited, *events[position + 1 :]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_field_is_read_or_named_unused(kind, recordings):
+    mapping = validation(kind).mapping
+    assert unread_fields(mapping, trace_of(recordings[kind])) == ()
+    assert validation(kind).outcome(trace_of(recordings[kind])).verdict == "conforms"
+    new = [{**found, "novel": 1} for found in recordings[kind]]
+    assert {field.partition(".")[2] for field in unread_fields(mapping, trace_of(new))} == {"novel"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_edit_of_any_field_is_rejected(kind, recordings):
+    running, wrong = validation(kind), []
+    for field, value, position, events in edits(recordings[kind], running.mapping, 2):
+        outcome = running.outcome(trace_of(events))
+        if outcome.verdict == "conforms" and (kind, field) not in MAY_CONFORM:
+            wrong.append((field, value, position + 1))
+    assert wrong == []
