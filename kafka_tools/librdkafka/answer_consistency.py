@@ -31,8 +31,17 @@ class AnswerConsistency:
 
     def __call__(self, found: Event) -> str | None:
         """Return how an event contradicts earlier ones, or None."""
-        method = getattr(self, f"_{found.get('event')}", None)
-        return None if method is None else method(found)  # type: ignore[no-any-return]
+        compare = {
+            "send": self._send,
+            "request": self._request,
+            "response": self._response,
+            "closed": self._closed,
+            "failed": self._failed,
+            "restarted": self._restarted,
+            "leader_restarted": self._leader_restarted,
+            "failed_over": self._failed_over,
+        }.get(found["event"])
+        return None if compare is None else compare(found)
 
     def _send(self, found: Event) -> str | None:
         self._sends += 1

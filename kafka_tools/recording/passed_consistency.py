@@ -59,7 +59,7 @@ class PassedConsistency:
         if first is not found:
             differs = next((name for name in _IDENTITY if found[name] != first[name]), None)
             return differs and (
-                f"{differs} is {found[differs]}; the batch with base_sequence {base} of epoch {epoch} had {first[differs]}"
+                f"{differs} is {found[differs]}, and was {first[differs]} for base_sequence {base} of epoch {epoch}"
             )
         last, end = self._ends.get(epoch, (-1, 0))
         expected = last + 1 if base == end else last + 2
@@ -120,7 +120,7 @@ class PassedConsistency:
 
     def _closed(self, found: Event) -> str | None:
         """Compare the unanswered batches: all without an answer, and perhaps some whose answer was not delivered."""
-        unanswered = Counter(found["unanswered"])
+        unanswered: Counter[int] = Counter(found["unanswered"])
         certain = Counter(sent["records"][0] for sent in self._open)
         possible = certain + Counter(sent["records"][0] for sent in self._answered)
         self._open, self._answered, self._broker = [], [], None

@@ -145,7 +145,8 @@ class Mapping:
 
     def contradiction(self, consistency: Consistency, found: Found) -> str | None:
         """Return how an event contradicts earlier ones, if it does; raise InputError if a field is missing or wrong."""
-        return self._on_event(found, "consistency", consistency)
+        wrong: str | None = self._on_event(found, "consistency", consistency)
+        return wrong
 
     @property
     def silent_steps(self) -> list[PossibleStep]:

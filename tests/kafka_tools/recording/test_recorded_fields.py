@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import lzma
 from functools import cache
@@ -31,13 +30,9 @@ KINDS = {
 
 MAY_CONFORM = {
     (PASSED, "response.base_offset"): "other producers' records may lie between two batches",
-    (PASSED, "response.error"): "a retriable error may have hidden an append",
+    (PASSED, "request.content"): "of a batch that was sent once, nothing is known about the digest",
     (PLAIN, "failed.error"): "a client has errors of its own, with names of its own",
-    (PARTITION, "asked_to_shrink.followers"): "the leader may ask for less, if the request is not granted",
-    (PARTITION, "changed.cause"): "the cause is the recorder's, and several steps of the controller have one result",
-    (PARTITION, "learnt_isr.answered"): "a leader learns the same ISR from the metadata",
-    (PARTITION, "leading.initial"): "the first leader epoch is an observation",
-    (PARTITION, "following.initial"): "the first leader epoch is an observation",
+    (PARTITION, "received.high_watermark"): "an answer to a fetch may have an earlier high watermark",
 }
 """Values that the spec allows too."""
 
@@ -123,7 +118,9 @@ def test_every_field_is_read_or_named_unused(kind, recordings):
     assert {field.partition(".")[2] for field in unread_fields(mapping, trace_of(new))} == {"novel"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] if kind in (PASSED, PARTITION) else []) for kind in KINDS]
+)
 def test_an_edit_of_any_field_is_rejected(kind, recordings):
     running, wrong = validation(kind), []
     for field, value, position, events in edits(recordings[kind], running.mapping, 2):
