@@ -143,11 +143,17 @@ def _differences(folders: list[PartitionFolder], unread: list[Unread]) -> tuple[
 def listed_folders(task: AuditTask) -> list[PartitionFolder]:
     """Return the partition folders of the given paths, each once."""
     found: dict[Path, PartitionFolder] = {}
+    directories: set[Path] = set()
     for given in task.paths:
         for path in folders_of(given):
             place = path.resolve()
             directory = log_directory(place.parent)
-            found.setdefault(place, opened_folder(place, directory, is_compacted=task.is_compacted))
+            if place in found:
+                continue
+            found[place] = folder = opened_folder(place, directory, is_compacted=task.is_compacted)
+            if place.parent not in directories:
+                directories.add(place.parent)
+                found[place] = replace(folder, findings=(*directory.findings, *folder.findings))
     return list(found.values())
 
 

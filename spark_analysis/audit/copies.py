@@ -29,6 +29,9 @@ def compared_copies(task: CopyTask) -> tuple[AuditFinding, ...]:
     Above it, the follower truncates when it fetches. The log cleaner works on each copy by itself, so that compacted
     logs are compared only where both have a batch.
     """
+    for folder in (task.first, task.second):
+        if not any(segment.bytes for segment in folder.segments):
+            return (_finding(task, Kind.UNCHECKED, f"{folder.path} has no batch, so that nothing was compared", 0),)
     marks = [mark for mark in (task.first.high_watermark, task.second.high_watermark) if mark is not None]
     limit = min(marks) if len(marks) == 2 else None
     cleaned = max(task.first.cleaned, task.second.cleaned)

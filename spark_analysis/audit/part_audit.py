@@ -14,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from spark_analysis.audit.findings import AuditFinding, Kind
-from spark_analysis.audit.partition_folder import OFFSET_INDEX, TIME_INDEX, Entries, index_entries
+from spark_analysis.audit.partition_folder import (
+    ABORTED,
+    OFFSET_INDEX,
+    TIME_INDEX,
+    Entries,
+    index_entries,
+    index_problem,
+)
 from spark_analysis.audit.producer_rules import WINDOW, Broken, Pair, broken_rules, by_producer, repeated_batches
 from spark_analysis.audit.record_batches import CONTROL, HEADER_BYTES, ROW, BadPlace, Part, Row, Rows, scan
 from spark_analysis.audit.transactions import TransactionPart, transactions_of
@@ -267,8 +274,11 @@ def _record_counts(task: PartTask, rows: Rows) -> Iterator[AuditFinding]:
 
 
 def _leader_epochs(task: PartTask, rows: Rows) -> Iterator[AuditFinding]:
-    """Yield the batches whose leader epoch goes back, or is not that of leader-epoch-checkpoint."""
-    rows = rows[rows["leader_epoch"] >= 0]
+    """Yield the batches whose leader epoch goes back, or is not that of leader-epoch-checkpoint.
+
+    Messages of magic 0 and 1 have no epoch.
+    """
+    rows = rows[rows["magic"] == 2]
     for index in (np.flatnonzero(rows["leader_epoch"][1:] < rows["leader_epoch"][:-1]) + 1)[:_SHOWN]:
         text = f"leader epoch {rows[index]['leader_epoch']} after {rows[index - 1]['leader_epoch']}"
         yield _at(task, Kind.LEADER_EPOCH, text, rows[index])
@@ -318,8 +328,8 @@ def _index_order(task: PartTask, entries: Entries) -> Iterator[PartResult]:
         # The task of the segment's first part compares them.
         return
     file = task.path.with_suffix(".index")
+    findings = [*_index_files(task)]
     offsets, positions = entries["relative_offset"].astype("i8"), entries["position"].astype("i8")
-    findings = []
     for number in (np.flatnonzero((offsets[1:] <= offsets[:-1]) | (positions[1:] <= positions[:-1])) + 1)[:1]:
         text = f"entry {number} is not larger than the one before"
         findings.append(AuditFinding(Kind.INDEX, text, task.folder, file.name))
@@ -329,6 +339,14 @@ def _index_order(task: PartTask, entries: Entries) -> Iterator[PartResult]:
     findings += _time_index_order(task)
     if findings:
         yield replace(_empty(task), findings=tuple(findings))
+
+
+def _index_files(task: PartTask) -> Iterator[AuditFinding]:
+    kinds = {".index": OFFSET_INDEX, ".timeindex": TIME_INDEX, ".txnindex": ABORTED}
+    for suffix, kind in kinds.items():
+        file = task.path.with_suffix(suffix)
+        if (text := index_problem(file, kind, is_last=task.is_last)) is not None:
+            yield AuditFinding(Kind.INDEX, text, task.folder, file.name)
 
 
 def _time_index_order(task: PartTask) -> Iterator[AuditFinding]:

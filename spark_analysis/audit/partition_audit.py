@@ -13,13 +13,19 @@ from spark_analysis.audit.findings import AuditFinding, Kind
 from spark_analysis.audit.part_audit import PartResult, PartTask, broken_findings, has_same_records, last_rows, limited
 from spark_analysis.audit.partition_folder import (
     ABORTED,
+    CLEANED,
+    EPOCHS,
+    EVERY_OFFSET,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
     OFFSET_INDEX,
+    RECOVERY_POINTS,
     PartitionFolder,
     Segment,
     index_entries,
     snapshot_entries,
 )
-from spark_analysis.audit.producer_rules import Pair, broken_rules, by_producer, repeated_batches
+from spark_analysis.audit.producer_rules import Pair, broken_rules, by_producer, first_sequences, repeated_batches
 from spark_analysis.audit.record_batches import CONTROL, ROW, Part, Row, Rows
 from spark_analysis.audit.transactions import TransactionState
 
@@ -189,7 +195,7 @@ class PartitionAudit:
             self.damage += 1
             text = f"offsets {expected} to {offset - 1} are missing"
             self.findings.append(AuditFinding(Kind.OFFSET_GAP, text, *place))
-        if 0 <= row["leader_epoch"] < before["leader_epoch"]:
+        if row["leader_epoch"] < before["leader_epoch"] and row["magic"] == 2:
             text = f"leader epoch {row['leader_epoch']} after {before['leader_epoch']}"
             self.findings.append(AuditFinding(Kind.LEADER_EPOCH, text, *place))
 
@@ -203,11 +209,18 @@ class PartitionAudit:
         both, is_new = both[order], is_new[order]
         is_compacted = len(head) > 0 and int(head["first_offset"].min()) < self.folder.cleaned
         broken = list(broken_rules(both, is_new, is_compacted=is_compacted))
+        if self._begins_at_zero():
+            broken += first_sequences(both, is_new)
         file = self._file(result.part.number)
         self.findings += limited(broken_findings(str(self.folder.path), file, broken))
         paths = self._paths()
         self.repeated += [_repeated(pair) for pair in repeated_batches(both, is_new) if has_same_records(pair, paths)]
         self.tail = last_rows(by_producer(np.concatenate([self.tail, tail])))
+
+    def _begins_at_zero(self) -> bool:
+        """Return whether the log has everything since its creation."""
+        is_first = self.first is not None and int(self.first["first_offset"]) == 0
+        return is_first and not self.folder.cleaned
 
     def _paths(self) -> dict[int, Path]:
         return {segment.number: segment.path for segment in self.folder.segments}
@@ -228,12 +241,21 @@ class PartitionAudit:
         for entry in entries:
             producer = int(entry["producer_id"])
             if producer not in states:
-                # Retention removed its batches.
+                if self._begins_at_zero():
+                    text = f"producer {producer} has no batch in the log, which begins with offset 0"
+                    yield AuditFinding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)
+                # Otherwise retention may have removed its batches.
                 continue
             for name, wanted in states[producer]._asdict().items():
                 if (found := int(entry[name])) != wanted:
                     text = f"producer {producer}: {name.replace('_', ' ')} is {found}, the log gives {wanted}"
                     yield AuditFinding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)
+            unknown = -1 if self._begins_at_zero() else None
+            known = self.transactions.coordinator_epochs.get(producer, unknown)
+            found = int(entry["coordinator_epoch"])
+            if known is not None and found not in (-1, known):
+                text = f"producer {producer}: coordinator epoch is {found}, the log gives {known}"
+                yield AuditFinding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)
             begun, found = self.transactions.open.get(producer, (-1, 0))[0], int(entry["transaction_first_offset"])
             is_in_log = found == -1 or found >= max(start, self.folder.cleaned)
             if found != begun and is_in_log:
@@ -246,7 +268,13 @@ class PartitionAudit:
         self.findings += limited(self._open_transactions(last_timestamp))
         if not self.damage:
             self.findings += limited(self._aborted_index())
-        self.findings += self._bounds()
+        self.findings += [
+            *self._empty_segments(),
+            *self._bounds(),
+            *self._files_beyond_the_end(),
+            *self._uncovered_epochs(),
+            *self._hint(),
+        ]
         self.findings += limited(self._repeated_findings())
         folder = self.folder
         return PartitionReport(
@@ -256,7 +284,7 @@ class PartitionAudit:
             batches=self.batches,
             records=self.records,
             bytes=self.bytes,
-            first_offset=None if self.first is None else int(self.first["first_offset"]),
+            first_offset=self._first_offset(),
             end_offset=None if self.last is None else int(self.last["last_offset"]) + 1,
             high_watermark=folder.high_watermark,
             producers=len(np.unique(self.tail["producer_id"])),
@@ -286,6 +314,9 @@ class PartitionAudit:
         for segment in self.folder.segments:
             for entry in index_entries(segment.path.with_suffix(".txnindex"), ABORTED):
                 indexed[int(entry["producer_id"]), int(entry["last"])] = (int(entry["first"]), segment)
+                if entry["version"]:
+                    text = f"an entry has version {entry['version']}, not 0"
+                    yield AuditFinding(Kind.ABORTED_INDEX, text, str(self.folder.path), _index_name(segment))
         for ended in self.transactions.aborted:
             found = indexed.pop((ended.producer, ended.last), None)
             if found is None:
@@ -304,18 +335,80 @@ class PartitionAudit:
                 text = f"producer {producer}: offsets {first} to {last} are an aborted transaction in the index only"
                 yield AuditFinding(Kind.ABORTED_INDEX, text, str(self.folder.path), _index_name(segment), offset=first)
 
-    def _bounds(self) -> Iterator[AuditFinding]:
-        """Yield the high watermark and the log start, if they are outside the log."""
-        if self.first is None or self.last is None:
+    def _empty_segments(self) -> Iterator[AuditFinding]:
+        """Yield the offsets of segments without a batch before the first batch. A broker keeps no such segment."""
+        folder, row = self.folder, self.first
+        if not folder.segments or self.damage or (row is not None and (row["segment"] == 0 or row["magic"] != 2)):
             return
-        start, end = int(self.first["first_offset"]), int(self.last["last_offset"]) + 1
-        high_watermark, log_start = self.folder.high_watermark, self.folder.log_start
-        if high_watermark is not None and high_watermark > end:
-            text = f"the high watermark of replication-offset-checkpoint is {high_watermark}, the log ends at {end}"
-            yield AuditFinding(Kind.BOUNDS, text, str(self.folder.path), offset=end)
-        if log_start is not None and not self.folder.segments[0].base_offset <= log_start <= end:
-            text = f"the log start of log-start-offset-checkpoint is {log_start}, the log has offsets {start} to {end}"
-            yield AuditFinding(Kind.BOUNDS, text, str(self.folder.path), offset=start)
+        start, first = folder.segments[0].base_offset, self._end() if row is None else int(row["first_offset"])
+        if first > max(start, folder.cleaned):
+            text = f"offsets {start} to {first - 1} are missing"
+            yield AuditFinding(Kind.OFFSET_GAP, text, str(folder.path), folder.segments[0].path.name, offset=start)
+
+    def _bounds(self) -> Iterator[AuditFinding]:
+        """Yield the offsets of checkpoint files that are outside the log."""
+        folder, end = self.folder, self._end()
+        cleaned = folder.cleaned if folder.cleaned != EVERY_OFFSET else 0
+        offsets = {
+            HIGH_WATERMARKS: ("high watermark", folder.high_watermark),
+            RECOVERY_POINTS: ("recovery point", folder.recovery_point),
+            CLEANED: ("end of the compacted part", cleaned),
+            LOG_STARTS: ("log start", folder.log_start),
+        }
+        for file, (what, offset) in offsets.items():
+            if offset is not None and offset > end:
+                text = f"the {what} of {file} is {offset}, the log ends at {end}"
+                yield AuditFinding(Kind.BOUNDS, text, str(folder.path), offset=end)
+        start = folder.segments[0].base_offset if folder.segments else 0
+        if folder.log_start is not None and folder.log_start < start:
+            text = f"the log start of {LOG_STARTS} is {folder.log_start}, the log begins with {start}"
+            yield AuditFinding(Kind.BOUNDS, text, str(folder.path), offset=start)
+
+    def _end(self) -> int:
+        """Return the offset after the last one. Without batches in the newest segment, its name has it."""
+        newest = self.folder.segments[-1].base_offset if self.folder.segments else 0
+        return newest if self.last is None else max(int(self.last["last_offset"]) + 1, newest)
+
+    def _first_offset(self) -> int | None:
+        """Return the first offset. A compressed wrapper of magic 0 or 1 has the last one of its messages."""
+        if self.first is None:
+            return None
+        first = int(self.first["first_offset"])
+        return first if self.first["magic"] == 2 else min(first, self.folder.segments[0].base_offset)
+
+    def _files_beyond_the_end(self) -> Iterator[AuditFinding]:
+        """Yield the snapshots and leader epochs of offsets that the log had and has no more."""
+        folder, end = self.folder, self._end()
+        for path in folder.snapshots:
+            if path.stem.isdigit() and int(path.stem) > end:
+                text = f"a snapshot of offset {int(path.stem)}, and the log ends at {end}"
+                yield AuditFinding(Kind.SNAPSHOT, text, str(folder.path), path.name, offset=end)
+        for epoch, start in folder.epochs or ():
+            if start > end:
+                text = f"leader-epoch-checkpoint has epoch {epoch} from offset {start}, and the log ends at {end}"
+                yield AuditFinding(Kind.LEADER_EPOCH, text, str(folder.path), EPOCHS, offset=end)
+
+    def _uncovered_epochs(self) -> Iterator[AuditFinding]:
+        """Yield the batches before the first epoch of leader-epoch-checkpoint, if deletions cannot explain them."""
+        folder, first, last = self.folder, self.first, self.last
+        if folder.epochs is None or first is None or last is None or last["leader_epoch"] < 0:
+            return
+        text = ""
+        if not folder.epochs:
+            text = f"leader-epoch-checkpoint has no epoch, and the last batch has epoch {last['leader_epoch']}"
+        elif folder.has_log_starts and folder.log_start is None and first["leader_epoch"] >= 0:
+            offset, start = int(first["first_offset"]), folder.epochs[0][1]
+            if start > offset:
+                text = f"leader-epoch-checkpoint begins with offset {start}, the log with {offset}"
+        if text:
+            yield AuditFinding(Kind.LEADER_EPOCH, text, str(folder.path), EPOCHS)
+
+    def _hint(self) -> Iterator[AuditFinding]:
+        """Yield a note about compaction, which explains gaps, if no file says whether the topic is compacted."""
+        gaps = (Kind.OFFSET_GAP, Kind.RECORD_COUNT, Kind.SEQUENCE_GAP)
+        if self.folder.may_be_compacted and any(finding.kind in gaps for finding in self.findings):
+            text = f"{CLEANED} is missing: if the topic is compacted, audit it with --compacted"
+            yield AuditFinding(Kind.UNCHECKED, text, str(self.folder.path))
 
     def _repeated_findings(self) -> Iterator[AuditFinding]:
         for batch in self.repeated:
@@ -333,6 +426,8 @@ class _ProducerState(NamedTuple):
     producer_epoch: int
     last_sequence: int
     last_offset: int
+    offset_delta: int
+    timestamp: int
 
 
 def _producer_states(tail: Rows) -> dict[int, _ProducerState]:
@@ -340,10 +435,14 @@ def _producer_states(tail: Rows) -> dict[int, _ProducerState]:
     states: dict[int, _ProducerState] = {}
     for row in tail:
         producer, epoch = int(row["producer_id"]), int(row["producer_epoch"])
+        timestamp = int(row["max_timestamp"])
         if not row["attributes"] & CONTROL:
-            states[producer] = _ProducerState(epoch, int(row["last_sequence"]), int(row["last_offset"]))
+            last, delta = int(row["last_offset"]), int(row["last_offset"] - row["first_offset"])
+            states[producer] = _ProducerState(epoch, int(row["last_sequence"]), last, delta, timestamp)
         elif producer not in states or states[producer].producer_epoch != epoch:
-            states[producer] = _ProducerState(epoch, -1, -1)
+            states[producer] = _ProducerState(epoch, -1, -1, 0, timestamp)
+        else:
+            states[producer] = states[producer]._replace(timestamp=timestamp)
     return states
 
 

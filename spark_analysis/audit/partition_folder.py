@@ -42,6 +42,16 @@ SNAPSHOT = np.dtype(
 )
 _SNAPSHOT_HEADER = 10
 
+HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, CLEANED = CHECKPOINTS = (
+    "replication-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "recovery-point-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+)
+"""The files of a log directory that have an offset of each partition."""
+
+EPOCHS = "leader-epoch-checkpoint"
+
 _LARGEST_OFFSET = (1 << 63) - 1
 
 EVERY_OFFSET = 1 << 62
@@ -64,11 +74,17 @@ class Segment:
 
 @dataclass(frozen=True)
 class LogDirectory:
-    """The checkpoint files of a log directory, by partition; None where the directory has no such file."""
+    """The offsets of the checkpoint files of a log directory: by file, and by partition.
 
-    high_watermarks: dict[str, int] | None = None
-    log_starts: dict[str, int] | None = None
-    cleaned: dict[str, int] | None = None
+    A file that is missing or damaged is not in `offsets`; `findings` names the damaged ones.
+    """
+
+    offsets: dict[str, dict[str, int]]
+    findings: tuple[AuditFinding, ...] = ()
+
+    def offset(self, file: str, partition: str) -> int | None:
+        """Return the offset that a file has of a partition, or None."""
+        return self.offsets.get(file, {}).get(partition)
 
 
 @dataclass(frozen=True)
@@ -76,7 +92,8 @@ class PartitionFolder:
     """A partition's folder: its segments in order, its epochs, and what the log directory says about it.
 
     `epochs` has (leader epoch, first offset) of leader-epoch-checkpoint, None without the file. `cleaned` is the offset
-    below which the log cleaner removed records, 0 if it removed none. `findings` are those of listing the folder.
+    below which the log cleaner removed records, 0 if it removed none; `may_be_compacted` says that no file has it.
+    `findings` are those of listing the folder.
     """
 
     path: Path
@@ -85,7 +102,10 @@ class PartitionFolder:
     epochs: tuple[tuple[int, int], ...] | None
     high_watermark: int | None
     log_start: int | None
+    recovery_point: int | None
     cleaned: int
+    may_be_compacted: bool
+    has_log_starts: bool
     findings: tuple[AuditFinding, ...] = ()
     snapshots: tuple[Path, ...] = ()
 
@@ -136,11 +156,17 @@ def left_out(path: Path) -> list[str]:
 
 def log_directory(path: Path) -> LogDirectory:
     """Return the checkpoint files of a log directory."""
-    return LogDirectory(
-        _offsets(path / "replication-offset-checkpoint"),
-        _offsets(path / "log-start-offset-checkpoint"),
-        _offsets(path / "cleaner-offset-checkpoint"),
-    )
+    offsets: dict[str, dict[str, int]] = {}
+    findings = []
+    for file in CHECKPOINTS:
+        try:
+            found = _offsets(path / file)
+        except ValueError as error:
+            text = f"{error}; it is not known for any partition of the directory"
+            findings.append(AuditFinding(Kind.WRONG_FILE, text, str(path), file))
+        else:
+            offsets |= {} if found is None else {file: found}
+    return LogDirectory(offsets, tuple(findings))
 
 
 def opened_folder(path: Path, directory: LogDirectory, *, is_compacted: bool = False) -> PartitionFolder:
@@ -158,20 +184,22 @@ def opened_folder(path: Path, directory: LogDirectory, *, is_compacted: bool = F
         text = f"files that a broker removes when it starts: {', '.join(leftovers[:5])}"
         findings.append(AuditFinding(Kind.UNCHECKED, text, str(path)))
     try:
-        epochs = leader_epochs(path / "leader-epoch-checkpoint")
+        epochs = leader_epochs(path / EPOCHS)
     except ValueError as error:
         epochs = None
-        findings.append(AuditFinding(Kind.WRONG_FILE, str(error), str(path), "leader-epoch-checkpoint"))
-    known = directory.cleaned or {}
-    cleaned = known.get(path.name, 0)
+        findings.append(AuditFinding(Kind.WRONG_FILE, str(error), str(path), EPOCHS))
+    findings += _not_compared(path, directory, segments, epochs)
     folder = PartitionFolder(
         path=path,
         name=path.name,
         segments=tuple(segments),
         epochs=epochs,
-        high_watermark=(directory.high_watermarks or {}).get(path.name),
-        log_start=(directory.log_starts or {}).get(path.name),
-        cleaned=cleaned,
+        high_watermark=directory.offset(HIGH_WATERMARKS, path.name),
+        log_start=directory.offset(LOG_STARTS, path.name),
+        recovery_point=directory.offset(RECOVERY_POINTS, path.name),
+        cleaned=directory.offset(CLEANED, path.name) or 0,
+        may_be_compacted=CLEANED not in directory.offsets and not is_compacted,
+        has_log_starts=LOG_STARTS in directory.offsets,
         findings=tuple(findings),
         snapshots=tuple(sorted(path.glob("*.snapshot"))),
     )
@@ -192,35 +220,84 @@ def batches_of(folder: PartitionFolder, *, checks_crc: bool) -> Iterator[tuple[i
 
 
 def _offsets(path: Path) -> dict[str, int] | None:
-    """Return the entries of a checkpoint file: topic, partition and offset a line; None if it cannot be read."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return {
-            f"{topic}-{partition}": int(offset) for topic, partition, offset in (line.split() for line in lines[2:])
-        }
-    except (OSError, ValueError):
+    """Return the entries of a checkpoint file, None if there is no file; raise ValueError if it is damaged."""
+    entries = _entries(path, 3)
+    if entries is None:
         return None
+    offsets = {f"{topic}-{int(partition)}": int(offset) for topic, partition, offset in entries}
+    if len(offsets) != len(entries) or min(offsets.values(), default=0) < 0:
+        raise ValueError("the file has a partition twice, or an offset below 0")
+    return offsets
 
 
-def leader_epochs(path: Path) -> tuple[tuple[int, int], ...] | None:
-    """Return the entries of leader-epoch-checkpoint, None if there is no file; raise ValueError if it is damaged."""
+def _entries(path: Path, fields: int) -> list[list[str]] | None:
+    """Return the fields of each entry of a checkpoint file, None without the file; raise ValueError if it is damaged.
+
+    Kafka creates such a file empty, and reads an empty one as no entries.
+    """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"the file cannot be read: {error}") from None
-    try:
-        entries = tuple((int(epoch), int(offset)) for epoch, offset in (line.split() for line in lines[2:] if line))
-        if lines[0] != "0" or int(lines[1]) != len(entries):
-            raise ValueError
-    except (ValueError, IndexError):
-        raise ValueError("the file is not version 0 with as many entries as it says") from None
+    if not text:
+        return []
+    version, count, *lines = [*text.splitlines(), ""]
+    entries = [line.split() for line in lines if line]
+    digits = all(re.fullmatch(r"-?[0-9]+", word) for entry in entries for word in entry[-2:])
+    is_whole = count == str(len(entries)) and all(len(entry) == fields for entry in entries)
+    if version != "0" or not is_whole or not digits:
+        raise ValueError("the file is not version 0 with as many entries as it says")
+    return entries
+
+
+def leader_epochs(path: Path) -> tuple[tuple[int, int], ...] | None:
+    """Return the entries of leader-epoch-checkpoint, None if there is no file; raise ValueError if it is damaged."""
+    found = _entries(path, 2)
+    if found is None:
+        return None
+    entries = tuple((int(epoch), int(offset)) for epoch, offset in found)
     if any(later <= earlier for (earlier, _), (later, _) in itertools.pairwise(entries)) or any(
         later < earlier for (_, earlier), (_, later) in itertools.pairwise(entries)
     ):
         raise ValueError("its epochs and offsets do not increase")
     return entries
+
+
+def _not_compared(
+    path: Path, directory: LogDirectory, segments: list[Segment], epochs: tuple[tuple[int, int], ...] | None
+) -> Iterator[AuditFinding]:
+    """Yield a note that names the files that are missing: what they should say is compared with nothing."""
+    missing = [] if epochs is not None else [EPOCHS]
+    missing += [file for file in CHECKPOINTS if file not in directory.offsets and file != CLEANED]
+    if HIGH_WATERMARKS in directory.offsets and directory.offset(HIGH_WATERMARKS, path.name) is None:
+        missing.append(f"the entry of {path.name} in {HIGH_WATERMARKS}")
+    for suffix in (".index", ".timeindex"):
+        missing += [f"{segment.path.stem}{suffix}" for segment in segments if not _is_there(segment, suffix)]
+    if missing:
+        shown = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
+        yield AuditFinding(Kind.UNCHECKED, f"missing, and so not compared: {shown}", str(path))
+
+
+def _is_there(segment: Segment, suffix: str) -> bool:
+    return segment.path.with_suffix(suffix).exists()
+
+
+def index_problem(path: Path, kind: np.dtype[Any], *, is_last: bool) -> str | None:
+    """Return what is wrong with the size of an index file, or with all its entries.
+
+    A broker reserves zeros for the newest segment, and cuts them off when it rolls.
+    """
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        return None
+    if size % kind.itemsize:
+        return f"the file has {size} bytes, which is not a multiple of {kind.itemsize}: it was cut off"
+    if size and not is_last and not len(index_entries(path, kind)):
+        return "the file has zeros only, and the segment is not the newest one"
+    return None
 
 
 def index_entries(path: Path, kind: np.dtype[Any]) -> Entries:

@@ -95,6 +95,25 @@ def _sequences(rows: Rows, is_new: npt.NDArray[np.bool_] | None, is_compacted: b
             yield found
 
 
+def first_sequences(rows: Rows, is_new: npt.NDArray[np.bool_]) -> Iterator[Broken]:
+    """Yield the first batch of each producer, if it is new and its sequence is not 0.
+
+    The caller knows that the log has everything since its creation. `rows` are those that `by_producer` grouped.
+    """
+    data = rows["attributes"] & CONTROL == 0
+    rows, is_new = rows[data], is_new[data]
+    is_first = np.r_[True, rows["producer_id"][1:] != rows["producer_id"][:-1]][: len(rows)]
+    for index in np.flatnonzero(is_first & is_new & (rows["first_sequence"] != 0) & (rows["damage"] == 0)):
+        row = rows[index]
+        yield Broken(
+            Kind.SEQUENCE_GAP,
+            row,
+            f"producer {row['producer_id']}, epoch {row['producer_epoch']}: its first batch has sequence "
+            f"{row['first_sequence']}, and the log begins with offset 0. The batches before are lost, or they are in a "
+            "deleted topic of the same name",
+        )
+
+
 def _sequence(row: Row, before: Row, expected: int, is_compacted: bool) -> Broken | None:
     name = f"producer {row['producer_id']}, epoch {row['producer_epoch']}"
     first, last = int(row["first_sequence"]), int(row["last_sequence"])
