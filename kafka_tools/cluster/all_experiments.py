@@ -14,13 +14,12 @@ from typing import Literal
 
 from checker.errors import InputError
 from checker.output import styled_lines
-from checker.output.files import make_folder
 from checker.output.output_files import write_whole
 from checker.output.styled_lines import BLANK, Line, line
 from checker.run.endings import StoppedError
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from kafka_tools.cluster.cluster_command import performed
-from kafka_tools.cluster.experiment import Experiment, known_experiments, read_experiment
+from kafka_tools.cluster.experiment import Experiment, known_experiments, new_folder, read_experiment
 
 FILE = "experiments.json"
 
@@ -63,7 +62,7 @@ def run_every_experiment(version: str | None, out: Path | None) -> int:
     experiments = [each for each in known if each.describes(each.kafka)]
     others = [each.name for each in known if each not in experiments]
     if out is not None:
-        make_folder(out)
+        new_folder(out)
     results: list[ExperimentResult] = []
     try:
         for number, experiment in enumerate(experiments, 1):

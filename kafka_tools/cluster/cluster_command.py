@@ -24,8 +24,8 @@ from kafka_tools.cluster.experiment import (
     Experiment,
     ExperimentRun,
     Outcome,
-    fresh_folder,
     known_experiments,
+    new_folder,
     read_experiment,
 )
 from kafka_tools.cluster.producer_process import RecordFuture
@@ -182,7 +182,7 @@ def performed(
     with tempfile.TemporaryDirectory(prefix="tidemark-experiment-") if out is None else nullcontext(out) as kept:
         folder = Path(kept)
         if out is not None:
-            fresh_folder(folder)
+            new_folder(folder)
         outcome = ExperimentRun(experiment, folder, _progress, observer=observer).run()
         if out is not None:
             write_whole(folder / "outcome.json", json.dumps(outcome_data(outcome), indent=1) + "\n")

@@ -33,7 +33,6 @@ import dataclasses
 import functools
 import itertools
 import re
-import shutil
 import time
 import tomllib
 from collections import Counter
@@ -91,12 +90,6 @@ HARM = (
 
 A failed record that is in the log shows none: a failure does not promise that the record is not there.
 """
-
-_KEPT = re.compile(
-    r"cluster|producer\d+\.(log|out|log4j2\.yaml)|(outcome|audit)\.json"
-    r"|(partition|producer|windows|traffic)\.jsonl|soak\.(html|json)|verdicts\.parquet"
-)
-"""The names in the folder of an experiment."""
 
 _RELEASES = re.compile(r"(from|before) (\d{1,3})\.(\d{1,3})")
 _OR_MORE = re.compile(r"\d+ or more")
@@ -555,12 +548,11 @@ def _has_sent(producer: ProducerProcess, count: int) -> bool:
     return False
 
 
-def fresh_folder(folder: Path) -> None:
-    """Remove what an earlier experiment left in a folder; raise InputError if it has anything else."""
-    if not folder.exists():
-        make_folder(folder)
-        return
-    if not folder.is_dir() or any(not _KEPT.fullmatch(path.name) for path in folder.iterdir()):
-        raise InputError(f"{folder} has files that no experiment wrote: name a new folder")
-    shutil.rmtree(folder)
-    folder.mkdir()
+def new_folder(folder: Path) -> None:
+    """Create a folder, or take an empty one; raise InputError if it has files.
+
+    An experiment removes nothing: the files may be an earlier result, or the data of a cluster that runs.
+    """
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder} has files, and an experiment replaces none: name a new folder")
+    make_folder(folder)

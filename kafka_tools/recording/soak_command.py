@@ -9,7 +9,7 @@ from pathlib import Path
 from checker.errors import InputError
 from checker.output import styled_lines
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
-from kafka_tools.cluster.experiment import fresh_folder
+from kafka_tools.cluster.experiment import new_folder
 from kafka_tools.recording.soak import SoakPlan, SoakRound, SoakRun
 from kafka_tools.recording.soak_report import (
     SoakReport,
@@ -24,7 +24,7 @@ from kafka_tools.recording.soak_report import (
 
 def run_soak(plan: SoakPlan, out: Path, master: str | None = None) -> int:
     """Run a soak in a folder and return the exit status."""
-    fresh_folder(out)
+    new_folder(out)
     rounds = SoakRun(plan, out, _progress).run()
     return _examine(plan, rounds, out, out, master)
 
@@ -37,7 +37,7 @@ def record_soak_again(soak: Path, out: Path, master: str | None = None) -> int:
     if out.resolve() == soak.resolve() or out.resolve() in soak.resolve().parents:
         raise InputError(f"--out {out} would remove the logs of {soak}: name another folder")
     plan, rounds = read_soak(soak)
-    fresh_folder(out)
+    new_folder(out)
     return _examine(plan, rounds, soak, out, master)
 
 

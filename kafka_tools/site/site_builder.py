@@ -77,21 +77,38 @@ MOST_PROBLEMS = 8
 """The number of problems that an error lists."""
 
 _MARK = ".tidemark-site"
-"""A file in each site, so that only a site is ever replaced."""
+"""A file in each site that lists the site's files: another one is never removed."""
 
 
 def _check_target(target: Path) -> None:
-    """Raise OutputError if the folder has files and is not a site."""
-    if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / _MARK).exists())):
+    """Raise OutputError if the folder has files that no build of a site wrote."""
+    if not target.exists():
+        return
+    known = {_MARK, *(target / _MARK).read_text(encoding="utf-8").split("\n")} if (target / _MARK).is_file() else set()
+    if not target.is_dir() or not set(_names(target)) <= known:
         raise OutputError(f"{target} has files that are not of a site: name a new folder")
 
 
+def _names(folder: Path) -> list[str]:
+    """Return the paths of the files in a folder and in the folders in it, relative to it; also links."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+
+
 def _replace(output: Path, target: Path) -> None:
+    """Copy the site beside its folder, then exchange the two by renames: a copy that fails changes nothing."""
+    # A link keeps its place, and the folder that it names is replaced.
+    place = target.resolve()
     try:
-        if target.exists():
-            shutil.rmtree(target)
-        shutil.copytree(output, target, ignore=shutil.ignore_patterns(".buildinfo"))
-        (target / _MARK).touch()
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".tidemark-site-", dir=place.parent) as beside:
+            new, old = Path(beside) / "new", Path(beside) / "old"
+            shutil.copytree(output, new, ignore=shutil.ignore_patterns(".buildinfo"))
+            (new / _MARK).write_text("\n".join(_names(new)), encoding="utf-8")
+            # Again: building took a minute.
+            _check_target(target)
+            if place.exists():
+                place.rename(old)
+            new.rename(place)
     except OSError as error:
         raise OutputError(f"{target} cannot be written: {error.strerror}") from None
 

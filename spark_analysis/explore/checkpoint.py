@@ -15,6 +15,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,9 @@ FORMAT = "tidemark-exploration"
 SCHEMA_VERSION = 2
 
 _LOCK, _MANIFEST = "exploration.lock", "exploration.json"
+
+_OWN = re.compile(r"\.?(initial|\d{5}-\d{5}-).*")
+"""The names of files of states; hidden while they are written (`new_file`)."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +201,7 @@ class Checkpoint:
     def _remove_others(self, named: set[Location]) -> None:
         for kind in (RUNS, CANDIDATES):
             for path in self.folder.glob(f"{kind}/*"):
-                if path not in named:
+                if path not in named and _OWN.fullmatch(path.name):
                     path.unlink(missing_ok=True)
 
     def _read(self, path: Location) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def open_run_folder(folder: Location, run: WalkRun) -> list[int]:
     try:
         if file.exists():
             _require_same(folder, read_run(folder), run)
-        elif folder.exists() and (not folder.is_dir() or any(_is_foreign(entry.name) for entry in folder.iterdir())):
+        elif folder.exists() and (not folder.is_dir() or any(map(_is_foreign, folder.iterdir()))):
             raise InputError(f"{folder} exists and holds no walks: choose a new folder with --out")
         for kind in (*part_kinds(run), DIGESTS):
             (folder / kind).mkdir(parents=True, exist_ok=True)
@@ -56,9 +56,11 @@ def open_run_folder(folder: Location, run: WalkRun) -> list[int]:
     return missing_parts(folder, run)
 
 
-def _is_foreign(name: str) -> bool:
-    """Return whether a file does not come from a run that died before it wrote its first part."""
-    return name not in _OWN and not name.startswith(f".{RUN_FILE}.")
+def _is_foreign(entry: Location) -> bool:
+    """Return whether a file or folder does not come from a run that died before it wrote its first part."""
+    if entry.name.startswith(f".{RUN_FILE}."):
+        return False
+    return entry.name not in _OWN or not entry.is_dir() or any(entry.iterdir())
 
 
 def _without_conditions(run: WalkRun) -> WalkRun:

@@ -280,7 +280,7 @@ class CheckpointFolder:
 
     def _remove_unlisted(self) -> None:
         listed = {self._part_path(number + 1) for number in range(len(self._parts))}
-        for path in self.folder.glob("part-*.bin"):
+        for path in self.folder.glob(f"part-{'[0-9]' * 5}.bin"):
             if path not in listed:
                 path.unlink(missing_ok=True)
 
