@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import math
 import operator
 import types
 import typing
@@ -183,25 +184,36 @@ class _DeclaredCommand(click.Command):
 
 
 class _DescribedArgument(click.Argument):
-    """An argument with a help text."""
+    """An argument with a help text, whose value is not empty."""
 
     def __init__(self, name: str, declared: DeclaredArgument, **more: Any):
         super().__init__([name], **more)
         self.help_record = (declared.metavar, f"{declared.help}{'  [required]' if self.required else ''}")
 
+    def consume_value(self, ctx: click.Context, opts: Any) -> tuple[Any, ParameterSource]:
+        """Return the value and its source; raise BadParameter for an empty value of the command line."""
+        return _with_text(self, *super().consume_value(ctx, opts), ctx)
+
 
 class _DeclaredOption(click.Option):
-    """An option whose value is not empty: an empty one is most often a variable of a shell that is not set.
-
-    Were `--require "$GUARANTEES"` accepted without a value, a build would pass without a check.
-    """
+    """An option whose value is not empty."""
 
     def consume_value(self, ctx: click.Context, opts: Any) -> tuple[Any, ParameterSource]:
         """Return the value and its source; raise BadParameter for an empty value of the command line."""
-        value, source = super().consume_value(ctx, opts)
-        if source is ParameterSource.COMMANDLINE and (value == "" or (self.multiple and "" in value)):
-            raise click.BadParameter("The value is empty.", ctx, self)
-        return value, source
+        return _with_text(self, *super().consume_value(ctx, opts), ctx)
+
+
+def _with_text(
+    parameter: click.Parameter, value: Any, source: ParameterSource, context: click.Context
+) -> tuple[Any, ParameterSource]:
+    """Return a value and its source; raise BadParameter for an empty value of the command line.
+
+    An empty value is most often a variable of a shell that is not set. Were `--require "$GUARANTEES"` accepted without
+    a value, a build would pass without a check.
+    """
+    if source is ParameterSource.COMMANDLINE and "" in (value if isinstance(value, (list, tuple)) else (value,)):
+        raise click.BadParameter("The value is empty.", context, parameter)
+    return value, source
 
 
 def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
@@ -251,6 +263,16 @@ class _LocationType(click.ParamType):  # type: ignore[type-arg]
         return location_of(value) if isinstance(value, str) else value
 
 
+class _NumberRange(click.FloatRange):
+    """A number in a range. `nan` is none: no comparison excludes it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
+
+
 def _click_type(kind: Any, least: Any = None, most: Any = None) -> Any:
     """Return the type with which Click reads a value."""
     if typing.get_origin(kind) is Literal:
@@ -259,6 +281,6 @@ def _click_type(kind: Any, least: Any = None, most: Any = None) -> Any:
         return click.Path(path_type=Path)
     if kind == Location:
         return _LocationType()
-    if least is None and most is None:
-        return kind
-    return click.FloatRange(least, most) if kind is float else click.IntRange(least, most)
+    if kind is float:
+        return _NumberRange(least, most)
+    return kind if least is None and most is None else click.IntRange(least, most)

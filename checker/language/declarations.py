@@ -123,7 +123,8 @@ class Constant:
             return self.check(spelled.get(text.lower(), text))
         if isinstance(self.default, int):
             try:
-                return self.check(int(text))
+                # `int` alone also reads the digits of other scripts.
+                return self.check(int(text.encode("ascii")))
             except ValueError:
                 raise SpecError(f"constant {self.name} must be an integer, not {text!r}") from None
         return self.check(text)

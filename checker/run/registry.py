@@ -23,8 +23,9 @@ from checker.errors import CollectedErrors, InputError, SpecError
 from checker.language.error_location import assignment_error, with_location
 from checker.language.spec import FILE_MODULE_PREFIX, Bug, Scenario, Spec, require_steps
 from checker.language.tables import Table
+from checker.printable import printable
 from checker.records import dataclass
-from checker.run.spec_folders import family_paths, is_package, package_root
+from checker.run.spec_folders import family_paths, is_package, package_root, require_specs_folder
 
 PACKAGE = "specs"
 
@@ -205,7 +206,7 @@ def load_any_file(path: Path) -> Family:
     root = package_root(path)
     # A file of a package may have relative imports.
     packages = path.resolve().parent.relative_to(root).parts
-    module_name = ".".join([*packages, f"{FILE_MODULE_PREFIX}{path.stem}"])
+    module_name = ".".join([*packages, f"{FILE_MODULE_PREFIX}{path.stem.replace('.', '_')}"])
     loader = _UncachedLoader(module_name, str(path.absolute()))
     description = importlib.util.spec_from_file_location(module_name, path, loader=loader)
     if description is None or description.loader is None:
@@ -258,8 +259,14 @@ def _folder_name(path: Path) -> str:
 
 
 def load_folder(folder: Path) -> list[Family]:
-    """Return the families with specs at and below a folder; raise UserError with all that cannot be imported."""
+    """Return the families with specs at and below a folder; raise UserError with all that cannot be imported.
+
+    Their code runs, so the folder is shown before. Raises SpecError if it is no folder of specs.
+    """
     errors, found = CollectedErrors(), list[Family]()
+    count = require_specs_folder(folder)
+    files = "1 Python file" if count == 1 else f"{count} Python files"
+    print(printable(f"importing {files} in {folder.resolve()}"), file=sys.stderr)
     for path in family_paths(folder):
         with errors.collecting():
             found.append(load_path(path))
@@ -273,7 +280,13 @@ def load_folder(folder: Path) -> list[Family]:
 def families_of(name: str) -> list[Family]:
     """Return the families of a name, which are several for a folder; raise SpecError if there are none."""
     folder, rest = _folder_and_rest(name)
-    return load_folder(folder) if folder is not None and not rest else [_family_and_rest(name)[0]]
+    if folder is not None and not rest:
+        return load_folder(folder)
+    family, rest = _family_and_rest(name)
+    if rest:
+        # An unknown spec or scenario is an error.
+        _selected(name)
+    return [family]
 
 
 def select(name: str) -> list[Selection]:
@@ -418,6 +431,8 @@ def _folder_and_rest(name: str) -> tuple[Path | None, list[str]]:
 
     A family of the library comes before a folder of its name, which is written `./producer` or `producer/`.
     """
+    if not name:
+        raise SpecError("the name of a spec is empty: name a family, a file or a folder (. is the working directory)")
     parts = name.split("/")
     is_path = parts[0] in ("", ".", "..") or name.endswith("/")
     if _FILE.fullmatch(name) or not (is_path or parts[0] not in family_names()):
@@ -432,16 +447,24 @@ def _folder_and_rest(name: str) -> tuple[Path | None, list[str]]:
 def _family_and_rest(name: str) -> tuple[Family, list[str]]:
     file, after = _file_and_rest(name)
     if file is not None:
-        return load_file(file), [part for part in after.split("/") if part]
+        return load_file(file), _parts(name, after.removeprefix("/"))
     folder, rest = _folder_and_rest(name)
     if folder is not None:
         return load_path(folder), rest
-    family, *rest = [part for part in name.split("/") if part] or [name]
+    family, *rest = _parts(name, name) or [name]
     if family not in family_names():
         if name.startswith((".", "/")):
             raise SpecError(f"there is no file or folder {name}")
         raise SpecError(f"unknown spec family {family}: {_suggested_target(name)}")
     return load_family(family), rest
+
+
+def _parts(name: str, rest: str) -> list[str]:
+    """Return the parts of the rest of a name; raise SpecError if one is empty."""
+    parts = rest.removesuffix("/").split("/")
+    if "" in parts[1:] or (rest and not parts[0]):
+        raise SpecError(f"the name {name} has an empty part: write one / between two parts")
+    return parts if rest else []
 
 
 def _imported(module: str) -> ModuleType:

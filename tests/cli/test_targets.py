@@ -1,17 +1,20 @@
 """The names of specs on the command line: families, files and folders, and the suggestions for wrong names."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from checker.run import registry
+from checker.run import registry, spec_folders
 from tests.cli.conftest import TOY
 
 ROOT = Path(__file__).parent.parent.parent
+RETRY = ROOT / "examples" / "retry.py"
 
 MODULE = '''
 from checker.language import Range, Scenario, Spec, action, invariant
@@ -90,7 +93,9 @@ ALL = ["other/other/small", "loose/loose/small", "protocols/outer/small", "inner
 )
 def test_what_a_name_selects(checker, own, target, expected):
     outcome = checker("run", target, "--engine", "python")
-    assert (outcome.status, outcome.err) == (0, "")
+    # The folder is shown before its code runs.
+    shown = f"importing [0-9]+ Python files? in {re.escape(str(own))}.*\n" if Path(target).is_dir() else ""
+    assert outcome.status == 0 and re.fullmatch(shown, outcome.err)
     assert sorted(names(outcome)) == sorted(expected)
 
 
@@ -136,7 +141,94 @@ def test_all_errors_of_a_folder_are_reported(checker, own):
     )
 
 
-def test_a_folder_without_specs(checker, tmp_path):
+CODE = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
+
+
+@pytest.mark.parametrize("command", ["run", "list", "simulate", "validate", "prove", "mutate", "explore"])
+def test_code_of_a_folder_elsewhere_does_not_run(checker, tmp_path, monkeypatch, command):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "code.py").write_text(CODE)
+    (tmp_path / "link").symlink_to("/")
+    monkeypatch.chdir(tmp_path / "inner")
+    more = {
+        "simulate": ("--out", "walks"),
+        "validate": ("log.jsonl", "--mapping", "m.py"),
+        "explore": ("--no-browser",),
+    }
+    for target in ("..", "../", f"{tmp_path}", "/", "//", "", "../inner/.."):
+        outcome = checker(command, target, *more.get(command, ()))
+        assert outcome.status == 2 and outcome.err.startswith("error: ") and not (tmp_path / "ran").exists(), target
+    monkeypatch.chdir(tmp_path)
+    # A link is its target, and a large folder is none of specs.
+    assert "is outside the working directory" in checker("run", "link").err
+    assert "has too many files and folders" in checker("run", ".").err and not (tmp_path / "ran").exists()
+
+
+def test_a_project_elsewhere_is_found(checker, own, monkeypatch, tmp_path_factory):
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert "is outside the working directory" in checker("run", own).err
+    # A package is named as a file is.
+    assert names(checker("run", own / "protocols", "--engine", "python")) == [
+        "protocols/outer/small",
+        "inner/deep/small",
+    ]
+    (own / "pyproject.toml").touch()
+    for folder, expected in ((own, ALL), (own / "folder", ["other/other/small"])):
+        assert sorted(names(checker("run", folder, "--engine", "python"))) == sorted(expected)
+
+
+def test_a_folder_of_too_many_files_is_refused(checker, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(spec_folders, "MOST_FILES", 3)
+    for number in range(3):
+        (tmp_path / f"code{number}.py").write_text(CODE)
+    (tmp_path / "test_more.py").touch()
+    assert "has no spec" in checker("run", ".").err and (tmp_path / "ran").exists()
+    (tmp_path / "ran").unlink()
+    (tmp_path / "code3.py").touch()
+    assert "has too many files and folders" in checker("run", ".").err and not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "list"])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("examples/nosuch", "examples has no spec nosuch"),
+        ("examples/peterson/nosuch", "has no scenario nosuch"),
+        (f"{RETRY}/a/b/c", "retry has no spec a"),
+        ("examples//peterson", "has an empty part"),
+        ("examples/peterson//", "has an empty part"),
+        (f"{RETRY}//retry", "has an empty part"),
+    ],
+)
+def test_names_of_nothing(checker, command, name, says):
+    outcome = checker(command, name)
+    assert outcome.status == 2 and says in outcome.err and outcome.out == ""
+
+
+def test_any_name_of_a_file(checker, tmp_path):
+    strange = ["r.py.py", "two words.py", "1.py", "a.b.c.py", "r-\u00e9.py", os.fsdecode(b"r\xff.py"), "\x1b[31m.py"]
+    for name in strange:
+        shutil.copy(RETRY, tmp_path / name)
+        outcome = checker("run", tmp_path / name, "--out", tmp_path / "out")
+        assert outcome.status == 1 and "error" not in outcome.err
+        assert "\x1b" not in outcome.out + outcome.err
+    endings = Counter(path.suffix for path in (tmp_path / "out").iterdir())
+    assert {count % len(strange) for count in endings.values()} == {0} and len(endings) >= 5
+
+
+@pytest.mark.parametrize("value", ["\u096d", "1\u096d", "\uff13", ""])
+def test_numbers_have_plain_digits(checker, value):
+    outcome = checker("run", f"{TOY}/counter", "--set", f"limit={value}")
+    assert outcome.status == 2 and "must be an integer" in outcome.err
+
+
+def test_nan_is_no_number(checker):
+    assert "is not a number" in checker("prove", "examples/peterson", "--timeout", "nan").err
+
+
+def test_a_folder_without_specs(checker, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert f"the folder {tmp_path} has no spec" in checker("run", tmp_path).err
     assert "there is no file or folder ./nothing" in checker("run", "./nothing").err
 

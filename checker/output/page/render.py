@@ -103,7 +103,7 @@ def page_of(spec: Spec, violation: Violation, context: PageContext, story: Story
     }
     for functions in _FEWER_FUNCTIONS:
         page = _page(spec, violation, context, story.with_listings(functions), overview)
-        if len(page.encode()) <= MOST_BYTES:
+        if len(page.encode(errors="replace")) <= MOST_BYTES:
             return page
     return _page(spec, violation, context, story.with_listings(0), overview | {"is_compact": True})
 
