@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from checker.data_files import MOST_BYTES, open_data, read_data
 from checker.errors import InputError, MissingExtraError
 from checker.records import dataclass
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 CACHE_BYTES = 8 << 30
 """The size of the cache of this machine above which the files that were not used for the longest time are removed."""
+
+MOST_LOG_BYTES = 4 << 30
+"""The bytes of the largest recorded log that is read as a whole."""
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*:/.*", re.DOTALL)
 _SECRET_OPTION = re.compile(r"secret|password|token|_key$|^sig$")
@@ -349,6 +353,15 @@ def new_file(target: Location, *, is_immutable: bool = False) -> Iterator[Path]:
         hidden.unlink(missing_ok=True)
 
 
+def read_location(location: Location, most_bytes: int = MOST_BYTES) -> bytes:
+    """Return the content of a data file; raise OSError if there is none, or if it is too large or no regular file."""
+    if isinstance(location, Path):
+        return read_data(location, most_bytes)
+    if location.size > most_bytes:
+        raise OSError(errno.EFBIG, f"it has more than {most_bytes:,} bytes")
+    return location.read_bytes()
+
+
 def local_copy(location: Location, *, is_immutable: bool = False) -> Path:
     """Return a local file with the content of a file: itself, or a copy in the cache of this machine.
 
@@ -356,6 +369,7 @@ def local_copy(location: Location, *, is_immutable: bool = False) -> Path:
     store. Raises OSError if the file does not exist or cannot be read.
     """
     if isinstance(location, Path):
+        open_data(location).close()
         return location
     version = "" if is_immutable else location.version
     copy = _copy_of(location, version)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from checker.data_files import read_data, read_data_text
 from checker.errors import BoundsError, InputError
 from checker.explain.differences import changes
 from checker.language.error_location import source_files
@@ -33,9 +34,6 @@ SCHEMA = Path(__file__).parent / "trace-file.schema.json"
 
 FORMAT = "tidemark-trace"
 VERSION = 1
-
-LARGEST = 256 << 20
-"""The bytes of the largest trace file that is read."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def fingerprint_of(spec: type[Spec]) -> str:
     """Return the SHA-256 of the source files that define a spec and the specs that it inherits from."""
     digest = hashlib.sha256()
     for file in source_files(spec):
-        content = Path(file).read_bytes()
+        content = read_data(Path(file))
         digest.update(len(content).to_bytes(8, "big") + content)
     return digest.hexdigest()
 
@@ -168,7 +166,7 @@ def read_trace(path: Path) -> TraceFile:
     The content has the form of the schema. `rebuild_violation` and `traces.replay` check what it says.
     """
     try:
-        content = parse_json(_text_of(path))
+        content = parse_json(read_data_text(path))
     except OSError as error:
         raise InputError(f"the trace {path} cannot be read: {error.strerror}") from None
     except json.JSONDecodeError as error:
@@ -242,18 +240,6 @@ def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
         steps=[{key: step[key] for key in ("action", "arguments", "state")} for step in content["steps"]],
         lasso={key: content[key] for key in LASSO_KEYS if key in content},
     )
-
-
-def _text_of(path: Path) -> str:
-    """Return the text of a file; raise ValueError if it is not UTF-8, or does not end: it may be a device."""
-    parts, size = [], 0
-    with path.open("rb") as stream:
-        while part := stream.read(1 << 20):
-            parts.append(part)
-            size += len(part)
-            if size > LARGEST:
-                raise ValueError(f"it has more than {LARGEST >> 20} MB")
-    return b"".join(parts).decode()
 
 
 def _damage_text(error: json.JSONDecodeError) -> str:

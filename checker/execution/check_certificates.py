@@ -22,6 +22,7 @@ from checker.language.roles import Role
 from checker.output import styled_lines
 from checker.output.certificate_text import checked_lines, stale_lines
 from checker.output.styled_lines import BLANK
+from checker.printable import printable_lines
 from checker.run import registry
 from checker.run.certificate import FOLDER, Certificate, read_certificate
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
@@ -60,7 +61,8 @@ def execute_check(files: Sequence[Path], spec: Path | None, timeout: float, work
         except UserError as error:
             progress.clear()
             is_named = error.file or str(file) in error.message
-            print(f"error: {error if is_named else f'{file}: {error.message}'}", file=sys.stderr)
+            shown = str(error) if is_named else f"{file}: {error.message}"
+            print(printable_lines(f"error: {shown}"), file=sys.stderr)
             statuses.append(EXIT_WRONG_INPUT)
             continue
         progress.clear()
@@ -164,6 +166,9 @@ def _stale(certificate: Certificate, run: Run) -> str:
 
 def _require_whole(certificate: Certificate, places: Sequence[CellPlace], hypotheses: set[str]) -> None:
     """Raise InputError if a cell is missing, or needs something that is no hypothesis of the proof."""
+    if unknown_cells := sorted(certificate.cells.keys() - set(places)):
+        conjunct, action = unknown_cells[0]
+        raise InputError(f"the certificate has a cell {conjunct}/{action}, which is not of this proof")
     missing = [place for place in places if place not in certificate.cells]
     if missing:
         conjunct, action = missing[0]

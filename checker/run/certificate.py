@@ -8,13 +8,16 @@ solver.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from checker.data_files import read_data_text
 from checker.errors import InputError
 from checker.language.spec import Spec
 from checker.records import dataclass
@@ -111,30 +114,57 @@ def _toml(value: Any) -> str:
 def read_certificate(path: Path) -> Certificate:
     """Return the certificate in a file; raise InputError if the file is none."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-        cells = {
-            (conjunct, action): CertifiedCell(_strings(cell["needs"]), float(cell["seconds"]))
-            for conjunct, row in content.pop("cells").items()
-            for action, cell in row.items()
-        }
-        lists: dict[str, Any] = {name: _strings(content.pop(name)) for name in ("unbounded", "properties", "lemmas")}
-        found = Certificate(**content, **lists, cells=cells)
-        texts = (found.spec, found.scenario, found.program, found.solver, found.tidemark, found.found)
-        if not all(isinstance(text, str) for text in texts):
-            raise TypeError("a name is not a string")
-        dict(found.settings), dict(found.constants), float(found.seconds)
+        return _certificate(tomllib.loads(read_data_text(path)))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(
-            f"{path} is not a certificate of a proof ({error}): write one with `prove SPEC --certificate FILE`"
-        ) from None
-    return found
+    except UnicodeDecodeError:
+        reason = "it is not text in UTF-8"
+    except RecursionError:
+        reason = "its values are nested too deeply"
+    except ValueError as error:
+        reason = str(error)
+    raise InputError(
+        f"{path} is not a certificate of a proof ({reason}): write one with `prove SPEC --certificate FILE`"
+    )
 
 
-def _strings(values: Any) -> tuple[str, ...]:
+def _certificate(content: dict[str, Any]) -> Certificate:
+    """Return the certificate of the content of a file; raise ValueError if a field is missing, unknown or wrong."""
+    fields = {field.name: field for field in dataclasses.fields(Certificate)}
+    if unknown := content.keys() - fields.keys():
+        raise ValueError(f"it has an unknown field {min(unknown)}")
+    if missing := [name for name in fields if name not in content and name != "found"]:
+        raise ValueError(f"it has no field {missing[0]}")
+    for name in ("spec", "scenario", "program", "solver", "tidemark", "found"):
+        if not isinstance(content.get(name, ""), str):
+            raise ValueError(f"{name} is not a text")
+    for name in ("settings", "constants", "cells"):
+        if not isinstance(content[name], dict):
+            raise ValueError(f"{name} is not a table")
+    lists: dict[str, Any] = {name: _strings(name, content[name]) for name in ("unbounded", "properties", "lemmas")}
+    cells = {}
+    for conjunct, row in content["cells"].items():
+        if not isinstance(row, dict):
+            raise ValueError(f"cells.{conjunct} is not a table")
+        for action, cell in row.items():
+            place = f"the cell {conjunct}/{action}"
+            if not isinstance(cell, dict) or cell.keys() != {"needs", "seconds"}:
+                raise ValueError(f"{place} is not a table of needs and seconds")
+            needs = _strings(f"needs of {place}", cell["needs"])
+            cells[conjunct, action] = CertifiedCell(needs, _seconds(place, cell["seconds"]))
+    seconds = _seconds("the proof", content["seconds"])
+    return Certificate(**(content | lists | {"cells": cells, "seconds": seconds}))
+
+
+def _seconds(place: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ValueError(f"seconds of {place} is not a time")
+    return float(value)
+
+
+def _strings(name: str, values: object) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TypeError("a list of names is expected")
+        raise ValueError(f"{name} is not a list of names")
     return tuple(values)
 
 

@@ -13,6 +13,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from checker.data_files import read_data_text
 from checker.errors import InputError, OutputError
 from checker.records import dataclass
 from checker.run.registry import PACKAGE
@@ -83,7 +84,7 @@ def read(path: Path) -> Ledger:
     import tomllib
 
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_data_text(path))
         return {name: _record(found) for name, found in content.items()}
     except FileNotFoundError:
         return {}

@@ -22,6 +22,7 @@ from typing import Any
 
 import checker
 import specs
+from checker.data_files import read_data
 from checker.errors import BoundsError, SpecError
 from checker.language.spec import Spec
 from checker.run.result import TraceStep, Violation
@@ -96,7 +97,7 @@ class AnswerCache:
         request = {"source": self._source, **request}
         path = self._path(request)
         try:
-            entry = json.loads(path.read_bytes())
+            entry = json.loads(read_data(path))
             if entry["digest"] != _digest([entry["request"], entry["result"]]) or entry["request"] != request:
                 return None
             found = replay(entry["result"])

@@ -5,11 +5,13 @@ An error never contains a value, because a value may be a secret.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import javaproperties
 
+from checker.data_files import read_data
 from checker.errors import InputError
 from kafka_tools.advise import connect_files, environment_files, kubernetes_files
 from kafka_tools.advise.configuration_keys import (
@@ -54,14 +56,9 @@ def _role_and_path(argument: str) -> tuple[Role | None, Path]:
 
 def _text_of(path: Path) -> str:
     try:
-        with path.open("rb") as stream:
-            data = stream.read(_MOST_BYTES + 1)
+        data = read_data(path, _MOST_BYTES)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-    if len(data) > _MOST_BYTES:
-        raise InputError(
-            f"{path} has more than {_MOST_BYTES:,} bytes, too large for a configuration: name a configuration file"
-        )
+        raise InputError(f"{path} cannot be read: {error.strerror or error}; name a configuration file") from None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -174,19 +171,45 @@ def _read_settings(path: Path, settings: Sequence[WrittenSetting], role: Role | 
 
 def _properties(path: Path, text: str) -> Iterator[WrittenSetting]:
     """Yield the settings of a `.properties` file, in Java's syntax."""
-    line = 1
-    try:
-        for element in javaproperties.parse(text):
-            if isinstance(element, javaproperties.KeyValue):
-                if element.key.startswith("[") and element.key.endswith("]") and not element.value:
-                    raise InputError(
-                        f"{path}:{line}: a section of an INI file: write all settings that the producer gets, and all "
-                        "that the consumer gets, into a file for each (producer=FILE, consumer=FILE)"
-                    )
-                yield _without_shell(WrittenSetting(element.key, element.value, path.name, line))
-            line += element.source.count("\n")
-    except javaproperties.InvalidUEscapeError:
-        raise InputError(f"{path}:{line}: a \\u is not followed by four hexadecimal digits") from None
+    for number, line in _joined_lines(text):
+        try:
+            elements = [found for found in javaproperties.parse(line) if isinstance(found, javaproperties.KeyValue)]
+        except javaproperties.InvalidUEscapeError:
+            raise InputError(f"{path}:{number}: a \\u is not followed by four hexadecimal digits") from None
+        for element in elements:
+            if element.key.startswith("[") and element.key.endswith("]") and not element.value:
+                raise InputError(
+                    f"{path}:{number}: a section of an INI file: write all settings that the producer gets, and all "
+                    "that the consumer gets, into a file for each (producer=FILE, consumer=FILE)"
+                )
+            yield _without_shell(WrittenSetting(element.key, element.value, path.name, number))
+
+
+def _joined_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each line with those that continue it, and its number.
+
+    The library joins lines in a time that grows with the square of their number.
+    """
+    parts: list[str] = []
+    first = 1
+    for number, line in enumerate(re.split(r"\r\n|\n|\r", text), 1):
+        shown = line.lstrip(" \t\f")
+        if not parts:
+            first = number
+            if shown.startswith(("#", "!")):
+                continue
+        is_continued = (len(line) - len(line.rstrip("\\"))) % 2 == 1
+        parts.append(shown[:-1] if is_continued else shown)
+        if not is_continued:
+            yield first, _as_setting("".join(parts))
+            parts = []
+    if parts:
+        yield first, _as_setting("".join(parts))
+
+
+def _as_setting(line: str) -> str:
+    """Return a joined line, which is no comment even if it begins as one."""
+    return f"\\{line}" if line.startswith(("#", "!")) else line
 
 
 def _without_shell(given: WrittenSetting) -> WrittenSetting:

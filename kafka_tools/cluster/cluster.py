@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from checker.data_files import read_data_text
 from checker.errors import InputError
 from checker.output.output_files import write_whole
 from checker.run.endings import StoppedError
@@ -157,7 +158,7 @@ class Cluster:
         """Return the cluster of a folder; raise InputError if there is none."""
         file = folder / _FILE
         try:
-            found = json.loads(file.read_text(encoding="utf-8"))
+            found = json.loads(read_data_text(file))
             return Cluster(
                 folder,
                 str(found["version"]),

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from checker.data_files import read_data_text
 from checker.errors import InputError
 from checker.printable import shortened
 from spark_analysis.session import java_command, java_version
@@ -166,7 +167,7 @@ def _check(folder: Path) -> None:
     """Raise InputError if the jars are not those that were fetched, or belong to another user."""
     if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
         raise InputError(f"{folder} belongs to another user: set TIDEMARK_KAFKA_CACHE to a folder of your own")
-    if _digests(folder / "lib") != json.loads((folder / _MANIFEST).read_text()):
+    if _digests(folder / "lib") != json.loads(read_data_text(folder / _MANIFEST)):
         raise InputError(f"the jars in {folder} were changed: remove the folder, and they are fetched again")
 
 

@@ -42,6 +42,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from checker.data_files import read_data_text
 from checker.errors import InputError
 from checker.output.files import make_folder
 from checker.run.endings import StoppedError
@@ -224,7 +225,7 @@ def read_experiment(name: str, version: str | None = None) -> Experiment:
         known = ", ".join(each.stem for each in known_experiments())
         raise InputError(f"there is no experiment {name}: name a TOML file or one of {known}")
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_data_text(path))
     # A ValueError: not TOML, not UTF-8, or a number of too many digits.
     except (ValueError, OSError) as error:
         raise InputError(f"{path}: {error}") from None

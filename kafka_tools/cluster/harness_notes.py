@@ -7,6 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from checker.data_files import read_data_text
+
 FILE = "harness.jsonl"
 _TIME = "%Y-%m-%d %H:%M:%S.%f"
 
@@ -32,4 +34,4 @@ class HarnessNotes:
         """Return all notes in the order in which they were written."""
         if not self._path.exists():
             return []
-        return [json.loads(line) for line in self._path.read_text(encoding="utf-8").splitlines()]
+        return [json.loads(line) for line in read_data_text(self._path).splitlines()]

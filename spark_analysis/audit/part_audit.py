@@ -5,7 +5,6 @@ A part is the unit of parallel work: a range of bytes of one segment. `partition
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from checker.data_files import open_data
 from spark_analysis.audit.findings import AuditFinding, Kind
 from spark_analysis.audit.partition_folder import (
     ABORTED,
@@ -80,13 +80,12 @@ class PartResult:
 
 def audit_part(task: PartTask) -> list[PartResult]:
     """Return the results of a part, in order. Producer snapshots divide it, and so do many rows. Raises OSError."""
-    descriptor = os.open(task.path, os.O_RDONLY)
     index = index_entries(task.path.with_suffix(".index"), OFFSET_INDEX)
     results: list[PartResult] = list(_index_order(task, index))
-    try:
+    with open_data(task.path) as file:
         bad: list[BadPlace] = []
         blocks: list[Rows] = []
-        for found in scan(descriptor, task.part, checks_crc=task.checks_crc):
+        for found in scan(file.fileno(), task.part, checks_crc=task.checks_crc):
             if isinstance(found, BadPlace):
                 bad.append(found)
                 continue
@@ -96,8 +95,6 @@ def audit_part(task: PartTask) -> list[PartResult]:
                 bad, blocks = [], []
         if blocks or bad or not results:
             results += _joined(task, index, blocks, bad)
-    finally:
-        os.close(descriptor)
     return results
 
 
@@ -402,8 +399,8 @@ def has_same_records(pair: Pair, paths: dict[int, Path]) -> bool:
     """Return whether the bytes after the headers of two batches are the same."""
     size = int(pair.first["size"]) - HEADER_BYTES
     with (
-        paths[int(pair.first["segment"])].open("rb") as first,
-        paths[int(pair.second["segment"])].open("rb") as second,
+        open_data(paths[int(pair.first["segment"])]) as first,
+        open_data(paths[int(pair.second["segment"])]) as second,
     ):
         first.seek(int(pair.first["position"]) + HEADER_BYTES)
         second.seek(int(pair.second["position"]) + HEADER_BYTES)

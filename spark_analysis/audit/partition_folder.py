@@ -7,7 +7,6 @@ Nothing here writes. Formats: `CheckpointFile` (text: version, number of entries
 from __future__ import annotations
 
 import itertools
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from checker.data_files import open_data, read_data, read_data_text
 from checker.errors import InputError
 from spark_analysis.audit.findings import AuditFinding, Kind
 from spark_analysis.audit.record_batches import BadPlace, Part, Rows, crc32c, scan
@@ -209,14 +209,11 @@ def opened_folder(path: Path, directory: LogDirectory, *, is_compacted: bool = F
 def batches_of(folder: PartitionFolder, *, checks_crc: bool) -> Iterator[tuple[int, Rows]]:
     """Yield the batches of a partition in blocks, without the bad places, each with the descriptor of its segment."""
     for segment in folder.segments:
-        descriptor = os.open(segment.path, os.O_RDONLY)
-        try:
+        with open_data(segment.path) as file:
             part = Part(segment.number, 0, segment.bytes, segment.bytes)
-            for found in scan(descriptor, part, checks_crc=checks_crc):
+            for found in scan(file.fileno(), part, checks_crc=checks_crc):
                 if not isinstance(found, BadPlace):
-                    yield descriptor, found
-        finally:
-            os.close(descriptor)
+                    yield file.fileno(), found
 
 
 def _offsets(path: Path) -> dict[str, int] | None:
@@ -236,7 +233,7 @@ def _entries(path: Path, fields: int) -> list[list[str]] | None:
     Kafka creates such a file empty, and reads an empty one as no entries.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_data_text(path)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
@@ -303,7 +300,7 @@ def index_problem(path: Path, kind: np.dtype[Any], *, is_last: bool) -> str | No
 def index_entries(path: Path, kind: np.dtype[Any]) -> Entries:
     """Return the entries of an index file, without the zeros of the part that a broker reserved."""
     try:
-        data = path.read_bytes()
+        data = read_data(path)
     except FileNotFoundError:
         data = b""
     entries = np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind)
@@ -313,7 +310,7 @@ def index_entries(path: Path, kind: np.dtype[Any]) -> Entries:
 
 def snapshot_entries(path: Path) -> Entries:
     """Return the entries of a producer snapshot; raise ValueError if it is damaged."""
-    data = path.read_bytes()
+    data = read_data(path)
     if len(data) < _SNAPSHOT_HEADER:
         raise ValueError(f"the snapshot has {len(data)} bytes, less than its header")
     version, crc, count = (

@@ -25,7 +25,7 @@ from typing import Any
 from checker.errors import InputError, OutputError, UserError
 from spark_analysis.explore.level_tasks import ExpansionReport
 from spark_analysis.explore.row_files import CANDIDATES, RUNS, CandidateFile, StoredRun, sync
-from traces.storage import Location, RemotePath, new_file
+from traces.storage import Location, RemotePath, new_file, read_location
 
 FORMAT = "tidemark-exploration"
 SCHEMA_VERSION = 2
@@ -191,7 +191,7 @@ class Checkpoint:
 
     def _require_owner(self) -> None:
         """Raise InputError if another driver has taken the folder over."""
-        if self._owner and (self.folder / _LOCK).read_text() != self._owner:
+        if self._owner and read_location(self.folder / _LOCK).decode() != self._owner:
             raise InputError(f"another run took over the exploration in {self.folder}: this one ends here")
 
     def _files_of(self, levels: StoredLevels) -> set[Location]:
@@ -206,7 +206,7 @@ class Checkpoint:
 
     def _read(self, path: Location) -> dict[str, Any]:
         try:
-            content = dict(json.loads(path.read_text()))
+            content = dict(json.loads(read_location(path)))
             found, version, digest = content["format"], content["version"], content.pop("digest")
         except OSError as error:
             raise self._damaged(f"{path.name} cannot be read: {error.strerror}") from None

@@ -9,7 +9,7 @@ from checker.errors import InputError
 from checker.output.counterexample_text import constants_text
 from spark_analysis.report.report_data import FORMAT, VERSION
 from traces.json_input import parse_json
-from traces.storage import Location
+from traces.storage import Location, read_location
 from traces.walks.statistics import Share, share_difference, wilson
 
 _DIGITS = 9
@@ -34,7 +34,7 @@ def read_report(place: Location) -> dict[str, Any]:
     """Return the data of a report (see `report_file`); raise InputError if there is none, or of another version."""
     file = report_file(place)
     try:
-        data = parse_json(file.read_text(encoding="utf-8"))
+        data = parse_json(read_location(file).decode())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:

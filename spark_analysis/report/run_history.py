@@ -10,7 +10,7 @@ from checker.errors import InputError
 from checker.output.counterexample_text import constants_text
 from checker.output.output_files import open_for_writing
 from traces.json_input import parse_json
-from traces.storage import Location
+from traces.storage import Location, read_location
 from traces.walks.records import WalkRun
 from traces.walks.statistics import share_difference, wilson
 
@@ -26,7 +26,7 @@ Line = dict[str, Any]
 def read_history(file: Location) -> list[Line]:
     """Return the lines of a history, none if there is no file; raise InputError if one is wrong."""
     try:
-        texts = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        texts = read_location(file).decode().splitlines() if file.exists() else []
     except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     return [_line(file, number, text) for number, text in enumerate(texts, 1) if text.strip()]

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from checker.data_files import open_data
 from checker.errors import InputError
 from spark_analysis.local_paths import literal_path
-from traces.storage import Location, RemotePath, location_of
+from traces.storage import MOST_LOG_BYTES, Location, RemotePath, location_of, read_location
 from traces.validate.events import trace_name
 
 if TYPE_CHECKING:
@@ -55,8 +56,7 @@ def grouped_traces(spark: SparkSession, files: Sequence[Location], by: str) -> D
 
 def _require_readable(path: Path) -> None:
     try:
-        with path.open("rb"):
-            pass
+        open_data(path).close()
     except OSError as error:
         raise InputError(f"the log {path} cannot be read: {error.strerror}") from None
 
@@ -97,7 +97,7 @@ def _read_lines(by: str, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pya
 
     for batch in batches:
         for name in batch.column(0).to_pylist():
-            lines = location_of(name).read_bytes().split(b"\n")
+            lines = read_location(location_of(name), MOST_LOG_BYTES).split(b"\n")
             whole = lines if lines[-1] else lines[:-1]
             found = [{"uri": name, "line": number, "bytes": text} for number, text in enumerate(whole, 1)]
             naming = _Naming(by, {name: name})

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from checker.data_files import read_data
 from checker.errors import InputError, OutputError
 from checker.run.scratch_folders import scratch_folder
-from traces.storage import Location, RemotePath, local_copy, new_file
+from traces.storage import Location, RemotePath, local_copy, new_file, read_location
 from traces.validate.totals import Row
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class VerdictParts:
         with new_file(self.part(number)) as written:
             parquet.write_table(table, written, compression="zstd")
             with new_file(self._digest(number)) as digest:
-                digest.write_text(hashlib.sha256(written.read_bytes()).hexdigest() + "\n")
+                digest.write_text(hashlib.sha256(read_data(written)).hexdigest() + "\n")
 
     def done(self) -> list[int]:
         """Return the numbers of the parts that are written."""
@@ -83,8 +84,8 @@ class VerdictParts:
         part = self.part(number)
         try:
             copy = local_copy(part)
-            expected = self._digest(number).read_text().strip()
-            if hashlib.sha256(copy.read_bytes()).hexdigest() != expected:
+            expected = read_location(self._digest(number)).decode().strip()
+            if hashlib.sha256(read_data(copy)).hexdigest() != expected:
                 raise InputError(f"{part} is truncated or was changed: remove it and validate again")
             yield from _rows_of(copy)
         except (OSError, ArrowException) as error:
@@ -144,7 +145,7 @@ def open_verdicts(folder: Location, identity: dict[str, Any], count: int) -> Ver
     identity = json.loads(json.dumps(identity))
     try:
         with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-            known = json.loads(manifest.read_text())
+            known = json.loads(read_location(manifest))
             if known["identity"] == identity:
                 return VerdictParts(verdicts, int(known["parts"]))
         if verdicts.exists() and not verdicts.is_dir():

@@ -9,7 +9,7 @@ from typing import Any
 
 from checker.errors import InputError
 from traces.json_input import parse_json_line
-from traces.storage import Location
+from traces.storage import MOST_LOG_BYTES, Location, read_location
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def trace_name(text: str, by: str, file: str, line: int) -> str:
 
 def _lines(path: Location) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        lines = read_location(path, MOST_LOG_BYTES).decode("utf-8-sig").split("\n")
     except OSError as error:
         raise InputError(f"the log {path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:

@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from checker.data_files import open_data
 from checker.errors import InputError
-from traces.storage import Location, local_copy, new_file
+from traces.storage import Location, local_copy, new_file, read_location
 
 DIGESTS = "digests"
 """The folder of the digests: beside the parts, of which other programs read the whole folder."""
@@ -30,7 +31,7 @@ def write_digest(part: Location, written: Path) -> None:
 def unchanged_copy(part: Location) -> Path:
     """Return a local file with the content of a part; raise InputError if it is not the content that was written."""
     try:
-        expected = digest_path(part).read_text(encoding="ascii").strip()
+        expected = read_location(digest_path(part)).decode("ascii").strip()
         copy = local_copy(part)
         found = _digest_of_file(copy)
     except (OSError, UnicodeDecodeError) as error:
@@ -47,5 +48,5 @@ def digest_of_run(content: dict[str, Any]) -> str:
 
 
 def _digest_of_file(path: Path) -> str:
-    with path.open("rb") as stream:
+    with open_data(path) as stream:
         return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=_BYTES)).hexdigest()

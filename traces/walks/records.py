@@ -64,7 +64,7 @@ from checker.run import registry
 from checker.run.plan import DEADLOCK
 from traces.json_input import parse_json
 from traces.json_schema import read_schema, schema_error
-from traces.storage import Location, local_copy
+from traces.storage import Location, local_copy, read_location
 from traces.walks.digests import digest_of_run, unchanged_copy
 
 FORMAT = "tidemark-walks"
@@ -295,7 +295,7 @@ def read_run(folder: Location) -> WalkRun:
     """
     path = folder / RUN_FILE
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(read_location(path).decode())
     except FileNotFoundError:
         raise InputError(f"{folder} holds no walks: it has no {RUN_FILE}, which `simulate --out` writes") from None
     except (OSError, ValueError) as error:

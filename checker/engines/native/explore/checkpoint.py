@@ -28,6 +28,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.data_files import open_data, read_data_text
 from checker.errors import InputError, OutputError
 from checker.records import dataclass
 
@@ -224,7 +225,7 @@ class CheckpointFolder:
         path = self._part_path(number)
         digest = _new_digest()
         try:
-            with path.open("rb", buffering=0) as file:
+            with open_data(path) as file:
                 if os.fstat(file.fileno()).st_size != part["bytes"]:
                     raise self._damaged(f"{path.name} is truncated or was changed")
                 for block in _blocks(targets):
@@ -242,7 +243,7 @@ class CheckpointFolder:
 
     def _read_manifest(self) -> None:
         try:
-            text = (self.folder / _MANIFEST).read_text()
+            text = read_data_text(self.folder / _MANIFEST)
         except FileNotFoundError:
             return
         except (OSError, ValueError) as error:

@@ -1,0 +1,46 @@
+"""The one door for data files, which others may have written: regular files of a limited size.
+
+A pipe without a writer would block for ever, and a device has no end. `tests/architecture/test_data_files.py` finds
+modules that open a file otherwise.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from pathlib import Path
+
+MOST_BYTES = 256 << 20
+"""The bytes of the largest data file that is read as a whole."""
+
+
+def open_data(path: Path, most_bytes: int | None = None) -> io.FileIO:
+    """Open a data file for reading; raise OSError if it is not a regular file, or has more than `most_bytes`."""
+    # Without O_NONBLOCK, opening a pipe would block.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is a device or a pipe, not a regular file", str(path))
+        if most_bytes is not None and found.st_size > most_bytes:
+            raise OSError(errno.EFBIG, f"it has more than {most_bytes:,} bytes", str(path))
+        return io.FileIO(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_data(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
+    """Return the content of a data file; raise OSError as `open_data`."""
+    with open_data(path, most_bytes) as stream:
+        # A file of /proc has no size before it is read, and a log may grow.
+        return io.BufferedReader(stream).read(most_bytes)
+
+
+def read_data_text(path: Path, encoding: str = "utf-8", most_bytes: int = MOST_BYTES) -> str:
+    """Return the text of a data file; raise OSError as `open_data`, and UnicodeDecodeError (a ValueError)."""
+    return read_data(path, most_bytes).decode(encoding)

@@ -1,0 +1,76 @@
+"""Data files are opened by `checker.data_files` alone: every other call that opens a file is listed with its reason."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PACKAGES = ("checker", "kafka_tools", "spark_analysis", "traces")
+READS = {"read_text", "read_bytes", "fromfile", "memmap", "open", "fdopen", "FileIO"}
+
+OTHERS = {
+    "own files of the installation": {
+        *("checker/explorer/page.py", "checker/output/page/render.py", "checker/execution/start_project.py"),
+        *("kafka_tools/advise/configuration_keys.py", "kafka_tools/pages/museum/entries.py", "traces/json_schema.py"),
+        *("traces/validate/behaviour_coverage.py", "checker/engines/native/compiler_sources.py"),
+        *("kafka_tools/advise/answer_cache.py", "checker/engines/native/lowering_process.py"),
+        *("spark_analysis/audit/audit_page.py", "spark_analysis/audit/audit_text.py"),
+    },
+    "source files, which are code": {"checker/language/source_digest.py"},
+    "pages that the command updates": {
+        *("kafka_tools/pages/proof_table.py", "kafka_tools/pages/write_pages.py", "kafka_tools/site/links.py"),
+        *("kafka_tools/site/site_builder.py", "kafka_tools/site/staged_docs.py", "checker/execution/run_tables.py"),
+    },
+    "files of the system": {"checker/run/memory.py", "kafka_tools/cluster/process.py"},
+    "checks of their own: the owner, permissions and digest": {"checker/engines/native/llvm/code_cache.py"},
+    "jars, compared with their digests": {"kafka_tools/cluster/distribution.py"},
+    "folders, locks, and files that are written": {
+        *("checker/run/process_pool.py", "checker/run/scratch_folders.py", "checker/cli/app.py"),
+        *("checker/engines/native/explore/checkpoint.py", "spark_analysis/explore/checkpoint.py"),
+        *("checker/output/output_files.py", "kafka_tools/cluster/proxy_process.py"),
+        *("kafka_tools/cluster/traffic.py", "kafka_tools/cluster/producer_process.py"),
+        *("kafka_tools/cluster/harness_notes.py", "spark_analysis/explore/row_files.py"),
+        *("checker/run/endings.py", "spark_analysis/session.py"),
+    },
+    "settings of Spark, by its own rules": {"spark_analysis/user_settings.py"},
+    "the door, and the store behind it": {"checker/data_files.py", "traces/storage.py"},
+    "no files: browsers, ports and clusters": {
+        *("checker/explorer/serving.py", "kafka_tools/cluster/cluster_command.py"),
+        *("kafka_tools/recording/passing_producers.py", "kafka_tools/recording/record_command.py"),
+        *("kafka_tools/recording/recorder.py",),
+    },
+    "logs of the harness itself": {
+        *("kafka_tools/recording/bootstrap_command.py", "kafka_tools/recording/soak_report.py"),
+        *("kafka_tools/recording/log_lines.py",),
+    },
+}
+"""Modules that open files otherwise, by the reason."""
+
+
+def opening(path):
+    """Return the lines of a module that open or read a file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in READS:
+                yield node.lineno
+
+
+def modules():
+    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def test_no_module_opens_a_data_file_otherwise():
+    known = set().union(*OTHERS.values())
+    found = {str(path.relative_to(ROOT)): list(opening(path)) for path in modules()}
+    assert {name: lines for name, lines in found.items() if lines and name not in known} == {}
+    assert {name for name in known if not found.get(name)} == set()
+
+
+@pytest.mark.parametrize("call", ["path.read_text()", "open(path)", "os.open(path, 0)", "numpy.fromfile(path)"])
+def test_a_call_is_found(tmp_path, call):
+    (tmp_path / "module.py").write_text(f"def read(path):\n    return {call}\n")
+    assert list(opening(tmp_path / "module.py")) == [2]

@@ -1,0 +1,164 @@
+"""Readers of data files refuse a pipe without a writer, which would block them, and a device without an end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from checker.cli.app import main
+from checker.data_files import open_data, read_data, read_data_text
+from checker.errors import InputError
+from checker.run.certificate import read_certificate
+from kafka_tools.advise import configuration_files
+from tests.cli.test_validate import MAPPING
+
+ROOT = Path(__file__).parent.parent.parent
+RETRY = str(ROOT / "examples" / "retry.py")
+PROOF = next((ROOT / "specs" / "examples" / "proofs").glob("*.toml"))
+
+READERS = {
+    "trace": ["show", "FILE"],
+    "trace of the explorer": ["explore", "--from", "FILE", "--no-browser"],
+    "certificate": ["prove", "--check", "FILE"],
+    "ledger": ["run", "examples/peterson", "--ledger", "FILE"],
+    "log": ["validate", RETRY, "FILE", "--mapping", "MAPPING"],
+    "properties": ["advise", "FILE"],
+    "yaml": ["advise", "DIR/a.yaml"],
+    "toml": ["advise", "DIR/a.toml"],
+    "json": ["advise", "DIR/a.json"],
+    "experiment": ["experiment", "DIR/a.toml"],
+    "cluster": ["cluster", "status", "DIR"],
+    "walks": ["report", "DIR"],
+    "checkpoint": ["run", RETRY, "--checkpoint", "DIR"],
+    "report": ["report", "WALKS", "--compare", "DIR"],
+    "history": ["report", "WALKS", "--history", "FILE"],
+}
+"""Words that make a command read FILE, or a file of its name in DIR."""
+
+
+@pytest.fixture(scope="module")
+def walks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("walks") / "walks"
+    assert main(["simulate", RETRY, "--traces", "50", "--out", str(folder)]) in (0, 1)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "large"])
+@pytest.mark.parametrize("reader", READERS)
+def test_a_file_that_is_not_regular_is_refused(reader, kind, walks, tmp_path, capsys):
+    names = ("FILE", "a.yaml", "a.toml", "a.json", "cluster.json", "run.json", "manifest.json", "report.json")
+    for name in names:
+        path = tmp_path / name
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "device":
+            path.symlink_to("/dev/zero")
+        else:
+            path.touch()
+            os.truncate(path, 1 << 40)
+    (tmp_path / "mapping.py").write_text(MAPPING)
+    places = {"FILE": tmp_path / "FILE", "DIR": tmp_path, "WALKS": walks, "MAPPING": tmp_path / "mapping.py"}
+    words = [word.replace("DIR/", f"{tmp_path}/") for word in READERS[reader]]
+    assert main([str(places.get(word, word)) for word in words]) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: ") and shown.count("\n") <= 2 and len(shown) < 1000
+
+
+@pytest.mark.parametrize("name", ["part-00001.bin", "manifest.json"])
+def test_a_pipe_in_a_checkpoint_is_refused(tmp_path, capsys, name):
+    folder = tmp_path / "checkpoint"
+    words = ["run", RETRY, "--keep-going", "--checkpoint", str(folder), "--max-states", "2"]
+    main(words)
+    assert (folder / name).is_file()
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    capsys.readouterr()
+    assert main(words[:-2]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["00000000000000000000.log", "00000000000000000000.index", "leader-epoch-checkpoint"])
+def test_a_pipe_in_a_partition_is_refused(tmp_path, capsys, name):
+    partition = tmp_path / "t-0"
+    partition.mkdir()
+    (partition / "00000000000000000000.log").touch()
+    (partition / name).unlink(missing_ok=True)
+    os.mkfifo(partition / name)
+    assert main(["audit", str(partition)]) in (1, 2, 3)
+    assert "internal error" not in capsys.readouterr().err
+
+
+def test_the_door(tmp_path):
+    file = tmp_path / "file"
+    file.write_bytes(b"12345")
+    assert read_data(file) == b"12345" and read_data(file, 5) == b"12345" and read_data_text(file) == "12345"
+    with pytest.raises(OSError, match="more than 4 bytes"):
+        read_data(file, 4)
+    # A file of /proc has no size.
+    assert read_data_text(Path("/proc/self/status")).startswith("Name:")
+    for path in (tmp_path, tmp_path / "none", Path("/dev/null")):
+        with pytest.raises(OSError):
+            open_data(path)
+
+
+@pytest.mark.parametrize("count", [3, 20_000])
+def test_a_setting_of_many_lines(tmp_path, count):
+    file = tmp_path / "producer.properties"
+    # A loop over the lines that copied the text so far would take hours for the larger one.
+    file.write_text("acks=a\\\n" + "  l\\\n" * count + "\n# a comment \\\nlinger.ms=5\n\\\n#x=1\nretries=\\u0037")
+    settings = {
+        given.name: (given.value, given.line) for given in configuration_files.read(str(file)).roles["producer"]
+    }
+    line = count + 4
+    assert settings["acks"] == ("a" + "l" * count, 1) and settings["linger.ms"] == ("5", line)
+    assert settings["#x"] == ("1", line + 1) and settings["retries"] == ("7", line + 3)
+
+
+DAMAGES = [
+    ('spec = "', 'x = 1\nspec = "', "it has an unknown field x"),
+    ("seconds = ", "seconds = nan #", "seconds of the proof is not a time"),
+    ("seconds = ", "seconds = -1 #", "seconds of the proof is not a time"),
+    ("seconds = ", "seconds = true #", "seconds of the proof is not a time"),
+    ("lemmas = ", "lemmas = 3 #", "lemmas is not a list of names"),
+    ("solver = ", "solver = 3 #", "solver is not a text"),
+    ("constants = ", "constants = 3 #", "constants is not a table"),
+    ("program = ", "# ", "it has no field program"),
+    ("needs = ", "need = ", "is not a table of needs and seconds"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "says"), DAMAGES, ids=[says for *_, says in DAMAGES])
+def test_a_field_of_a_certificate_is_wrong(tmp_path, before, after, says):
+    file = tmp_path / "proof.toml"
+    file.write_text(PROOF.read_text().replace(before, after, 1))
+    with pytest.raises(InputError) as caught:
+        read_certificate(file)
+    message = caught.value.message
+    assert says in message and not any(word in message for word in ("__init__", "argument", "KeyError", "object"))
+
+
+def test_a_certificate_with_a_cell_of_no_proof(tmp_path, capsys):
+    file = tmp_path / "proof.toml"
+    file.write_text(PROOF.read_text() + '\n[cells."nothing"]\n"at_all" = { seconds = 0.1, needs = [] }\n')
+    assert main(["prove", "--check", str(file)]) == 2
+    assert "has a cell nothing/at_all, which is not of this proof" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("field", ["spec", "scenario", "settings", "unbounded"])
+def test_escapes_of_a_certificate_are_not_printed(tmp_path, capsys, field):
+    values = {"settings": '{ "\\u001b[31mX" = 1 }', "unbounded": '["\\u001b[31mX"]'}
+    file = tmp_path / "proof.toml"
+    lines = PROOF.read_text().splitlines()
+    given = values.get(field, '"examples/\\u001b[31mX"')
+    file.write_text("\n".join(f"{field} = {given}" if line.startswith(f"{field} = ") else line for line in lines))
+    assert main(["prove", "--check", str(file)]) in (2, 3)
+    printed = capsys.readouterr()
+    assert "\x1b" not in printed.out + printed.err
+
+
+def test_a_copy_of_a_certificate_is_read(tmp_path):
+    shutil.copy(PROOF, tmp_path / "copy.toml")
+    assert read_certificate(tmp_path / "copy.toml").cells
