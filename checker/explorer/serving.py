@@ -25,6 +25,7 @@ def serve(session: ExplorerSession, *, port: int, opens_browser: bool, announce:
     """
     uvicorn = require_server()
     from checker.explorer.app import explorer_app
+    from checker.explorer.bounded_connections import BoundedConnection
 
     token = secrets.token_urlsafe(16)
     with listening(port) as listener:
@@ -40,12 +41,16 @@ def serve(session: ExplorerSession, *, port: int, opens_browser: bool, announce:
             server_header=False,
             proxy_headers=False,
             ws="none",
-            http="h11",
+            http=BoundedConnection,
+            # So many are accepted at once, before the first of them is counted.
+            backlog=32,
             # A path of many steps is a long line.
             h11_max_incomplete_event_size=1 << 20,
             timeout_graceful_shutdown=1,
         )
-        logging.getLogger("uvicorn.error").disabled = True
+        # Asyncio would print a traceback for each connection beyond the limit of open files.
+        for name in ("uvicorn.error", "asyncio"):
+            logging.getLogger(name).disabled = True
 
         class Server(uvicorn.Server):  # type: ignore[name-defined, misc]
             """A server that interrupts the searches when it ends."""
