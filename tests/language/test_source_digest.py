@@ -26,7 +26,7 @@ ALLOWED = frozenset({1, 2, 3})
 
 
 def above(limit):
-    def inner(value, least=0):
+    def inner(value, first=os.environ.get("FIRST"), *, least=int(os.environ.get("LEAST", "0"))):
         return least <= value > limit
 
     return inner
@@ -117,7 +117,7 @@ def test_the_same_source_has_the_same_digest(loaded):
         ("counter", "Constant(5)", "Constant(6)"),
         ("counter", "x = Range(0, 9)", "x = Range(0, 8)"),
         ("counter", "value > limit", "value >= limit"),
-        ("counter", "least=0", "least=1"),
+        ("counter", '"LEAST", "0"', '"LEAST", "1"'),
         ("counter", "{1, 2, 3}", "{1, 2}"),
         ("counter", "size: Range(0, LIMIT)", "size: Range(0, STEP)"),
         ("base_of_counter", "y = Range(0, 3)", "y = Range(0, 2)"),
@@ -142,7 +142,7 @@ def test_a_changed_constant_changes_the_digest(loaded):
     assert digest(spec) == digest(spec, most=5) != digest(spec, most=4)
 
 
-@pytest.mark.parametrize("name", ["COUNTER_LIMIT", "ABOVE"])
+@pytest.mark.parametrize("name", ["COUNTER_LIMIT", "ABOVE", "LEAST", "FIRST"])
 def test_a_value_from_the_environment_changes_the_digest(loaded, monkeypatch, name):
     before = digest(loaded())
     monkeypatch.setenv(name, "8")

@@ -1,0 +1,197 @@
+"""Mutation of the project's own code: how many small breaks do the nearest tests notice?
+
+    python bench/code_mutants.py --sample 300 --seed 1 --json build/mutants.json
+
+docs/evidence.md shows the scores. The tree is copied; only the copy is changed.
+"""
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from mutant_edits import Edit, compiles, edits_of
+from mutant_runs import ForkServer, LineMap, PrivateTree
+
+
+@dataclass(frozen=True)
+class MutatedPackage:
+    """Sources that are changed together, and the folders or files of their nearest tests."""
+
+    sources: tuple[str, ...]
+    tests: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+    def files(self, root: Path) -> list[Path]:
+        """Return the files that may be changed."""
+        files = sorted(file for source in self.sources for file in (root / source).rglob("*.py"))
+        left_out = [root / folder for folder in self.left_out]
+        return [file for file in files if not any(file.is_relative_to(folder) for folder in left_out)]
+
+
+PACKAGES = {
+    "smt": MutatedPackage(("checker/engines/smt",), ("tests/engines/smt",)),
+    "frontend": MutatedPackage(("checker/frontend",), ("tests/frontend", "tests/language")),
+    "native": MutatedPackage(("checker/engines/native",), ("tests/engines/native",)),
+    "spark": MutatedPackage(("spark_analysis",), ("tests/spark_analysis",), ("spark_analysis/audit",)),
+    "traces": MutatedPackage(("traces/validate",), ("tests/traces", "tests/cli/test_validate.py")),
+    "advise": MutatedPackage(("kafka_tools/advise",), ("tests/kafka_tools/advise", "tests/cli/test_advise.py")),
+    "audit": MutatedPackage(("spark_analysis/audit", "kafka_tools/audit"), ("tests/audit",)),
+    "recording": MutatedPackage(
+        ("kafka_tools/recording",), ("tests/kafka_tools/recording", "tests/kafka_tools/test_finished_records.py")
+    ),
+}
+
+CACHE_SOURCES = "checker/engines/native/llvm/"
+"""A change here may concern the cache of machine code itself: its runs start with an empty one."""
+
+START_SECONDS = 10.0
+"""Time that a run may take besides its tests: imports, fixtures, a busy machine."""
+
+SLOWER = 4.0
+"""A run that takes so many times its usual time is in an endless loop."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a mutant: `killed` says how, and is empty for a survivor; `tests` ran, of `all_tests`."""
+
+    package: str
+    place: str
+    kind: str
+    difference: str
+    killed: str
+    tests: int
+    all_tests: int
+
+
+def sampled_edits(sources: dict[str, str], count: int, choice: random.Random) -> list[Edit]:
+    """Return up to `count` edits of the sources (text by path), each of another line."""
+    by_line: dict[tuple[str, int], list[Edit]] = defaultdict(list)
+    for path, source in sources.items():
+        for edit in edits_of(path, source):
+            by_line[path, edit.line].append(edit)
+    edits = []
+    for line in choice.sample(list(by_line), len(by_line)):
+        if len(edits) == count:
+            break
+        edit = choice.choice(by_line[line])
+        if compiles(edit.applied_to(sources[edit.path])):
+            edits.append(edit)
+    return edits
+
+
+def outcomes(
+    tree: PrivateTree, names: Sequence[str], count: int, seed: int, seconds: float, *, is_slow: bool
+) -> Iterator[Outcome]:
+    """Yield the outcome of each sampled mutant of the packages, `count` in all. `seconds` bounds the tests of one."""
+    with ForkServer(tree) as server:
+        for place, name in enumerate(names):
+            package = PACKAGES[name]
+            lines = tree.line_map(name, package.sources, package.tests, is_slow=is_slow)
+            sources = {str(file.relative_to(tree.root)): file.read_text() for file in package.files(tree.root)}
+            share = count * (place + 1) // len(names) - count * place // len(names)
+            for edit in sampled_edits(sources, share, random.Random(f"{seed} {name}")):
+                yield _outcome(tree, server, name, edit, sources[edit.path], lines, seconds)
+
+
+def _outcome(
+    tree: PrivateTree, server: ForkServer, name: str, edit: Edit, source: str, lines: LineMap, seconds: float
+) -> Outcome:
+    wanted = lines.tests_of(edit.path, range(edit.line, edit.last_line + 1))
+    chosen, spent = [], 0.0
+    for test in wanted:
+        if not chosen or spent + test.seconds <= seconds:
+            chosen.append(test.name)
+            spent += test.seconds
+    killed = ""
+    if chosen:
+        tree.write(edit.path, edit.applied_to(source))
+        ended = server.outcome(chosen, START_SECONDS + SLOWER * spent, edit.path.startswith(CACHE_SOURCES))
+        tree.write(edit.path, source)
+        killed = "" if ended == "passed" else ended
+    place = f"{edit.path}:{edit.line}"
+    return Outcome(name, place, edit.kind, edit.difference(source), killed, len(chosen), len(wanted))
+
+
+def listed_survivors(tree: PrivateTree, listed: Path) -> list[str]:
+    """Return the mutants of a list that no named test kills, and those whose text is no longer in the tree.
+
+    The list is TOML: `[[mutant]]` with `path`, `before` (text that occurs once), `after`, and `tests` (node ids).
+    """
+    wrong = []
+    with ForkServer(tree) as server:
+        for mutant in tomllib.loads(listed.read_text())["mutant"]:
+            path, source = mutant["path"], (tree.root / mutant["path"]).read_text()
+            if source.count(mutant["before"]) != 1:
+                wrong.append(f"{path}: not once in the file: {mutant['before']}")
+                continue
+            tree.write(path, source.replace(mutant["before"], mutant["after"]))
+            ended = server.outcome(mutant["tests"], mutant.get("limit", 60), path.startswith(CACHE_SOURCES))
+            tree.write(path, source)
+            if ended == "passed":
+                wrong.append(f"{path}: {mutant['before']} -> {mutant['after']}")
+            elif ended == "nothing ran":
+                wrong.append(f"{path}: these tests do not exist: {', '.join(mutant['tests'])}")
+    return wrong
+
+
+def score_table(results: Sequence[Outcome]) -> str:
+    """Return the score by package and of all, as a Markdown table."""
+    rows = [
+        "| package | mutants | killed | of these by time | on no executed line | score |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    names = list(dict.fromkeys(result.package for result in results))
+    for name in [*names, "all"]:
+        own = [result for result in results if name in (result.package, "all")]
+        killed = [result for result in own if result.killed]
+        late = sum(result.killed == "out of time" for result in killed)
+        unreached = sum(not result.all_tests for result in own)
+        rows.append(
+            f"| {name} | {len(own)} | {len(killed)} | {late} | {unreached} | {len(killed) / max(1, len(own)):.0%} |"
+        )
+    return "\n".join(rows)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Mutate the project's own code and run the nearest tests.")
+    parser.add_argument("--sample", type=int, default=300, help="mutants in all (default: 300)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--package", action="append", choices=PACKAGES, help="repeatable (default: all)")
+    parser.add_argument("--seconds", type=float, default=30, help="bound on the tests of a mutant (default: 30)")
+    parser.add_argument("--slow", action="store_true", help="run the tests marked slow too")
+    parser.add_argument("--work", type=Path, help="keep the copy and the maps here (default: a temporary folder)")
+    parser.add_argument("--json", type=Path, help="write every outcome here")
+    return parser.parse_args()
+
+
+def _main() -> int:
+    given = _arguments()
+    with tempfile.TemporaryDirectory() as temporary:
+        tree = PrivateTree(given.work or Path(temporary))
+        results, began = [], time.monotonic()
+        names = given.package or list(PACKAGES)
+        for result in outcomes(tree, names, given.sample, given.seed, given.seconds, is_slow=given.slow):
+            results.append(result)
+            if not result.killed:
+                print(
+                    f"{result.place}  {result.kind}, {result.tests} of {result.all_tests} tests\n{result.difference}\n"
+                )
+            sys.stdout.flush()
+            if given.json:
+                given.json.write_text(json.dumps([asdict(one) for one in results], indent=1))
+    print(score_table(results))
+    print(f"\nseed {given.seed}, {time.monotonic() - began:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

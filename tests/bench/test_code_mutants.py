@@ -1,0 +1,81 @@
+"""The tool that mutates the project's own code: its edits, its sample, and a list of mutants that must not survive."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+LISTED = Path(__file__).with_name("fixed_mutants.toml")
+
+SOURCE = '''"""Text."""
+
+LIMIT = 3
+
+
+def chosen(low: int, high: int, table: dict) -> int:
+    """Return a number."""
+    assert low < high
+    key = (low, high)
+    if not table.get(key) and low <= high:
+        return low - 1
+    table[low, high] = max(low, high)
+    return sum(item for item in table if item > LIMIT)
+'''
+
+
+@pytest.fixture(autouse=True)
+def bench(monkeypatch):
+    """Make the modules in the script's folder importable, as they are for the script."""
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "bench"))
+
+
+def changes():
+    from mutant_edits import compiles, edits_of
+
+    edits = edits_of("a.py", SOURCE)
+    assert all(compiles(edit.applied_to(SOURCE)) for edit in edits)
+    return {(edit.kind, line) for edit in edits for line in edit.difference(SOURCE).splitlines()[3:] if line[0] == "+"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("constant", "+LIMIT = 4"),
+        ("part of a key dropped", "+    key = (high,)"),
+        ("part of a key dropped", "+    table[(low,)] = max(low, high)"),
+        ("comparison", "+    if not table.get(key) and low < high:"),
+        ("connective", "+    if not table.get(key) or low <= high:"),
+        ("operand dropped", "+    if (not table.get(key)):".replace("(not table.get(key))", "((not table.get(key)))")),
+        ("not dropped", "+    if (table.get(key)) and low <= high:"),
+        ("guard dropped", "+    if False:"),
+        ("arithmetic", "+        return low + 1"),
+        ("return value", "+        return None"),
+        ("parameter", "+        return high - 1"),
+        ("statement dropped", "+    pass"),
+        ("call", "+    table[low, high] = min(low, high)"),
+        ("arguments swapped", "+    table[low, high] = max(high, low)"),
+        ("filter dropped", "+    return sum(item for item in table if True)"),
+    ],
+)
+def test_an_edit_of_each_kind(kind, line):
+    assert (kind, line) in changes()
+
+
+def test_assertions_annotations_and_texts_stay():
+    assert not [line for _, line in changes() if "assert" in line or "Text" in line or "def chosen" in line]
+
+
+def test_a_sample_depends_on_its_seed_alone_and_takes_a_line_once():
+    from code_mutants import sampled_edits
+
+    first, again, other = (sampled_edits({"a.py": SOURCE}, 5, random.Random(seed)) for seed in ("1", "1", "2"))
+    assert first == again != other
+    assert len({edit.line for edit in first}) == 5
+
+
+@pytest.mark.slow
+def test_no_listed_mutant_survives(tmp_path):
+    from code_mutants import listed_survivors
+    from mutant_runs import PrivateTree
+
+    assert listed_survivors(PrivateTree(tmp_path), LISTED) == []

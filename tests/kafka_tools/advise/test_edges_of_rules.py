@@ -1,0 +1,78 @@
+"""The edges of the rules of `advise`: the last value that Kafka accepts, and the first one that it refuses."""
+
+import threading
+
+import pytest
+
+from kafka_tools.advise.cluster import gather
+from kafka_tools.advise.configuration_files import read
+from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.questions import FAILURES, QUESTIONS
+from kafka_tools.advise.remedy_search import advise
+from kafka_tools.advise.survey import run
+from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+
+
+def cluster(version, **given):
+    """Return a cluster whose Java producer has some settings, dots written as underscores."""
+    written = tuple(WrittenSetting(name.replace("_", "."), value, "p", 1) for name, value in given.items())
+    return gather([ConfigurationFile("p", {"producer": written})], version)
+
+
+@pytest.mark.parametrize(
+    ("version", "least", "given"),
+    [
+        # The default of linger.ms is 0, and 5 since 4.0 (KIP-1030); that of request.timeout.ms is 30 seconds.
+        ("2.1", 30_000, {}),
+        ("3.9", 30_000, {}),
+        ("4.0", 30_005, {}),
+        ("3.9", 30_100, {"linger_ms": "100"}),
+        ("4.0", 30_000, {"linger_ms": "0"}),
+        ("4.0", 1_005, {"request_timeout_ms": "1000"}),
+        # Kafka keeps the sum of the two below 2^31.
+        ("4.0", 2**31 - 1, {"linger_ms": str(2**31 - 1)}),
+    ],
+)
+def test_the_delivery_timeout_may_be_the_sum_of_the_linger_and_request_timeouts(version, least, given):
+    assert resolve(cluster(version, delivery_timeout_ms=str(least), **given)).refusal is None
+    assert "delivery.timeout.ms" in resolve(cluster(version, delivery_timeout_ms=str(least - 1), **given)).refusal
+
+
+def test_before_2_1_the_delivery_timeout_is_no_setting_of_a_producer():
+    assert resolve(cluster("2.0", delivery_timeout_ms="1")).refusal is None
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        *((word, "true") for word in ("true", "True", "yes", "on")),
+        *((word, "false") for word in ("false", "no", "No", "off", "OFF")),
+        # Text in quotes stays as it is.
+        ('"no"', "no"),
+    ],
+)
+def test_the_words_of_yaml_for_true_and_false(tmp_path, written, value):
+    path = tmp_path / "producer.yml"
+    path.write_text(f"producer:\n  acks: all\n  enable.idempotence: {written}\n")
+    settings = {given.name: given.value for given in read(str(path)).roles["producer"]}
+    assert settings == {"acks": "all", "enable.idempotence": value}
+
+
+def explore(asked):
+    """Explore in this process."""
+    never = threading.Event()
+    return iter([run(survey, None, never, lambda explorer, one: explorer.explore(one, never)) for survey in asked])
+
+
+def test_retries_are_no_remedy_for_a_producer_that_is_not_idempotent():
+    advice = advise(
+        cluster("3.7", enable_idempotence="false", retries="0", acks="all"),
+        explore,
+        failures=[failure for failure in FAILURES if failure.slug == "lost-response"],
+        questions=[question for question in QUESTIONS if question.name in ("reorder", "stuck")],
+        largest_change=2,
+    )
+    changes = [{str(change) for change in remedy.changes} for remedy in advice.remedies]
+    assert changes
+    # With idempotence, records that are sent again are written once.
+    assert all("enable.idempotence=true" in change for change in changes if "retries=2147483647" in change)
