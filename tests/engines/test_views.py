@@ -352,6 +352,13 @@ class Writes(Token):
         return self.count
 
 
+class Requires(Token):
+    @view
+    def shown(self):
+        require(self.count > 0)
+        return self.count
+
+
 class Sums(Token):
     @view
     def shown(self):
@@ -384,6 +391,7 @@ class Two(Viewed):
     [
         (Nothing, "the view shown must return a value on every path"),
         (Writes, "the view shown must not change the state"),
+        (Requires, "the view shown must not use `require`"),
         (Sums, "the view shown returns an int 0..inf, which has no known bounds: write sum"),
         (Takes, r"the view shown takes \(self\)"),
         (Two, "a spec has one view"),

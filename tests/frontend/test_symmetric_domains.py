@@ -239,6 +239,12 @@ class Listed(Base):
         self.order = [node for node in Node if node in self.active]
 
 
+class ChoiceByList(Base):
+    @action
+    def go(self):
+        self.total = 1 if [self.level[node] for node in Node] == [0, 0, 1] else 2
+
+
 class ListIndexed(Base):
     @action
     def go(self):
@@ -350,6 +356,7 @@ REFUSED = [
     (Chosen, "depends on the order of Node"),
     (Appends, "the loop `for node in Node` depends on the order of Node: it appends to self.order"),
     (Listed, "is a list in the order of Node"),
+    (ChoiceByList, "is a list in the order of Node"),
     (ListIndexed, "is a list in the order of Node"),
     (Numbered, "numbers values in the order of Node"),
     (ReadsOthers, "an iteration changes self.level, which another one reads"),

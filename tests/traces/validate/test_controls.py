@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 from tests.traces.validate.toys import Wire, WireLog, recorded
 from traces.validate import Mapping, Observation, PossibleStep, event
-from traces.validate.controls import controls_of, try_controls
+from traces.validate.controls import _other_list, _other_value, controls_of, try_controls
 from traces.validate.moves import moves_of
 from traces.validate.validator import Validator
 
@@ -56,3 +58,18 @@ def test_event_that_the_mapping_refuses_is_rejected():
     trace = recorded({"event": "sent", "number": 0}, {"event": "sent", "number": 1})
     found = try_controls(Validator(moves_of(Wire(), "python", ()), Strict()), trace, 30, seed=1)
     assert found.tried == found.rejected
+
+
+def test_another_value_is_one_that_the_trace_has_elsewhere():
+    assert {_other_value("a", ["a", "b", ["c"]], random.Random(seed)) for seed in range(9)} == {"b"}
+    assert _other_value("a", ["a"], random.Random(1)) == "a'"
+    assert {_other_value(0, [], random.Random(seed)) for seed in range(9)} == {1}
+    assert {_other_value(3, [], random.Random(seed)) for seed in range(9)} == {2, 4}
+
+
+def test_another_list_differs_in_one_way():
+    # Equal neighbours are never exchanged.
+    made = {tuple(_other_list([1, 1, 2], random.Random(seed))) for seed in range(300)}
+    longer, shorter, order = {(1, 1, 2, 2)}, {(1, 2), (1, 1)}, {(1, 2, 1)}
+    other = {(0, 1, 2), (2, 1, 2), (1, 0, 2), (1, 2, 2), (1, 1, 1), (1, 1, 3)}
+    assert made == longer | shorter | order | other

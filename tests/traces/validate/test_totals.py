@@ -1,0 +1,68 @@
+"""Totals of many traces: sums and clusters that do not depend on the order, and the lines that traces are read from."""
+
+import itertools
+
+import pytest
+
+from tests.traces.validate.toys import Wire, WireLog, recorded
+from traces.validate.events import read_events
+from traces.validate.moves import moves_of
+from traces.validate.totals import ValidationTotals, verdict_row
+from traces.validate.validator import Validator
+from traces.validate.verdict import TraceVerdict
+
+SENT = [{"event": "sent", "number": number} for number in range(3)]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    validator = Validator(moves_of(Wire(), "python", ()), WireLog())
+    traces = [
+        recorded(SENT[0], {"event": "tick"}, SENT[1], name="good"),
+        recorded(SENT[0], {"event": "looked", "stored": [], "colour": "red"}, name="observed"),
+        recorded(SENT[1], name="late 1"),
+        recorded(SENT[1], name="late 2"),
+        recorded({"event": "received"}, name="early"),
+    ]
+    return [verdict_row(validator.validate(trace), None) for trace in traces]
+
+
+def total(rows):
+    totals = ValidationTotals()
+    for row in rows:
+        totals.add(row)
+    return totals
+
+
+def test_the_sums(rows):
+    totals = total(rows)
+    assert totals.traces == 5 and totals.verdicts == {"conforms": 2, "rejected": 3}
+    assert totals.totals == {"events": 8, "steps": 3, "seen": 1, "blank": 0}
+    assert totals.skipped == {"tick": 1}
+
+
+def test_the_largest_cluster_is_first(rows):
+    clusters = total(rows).ranked()
+    assert [(cluster.verdict, cluster.count) for cluster in clusters] == [("rejected", 2), ("rejected", 1)]
+    assert [row["trace"] for row in clusters[0].examples] == ["late 1", "late 2"]
+    assert "require(number == self.sent) is false" in clusters[0].cause and "receive" in clusters[1].cause
+
+
+def test_the_order_and_the_parts_do_not_matter(rows):
+    expected = total(rows)
+    for order in itertools.islice(itertools.permutations(rows), 0, 120, 17):
+        merged = total(order[:2])
+        merged.merge(total(order[2:]))
+        assert merged == total(order)
+        assert [(one.cause, one.count, one.examples) for one in merged.ranked()] == [
+            (one.cause, one.count, one.examples) for one in expected.ranked()
+        ]
+
+
+def test_a_trace_that_was_not_read_has_no_states():
+    assert total([verdict_row(TraceVerdict("a", "a.jsonl", verdict="unreadable", message="no"), None)]).widest == 0
+
+
+def test_blank_lines_are_counted_and_have_numbers():
+    events, blank = read_events(["", '{"event": "a"}\n', " \n", "\n", '{"event": "b"}'], "log.jsonl", 5)
+    assert ([event.line for event in events], blank) == ([6, 9], 3)
