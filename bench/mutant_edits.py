@@ -41,6 +41,9 @@ CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 KEY_CALLS = {"add", "get", "setdefault", "append"}
 """Calls whose argument may be a key: a tuple there loses its parts one at a time."""
 
+_CHECKS = ("strict",)
+"""Keyword arguments that only check a program: `zip(strict=True)`."""
+
 _LEFT_OUT = (ast.JoinedStr, ast.Assert, ast.Raise)
 
 _LOOSE = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Starred)
@@ -105,6 +108,8 @@ class _Edits:
         if rule is not None:
             yield from rule(node)
         for name, value in ast.iter_fields(node):
+            if isinstance(node, ast.keyword) and node.arg in _CHECKS:
+                continue
             if name in ("annotation", "returns", "decorator_list", "keys" if isinstance(node, ast.Dict) else ""):
                 continue
             for child in value if isinstance(value, list) else [value]:

@@ -83,3 +83,15 @@ def test_an_outcome_that_never_occurs():
     assert never == ["reset"]
     assert missing == {("add", "count > 1", True), ("note", "count == 3", True), ("note", "count == 3", False)}
     assert seen(("add", 1), ("add", 2), ("reset",))[2] == {("note", "count == 3", False)}
+
+
+class Remembering:
+    """A base without variables of a spec."""
+
+
+class CountingWithBase(Remembering, Counting):
+    """A counter whose second base is no spec."""
+
+
+def test_bases_that_are_no_specs_hide_no_branch():
+    assert uncovered(CountingWithBase, BehaviourCoverage()) == uncovered(Counting, BehaviourCoverage())

@@ -54,6 +54,14 @@ def test_a_window_of_an_interrupted_round_is_named(tmp_path):
     assert status_of(report) == 3
 
 
+def test_a_soak_whose_windows_all_conform_ends_as_expected(tmp_path):
+    report = windows(tmp_path)
+    report.rows = [{"trace": "experiment-0", "verdict": "conforms", "line": None}]
+    assert status_of(report) == 0
+    report.rows.append({"trace": "experiment-1", "verdict": "undecided", "line": None})
+    assert status_of(report) == 3
+
+
 def test_windows_after_a_rejected_event_are_not_examined():
     window = SoakWindow("a-0", 1, 10, 20)
     verdicts = [window.verdict({"verdict": "rejected", "line": line}) for line in (9, 10, 20, 21)]
