@@ -7,7 +7,7 @@ import pytest
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.effective_config import resolve
-from kafka_tools.advise.questions import FAILURES, QUESTIONS
+from kafka_tools.advise.questions import FAILURES, QUESTIONS, REMEMBERING, constants_of
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.survey import run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
@@ -76,3 +76,24 @@ def test_retries_are_no_remedy_for_a_producer_that_is_not_idempotent():
     assert changes
     # With idempotence, records that are sent again are written once.
     assert all("enable.idempotence=true" in change for change in changes if "retries=2147483647" in change)
+
+
+def test_what_every_exploration_allows():
+    asked = cluster("3.7")
+    for with_consumer in (False, True):
+        constants = constants_of(asked, resolve(asked), with_consumer=with_consumer)
+        # A broker may read a request after the connection is closed, and a leader moves once.
+        assert (constants["late_requests"], constants["leader_moves"]) == (True, 1)
+        assert (constants["broker_crashes"], constants["power_failures"]) == (2, 1)
+    # Kafka's brokers remember five batches of a producer.
+    assert REMEMBERING == {"no_state": "never_held", "snapshot_batches": 5}
+
+
+def test_a_topic_of_strimzi_has_its_replicas_and_its_configuration(tmp_path):
+    path = tmp_path / "topic.yaml"
+    path.write_text(
+        "apiVersion: kafka.strimzi.io/v1\nkind: KafkaTopic\nmetadata: {name: orders}\n"
+        "spec:\n  replicas: 3\n  config:\n    min.insync.replicas: 2\n"
+    )
+    settings = {given.name: given.value for given in read(str(path)).roles["topic"]}
+    assert settings == {"replication.factor": "3", "min.insync.replicas": "2"}
