@@ -1,6 +1,7 @@
 """The edges of the rules of `advise`: the last value that Kafka accepts, and the first one that it refuses."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +10,7 @@ from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, REMEMBERING, constants_of
 from kafka_tools.advise.remedy_search import advise
+from kafka_tools.advise.suggestions import suggestions_for
 from kafka_tools.advise.survey import run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 
@@ -97,3 +99,18 @@ def test_a_topic_of_strimzi_has_its_replicas_and_its_configuration(tmp_path):
     )
     settings = {given.name: given.value for given in read(str(path)).roles["topic"]}
     assert settings == {"replication.factor": "3", "min.insync.replicas": "2"}
+
+
+def suggested(version, question, failure, verdict="yes"):
+    named = SimpleNamespace(question=SimpleNamespace(name=question), failure=SimpleNamespace(slug=failure))
+    asked = cluster(version)
+    answers = [SimpleNamespace(**vars(named), verdict=verdict)]
+    return [suggestion.text.partition(" ")[0] for suggestion in suggestions_for(answers, asked, resolve(asked))]
+
+
+def test_racks_and_another_release_are_suggested_against_losses_alone():
+    assert suggested("4.1", "loss", "blackout") == suggested("4.1", "vanishing-reads", "blackout") == ["broker.rack"]
+    assert suggested("4.0", "loss", "crash-and-power-loss") == ["Kafka"]
+    assert suggested("4.1", "loss", "crash-and-power-loss") == []
+    assert suggested("4.0", "gaps", "blackout") == suggested("4.0", "reorder", "power-loss") == []
+    assert suggested("4.0", "loss", "blackout", verdict="no") == []
