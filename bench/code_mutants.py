@@ -2,7 +2,7 @@
 
     python bench/code_mutants.py --sample 300 --seed 1 --json build/mutants.json
 
-docs/evidence.md shows the scores. The tree is copied; only the copy is changed.
+bench/README.md describes it. The tree is copied; only the copy is changed.
 """
 
 import argparse
