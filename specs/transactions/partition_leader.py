@@ -105,8 +105,8 @@ class PartitionRules(Spec, abstract=True):
     """Whether an open transaction of an older epoch counts as another one (KAFKA-18575, KAFKA-18654)."""
     markers = Constant("largest_accepted", one_of=("not_lower", "higher", "retry_accepted", "largest_accepted"))
     """Which epochs of a marker the leader accepts with version 2: up to 4.1 all that are not lower than the known one;
-    then only higher ones (KAFKA-19446), and the same one if no transaction is open (KAFKA-19999) or, since 4.3, if it is
-    the largest epoch (KAFKA-20090)."""
+    then only higher ones (KAFKA-19446), and the same one if no transaction is open (KAFKA-19999) or, since 4.3, if it
+    is the largest epoch (KAFKA-20090)."""
 
     version_1_marker_ends_guard = Constant(False)
     """Whether a marker of version 1 makes guards of its own epoch stale, also those of requests of version 2. A client
