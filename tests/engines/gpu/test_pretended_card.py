@@ -129,6 +129,9 @@ class Hidden(Grid):
         return self.x
 
 
+SHORT = range(51_500, 56_000, 500)
+"""Sizes of a memory that suffices to begin, for some states of the grid or for all."""
+
 PLANS = [
     Plan(("below_nine", "below_seven", "does_not_jump"), stop="first", deadlock=True),
     Plan(("below_nine", "below_seven", "does_not_jump"), stop="all", deadlock=True),
@@ -171,6 +174,20 @@ def test_short_memory_is_a_partial_answer():
     assert 0 < result.distinct_states < native.explore(Grid(), Plan(())).distinct_states
     with pytest.raises(StoppedError, match="memory of the card"):
         explore_on_pretended_card(Grid(), Plan(()), memory=1000)
+
+
+def test_no_thread_looks_for_a_slot_in_a_full_table(monkeypatch):
+    launch = PretendedCard.launch
+
+    def checked(self, kernel, items, arguments):
+        if kernel == "insert":
+            *_, status, _, slots = arguments
+            assert self.read(status, 1)[0] + items < slots
+        launch(self, kernel, items, arguments)
+
+    monkeypatch.setattr(PretendedCard, "launch", checked)
+    ends = {explore_on_pretended_card(Grid(), Plan((), stop="all"), memory=size).ended for size in SHORT}
+    assert ends == {"max_memory", "complete"}
 
 
 def test_the_limit_of_memory_holds_on_a_large_card():
