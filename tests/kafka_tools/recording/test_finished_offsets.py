@@ -169,7 +169,7 @@ def violated(spec: Spec, state: State) -> frozenset[str]:
 @pytest.mark.parametrize("walks", [1, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("version", "constants"), MODELS)
 def test_finished_offsets_have_no_future(version, constants, walks):
-    spec = Partition(**(replication_rules(version) | AS_RECORDED | BOUNDS | constants))
+    spec = Partition(**(replication_rules(version, "kraft") | AS_RECORDED | BOUNDS | constants))
     assert FORGETTING.fits(spec) and set(FORGETTING.checked) == set(invariants_of(Partition))
     tried = 0
     for seed in range(walks):
