@@ -23,6 +23,7 @@ from kafka_tools.advise.configuration_keys import (
     names_of,
 )
 from kafka_tools.advise.controller_mode import Controller, controller_of
+from kafka_tools.advise.kubernetes_files import KAFKA_VERSION
 from kafka_tools.advise.nested_settings import NESTED_SUFFIXES
 from kafka_tools.advise.resemblance import SIMILAR, resembled_setting, suggestion
 from kafka_tools.advise.written_settings import ConfigurationFile, Framework, Precedence, WrittenSetting
@@ -159,6 +160,9 @@ def gather(
     written = gathering.checked()
     _refuse_unread_files(reads, gathering)
     notes = [note for read in reads for note in read.notes]
+    release = options.get(KAFKA_VERSION)
+    if release is not None and release.value != version:
+        notes.append(f"{release.where} has Kafka {release.value}, and the answers are for {version}: see --kafka")
     notes += _notes_on_other_clients(reads)
     notes += _notes_on_shared_names(reads, names, is_chosen=client_of_user is not None)
     notes += frameworks.notes(present, options, version)

@@ -73,11 +73,12 @@ def _text_of(path: Path) -> str:
 def _read_table(path: Path, document: Table, role: Role | None) -> ConfigurationFile:
     """Return the settings of a JSON or TOML file, or of a document of a YAML file."""
     kind = kubernetes_files.kind_of(document)
-    disks = ConfigurationFile(path.name, {}, disks=tuple(kubernetes_files.disks(path, document)))
+    releases = tuple(kubernetes_files.versions(path, document))
+    cluster = ConfigurationFile(path.name, {}, options=releases, disks=tuple(kubernetes_files.disks(path, document)))
     if kind is not None:
-        return combined(path.name, [_read_resource(path, document, kind, role), disks])
+        return combined(path.name, [_read_resource(path, document, kind, role), cluster])
     if isinstance(document.get("services"), dict):
-        return combined(path.name, [_read_environments(path, document), disks])
+        return combined(path.name, [_read_environments(path, document), cluster])
     kubernetes_files.refuse_helm_values(path, document)
     if role is None and any(isinstance(document.get(name), dict) for name in ROLES):
         return _read_sections(path, document)

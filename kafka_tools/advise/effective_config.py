@@ -361,7 +361,7 @@ def _resolve_cluster(resolution: _ConfigResolution) -> None:
             f"a broker may return with an empty disk ({cluster.ephemeral_disks}): it ends with its pod or container"
         )
     elif cluster.has_broker_file and (disks is None or disks.value == UNKNOWN):
-        resolution.notes.append("the files do not say whether a broker keeps its disk when it restarts")
+        resolution.notes.append("the files do not show whether a broker keeps its disk when it restarts")
 
 
 def _resolve_times(resolution: _ConfigResolution) -> None:

@@ -116,6 +116,22 @@ def disks(path: Path, document: Table) -> Iterator[WrittenSetting]:
             yield from broker_disks.disks_of_container(path, document, pod, container, _values(path, container))
 
 
+KAFKA_VERSION = "kafka.version"
+"""The name under which a file has the release of its brokers."""
+
+_IMAGE = re.compile(r"(?:.*/)?apache/kafka(?:-native)?:([0-9]+\.[0-9]+\.[0-9]+)")
+
+
+def versions(path: Path, document: Table) -> Iterator[WrittenSetting]:
+    """Yield the releases of brokers: `version` of a Kafka resource, and the tag of Apache's image."""
+    version = section(document, "spec", "kafka").get("version") if kind_of(document) == "Kafka" else None
+    if version is not None:
+        yield WrittenSetting(KAFKA_VERSION, str(version), path.name, line_of([version]))
+    for container in _containers(document):
+        if tag := _IMAGE.fullmatch(str(container.get("image", ""))):
+            yield WrittenSetting(KAFKA_VERSION, tag[1], path.name, line_of([container["image"]]))
+
+
 def _values(path: Path, container: Table) -> dict[str, str]:
     names = ("environment", "env")
     return {given.name: given.value for name in names for given in _variables(path, container.get(name))}

@@ -114,7 +114,7 @@ def test_whether_brokers_keep_their_disks(tmp_path, text, disks):
     assert value(config, "broker.disks") == disks
     assert bool(found.ephemeral_disks) == (disks == "ephemeral")
     assert any("return with an empty disk" in note for note in config.notes) == (disks == "ephemeral")
-    assert any("do not say whether a broker keeps its disk" in note for note in config.notes) == (disks is None)
+    assert any("do not show whether a broker keeps its disk" in note for note in config.notes) == (disks is None)
 
 
 @pytest.mark.parametrize(
@@ -167,3 +167,18 @@ def test_every_given_setting_is_in_one_list(tmp_path, name, text):
         shown = [row for row in rows if row[2].endswith(f"{name}.properties:{number}") and row[0] != "controller"]
         assert len(shown) + (setting in found.without_effect) == 1, line
     assert "hunter2" not in str(rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "version", "is_noted"),
+    [
+        (KAFKA.replace("kafka:\n", "kafka:\n    version: 3.9.1\n", 1), "4.1.0", True),
+        (KAFKA.replace("kafka:\n", "kafka:\n    version: 4.1.0\n", 1), "4.1.0", False),
+        (SERVICE.replace("apache/kafka", "apache/kafka:3.9.1"), "3.7.0", True),
+        (SERVICE.replace("apache/kafka", "docker.io/apache/kafka:3.9.1"), "3.9.1", False),
+        (SERVICE.replace("apache/kafka", "apache/kafka:latest"), "3.9.1", False),
+    ],
+)
+def test_another_release_in_a_file_is_noted(tmp_path, text, version, is_noted):
+    notes = cluster(tmp_path, text, "server.yaml", version).notes
+    assert any(note.endswith(f"and the answers are for {version}: see --kafka") for note in notes) == is_noted
