@@ -97,6 +97,10 @@ def run(
     html: Annotated[Path | None, option(metavar="DIR|FILE", help="Write an HTML index of all results.")] = None,
     graph: Annotated[Path | None, option(metavar="FILE.dot|svg", help="Draw the state space of one small run.")] = None,
     out: OutFolder = None,
+    witness: Annotated[
+        Path | None,
+        option(metavar="DIR", help="Explore everything; write the states, for witness_check.py to verify the result."),
+    ] = None,
     ledger: Annotated[
         Path | None,
         option(metavar="FILE", help="Compare with this ledger of results (default: specs/ledger.toml)."),
@@ -157,7 +161,7 @@ def run(
         fair=tuple(fair or ()),
         properties=tuple(properties or ()),
         deadlock=deadlock,
-        keep_going=keep_going,
+        keep_going=keep_going or witness is not None,
         symmetry=symmetry if symmetry or no_symmetry else None,
     )
     how = RunSettings(
@@ -174,6 +178,7 @@ def run(
         reports={"junit": junit, "sarif": sarif, "html": html},
         graph=graph,
         out=out,
+        witness=witness,
         ledger=ledger,
         update_ledger=update_ledger,
         spark=SparkOptions(master=master, partitions=partitions),

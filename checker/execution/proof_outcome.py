@@ -53,8 +53,8 @@ class ProofTask:
     """One configuration to prove: the properties, the lemmas to use, and the settings.
 
     `untreated` are the liveness properties that the method does not decide. `on_progress` receives a short text about
-    the current query. `found` is the text of the lemmas that a search has added to the spec. `notes` are the lines
-    about work that was cut off.
+    the current query. `found` is the text of the lemmas that a search has added to the spec. `notes` are the lines on
+    work that was cut off.
     """
 
     run: Run

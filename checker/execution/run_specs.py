@@ -25,7 +25,9 @@ from checker.execution.engine_choice import (
     native_engine_for_group,
 )
 from checker.execution.spark_engine import SparkOptions, spark_engine
+from checker.language.interpreter import State
 from checker.language.source_digest import digests_kept
+from checker.language.spec import Spec
 from checker.output import finding_text, ledger_text, styled_lines
 from checker.output.files import CounterexampleFolder, JsonLines, check_stems, failure_to_json, result_to_json
 from checker.output.index import index_file
@@ -69,6 +71,7 @@ class RunSettings:
     reports: Mapping[str, Path | None] = field(default_factory=dict)
     graph: Path | None = None
     out: Path | None = None
+    witness: Path | None = None
     ledger: Path | None = None
     update_ledger: bool = False
     spark: SparkOptions = field(default_factory=SparkOptions)
@@ -115,6 +118,7 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
                 raise InputError("--engine spark decides no liveness property: omit --fair, or use --engine native")
             if settings.checkpoint is not None:
                 settings.checkpoint.check(settings.engine, len(runs))
+            _check_witness(runs, settings)
             explore = _engine(runs, settings, engines)
         except BaseException as error:
             report.add_wrong(" ".join(request.targets) or "specs", _reported(error))
@@ -177,7 +181,7 @@ def _written(settings: RunSettings, folder: CounterexampleFolder) -> list[str]:
     ]
     counts = f"{folder.count} counterexample{'' if folder.count == 1 else 's'}"
     folders = [f"{settings.out} ({counts})"] if settings.out is not None else []
-    others = [settings.json, settings.graph]
+    others = [settings.json, settings.graph, settings.witness]
     return [*folders, *(str(path) for path in (*files, *others) if path is not None)]
 
 
@@ -239,7 +243,11 @@ def _files(settings: RunSettings) -> dict[str, Path | str | None]:
 
 def _check_outputs(request: Request, settings: RunSettings) -> None:
     """Raise InputError if an output file is an input, or two outputs are one file."""
-    outputs: dict[str, Location | str | None] = {**_files(settings), "--out": settings.out}
+    outputs: dict[str, Location | str | None] = {
+        **_files(settings),
+        "--out": settings.out,
+        "--witness": settings.witness,
+    }
     if settings.checkpoint is not None:
         outputs[settings.checkpoint.option] = settings.checkpoint.folder
     used = ledger_check.ledger_use(request, settings.is_limited, settings.ledger, settings.update_ledger)
@@ -306,10 +314,39 @@ def _engine(runs: list[Run], settings: RunSettings, engines: ExitStack) -> Explo
         engine = spark_engine(settings.spark, settings.checkpoint, settings.workers, strict=settings.strict)
         return engines.enter_context(engine)
     settings.spark.require_unused()
+    if settings.witness is not None:
+        return _engine_with_witness(runs[0], settings.witness)
     evidence = settings.coverage or settings.strict
     if settings.engine == "native" and len(runs) == 1 and not evidence and not runs[0].symmetry:
         return native_engine_for(runs[0].spec, searched_properties(runs[0].spec, runs[0].properties), engines)
     return engine_named(settings.engine, evidence=evidence)
+
+
+def _check_witness(runs: list[Run], settings: RunSettings) -> None:
+    """Raise InputError if the runs cannot have a witness."""
+    if settings.witness is None:
+        return
+    if len(runs) != 1:
+        raise InputError(f"--witness belongs to one exploration, but there are {len(runs)}: name one scenario")
+    if settings.engine != "native" or settings.coverage or settings.strict:
+        raise InputError("--witness needs the native engine alone: omit --engine, --coverage and --strict")
+    if settings.witness.exists() and (not settings.witness.is_dir() or any(settings.witness.iterdir())):
+        raise InputError(f"{settings.witness} is not an empty folder: --witness needs one of its own")
+
+
+def _engine_with_witness(run: Run, folder: Path) -> Explore:
+    """Return the native `explore`, which also writes the witness of a run."""
+    from checker.engines.native import engine
+    from checker.output.witness import require_witness, write_witness
+
+    def explored(spec: Spec, plan: Plan) -> Result:
+        def write(result: Result, states: Iterator[State]) -> None:
+            require_witness(run, result)
+            write_witness(folder, run, result, states)
+
+        return engine.explore(spec, plan, on_states=write)
+
+    return explored
 
 
 def _outcomes(

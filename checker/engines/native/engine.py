@@ -186,11 +186,16 @@ def _kernels(native: NativeSpec, better: Callable[[], Kernels] | None = None) ->
     return Kernels(native.layout.words, native.instances, code.address_of, code, better)
 
 
-def explore(spec: Spec, plan: Plan, lowering: Lowering | None = None) -> Result:
+StatesSeen = Callable[[Result, Iterator[State]], None]
+"""Gets the result of an exploration, and its states in any order."""
+
+
+def explore(spec: Spec, plan: Plan, lowering: Lowering | None = None, on_states: StatesSeen | None = None) -> Result:
     """Explore a spec breadth-first and return the result, as `checker.engines.python.explorer.explore` does.
 
     A run that stops at a violation ends with the round (a part of a level) in which it was found. `compile_native`
-    documents `lowering`. Raises SpecError if the spec is outside the language.
+    documents `lowering`; `on_states` is called before the states are freed. Raises SpecError if the spec is outside the
+    language.
     """
     started = time.perf_counter()
     # A wrong liveness property or fair action is reported before the exploration.
@@ -213,7 +218,10 @@ def explore(spec: Spec, plan: Plan, lowering: Lowering | None = None) -> Result:
         initial = initial_states(spec)
     except BoundsError:
         return failed_init("native", spec, plan, time.perf_counter() - started)
-    return explore_compiled(compiled, plan, initial, compile_seconds)[0]
+    result, found = explore_compiled(compiled, plan, initial, compile_seconds)
+    if on_states is not None:
+        on_states(result, (compiled.state_of(words) for words in found.all_states()))
+    return result
 
 
 def _compile_with_symmetry(spec: Spec, properties: list[str], *, quick: bool) -> CompiledSpec:
