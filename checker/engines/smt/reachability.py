@@ -47,7 +47,9 @@ class ReachableStates:
     """
 
     def __init__(self, spec: Spec, workers: int, names: Sequence[str] = (), cancelled: threading.Event | None = None):
-        self._spec, self._workers, self._names, self._cancelled = watched_spec(spec), workers, list(names), cancelled
+        # The prover's spec may have symbolic parameters, which the explorer cannot take.
+        self._spec = watched_spec(spec).with_enumerated_parameters()
+        self._workers, self._names, self._cancelled = workers, list(names), cancelled
         self.violations: tuple[Violation, ...] = ()
         self.seconds = 0.0
         self._compiled: Any = None
