@@ -34,6 +34,7 @@ from kafka_tools.cluster.process import (
     free_ports,
     is_listening,
     owner_of_connection,
+    require_free,
     started,
 )
 from kafka_tools.cluster.proxy import OTHER, Link
@@ -227,8 +228,10 @@ class Cluster:
         Raises InputError if one ends, StoppedError if one takes too long.
         """
         java, path = require_java(), class_path(self.version)
+        starting = [node for node in nodes if node.state == "stopped"]
+        require_free({port: f"broker {node.number}" for node in starting for port in node.ports.values()})
         for node in nodes:
-            if node.state == "stopped":
+            if node in starting:
                 self.notes.write("starting", node.number)
                 node.process = self._launch(node, java, path)
                 self._save()
@@ -246,9 +249,12 @@ class Cluster:
         """The notes of what was done to the brokers."""
         return HarnessNotes(self.folder)
 
-    def stop(self, nodes: Sequence[Node]) -> None:
-        """Stop nodes cleanly (SIGTERM), all at once: the last one of a quorum would wait for a controller."""
-        self._end(nodes, signal.SIGTERM)
+    def stop(self, nodes: Sequence[Node]) -> list[Node]:
+        """Stop nodes cleanly (SIGTERM), all at once: the last one of a quorum would wait for a controller.
+
+        Returns the nodes that were killed, because they did not stop in time.
+        """
+        return self._end(nodes, signal.SIGTERM)
 
     def kill(self, nodes: Sequence[Node]) -> None:
         """Kill nodes (SIGKILL), as a crash of their processes does."""
@@ -287,18 +293,21 @@ class Cluster:
         shutil.rmtree(self.data(node), ignore_errors=True)
         self._format([node])
 
-    def down(self) -> None:
-        """End all nodes: cleanly, and by SIGKILL if that takes too long. A recording ends here."""
+    def down(self) -> list[Node]:
+        """End all nodes cleanly; return those that were killed, because that took too long. A recording ends here."""
         self.notes.write("ending")
         self.resume(self.nodes)
-        self._end(self.nodes, signal.SIGTERM, seconds=10)
+        killed = self._end(self.nodes, signal.SIGTERM, seconds=10)
         if self.proxies is not None:
             self.proxies.send(signal.SIGTERM)
             self.proxies.wait(STOP_SECONDS)
             self.proxies = None
             self._save()
+        return killed
 
-    def _end(self, nodes: Sequence[Node], number: signal.Signals, seconds: float = STOP_SECONDS) -> None:
+    def _end(self, nodes: Sequence[Node], number: signal.Signals, seconds: float = STOP_SECONDS) -> list[Node]:
+        """Send a signal to nodes, and kill those that are alive after some time; return those that this killed."""
+        killed: list[Node] = []
         ending = [node for node in nodes if node.state != "stopped"]
         for node in nodes:
             if node.process is not None:
@@ -309,6 +318,7 @@ class Cluster:
             is_killed = number == signal.SIGKILL
             if node.process is not None and not node.process.wait(seconds):
                 is_killed = True
+                killed.append(node)
                 node.process.send(signal.SIGKILL)
                 node.process.wait(seconds)
             if node in ending:
@@ -322,6 +332,7 @@ class Cluster:
                     break
                 time.sleep(_POLL)
         self._save()
+        return killed
 
     def _launch(self, node: Node, java: str, path: str) -> ProcessId:
         home = self.home(node)

@@ -75,7 +75,9 @@ def cluster_change(verb: str, folder: Path, numbers: Sequence[int]) -> int:
     if verb == "down":
         if numbers:
             raise InputError("down stops all brokers: use stop or kill for some of them")
-        cluster.down()
+        _print_killed(cluster, cluster.down())
+    elif verb == "stop":
+        _print_killed(cluster, cluster.stop(nodes))
     elif verb != "status":
         if numbers:
             _check_states(verb, nodes)
@@ -85,6 +87,12 @@ def cluster_change(verb: str, folder: Path, numbers: Sequence[int]) -> int:
     if cluster.proxies is not None:
         _print_cuts(send_command(cluster, "status"))
     return EXIT_OK
+
+
+def _print_killed(cluster: Cluster, nodes: Sequence[Node]) -> None:
+    for node in nodes:
+        log = cluster.home(node) / "server.log"
+        print(f"broker {node.number} was killed, because it did not stop cleanly in time: see {log}")
 
 
 def _check_states(verb: str, nodes: Sequence[Node]) -> None:

@@ -484,8 +484,14 @@ class ExperimentRun:
         elect_preferred_leaders(self._cluster.direct, _TOPIC, partitions)
 
     def _until(self, is_reached: Callable[[], bool]) -> bool:
+        """Wait until something is reached; return whether it was in time. Raises StoppedError if a broker has died."""
         end = time.monotonic() + _STEP_SECONDS
         while not is_reached():
+            for node in self._cluster.nodes:
+                # A broker that a step has ended has no process.
+                if node.process is not None and not node.process.is_alive:
+                    log = self._cluster.home(node) / "output.log"
+                    raise StoppedError(f"broker {node.number} has died, and no step ended it: see {log}")
             if time.monotonic() > end:
                 return False
             time.sleep(_POLL)

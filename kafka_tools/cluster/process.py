@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,9 @@ LOOPBACK = "127.0.0.1"
 _POLL = 0.05
 _PARENT_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
+
+_LISTENING = "0A"
+"""The state of a listening socket in /proc/net/tcp."""
 
 _FIRST_PORT = 10_000
 _RESERVATIONS: list[socket.socket] = []
@@ -166,6 +169,46 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex((LOOPBACK, port)) == 0
 
 
+def require_free(ports: Mapping[int, str]) -> None:
+    """Raise InputError if a process listens at a port, with the one that needs the port and the one that has it."""
+    for port, user in ports.items():
+        if owner := listener_at(port):
+            raise InputError(f"port {port} of {user} is taken by {owner}: end that process, or make a new cluster")
+
+
+def listener_at(port: int) -> str:
+    """Return the process that listens at a TCP port, such as "java (pid 7)"; "another process" if none can be named.
+
+    The text is empty if no process listens.
+    """
+    inodes = {fields[9] for fields in _connections() if _port(fields[1]) == port and fields[3] == _LISTENING}
+    if not inodes:
+        return ""
+    for folder in Path("/proc").glob("[0-9]*"):
+        if _has_socket(int(folder.name), inodes):
+            with suppress(OSError):
+                return f"{(folder / 'comm').read_text().strip()} (pid {folder.name})"
+    return "another process"
+
+
+def _has_socket(pid: int, inodes: Collection[str]) -> bool:
+    """Return whether a process has a socket. Of another user's process it is not known."""
+    wanted = {f"socket:[{inode}]" for inode in inodes}
+    with suppress(OSError):
+        for descriptor in os.scandir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                if os.readlink(descriptor.path) in wanted:
+                    return True
+    return False
+
+
+def _connections() -> Iterator[list[str]]:
+    """Yield the fields of each TCP socket of this machine. Java's are for IPv6, and reach IPv4 addresses too."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError):
+            yield from (row.split() for row in Path(table).read_text().splitlines()[1:])
+
+
 def owner_of_connection(port: int, to_port: int, candidates: Iterable[int]) -> int | None:
     """Return which of some processes has the connection from a local port to another; None if it is none of them.
 
@@ -174,24 +217,12 @@ def owner_of_connection(port: int, to_port: int, candidates: Iterable[int]) -> i
     inode = _inode_of_connection(port, to_port)
     if inode is None:
         return None
-    for pid in candidates:
-        with suppress(OSError):
-            for descriptor in os.scandir(f"/proc/{pid}/fd"):
-                with suppress(OSError):
-                    if os.readlink(descriptor.path) == f"socket:[{inode}]":
-                        return pid
-    return None
+    return next((pid for pid in candidates if _has_socket(pid, [inode])), None)
 
 
 def _inode_of_connection(port: int, to_port: int) -> str | None:
-    # Java opens sockets for IPv6, which also reach IPv4 addresses.
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with suppress(OSError):
-            for row in Path(table).read_text().splitlines()[1:]:
-                fields = row.split()
-                if (_port(fields[1]), _port(fields[2])) == (port, to_port):
-                    return fields[9]
-    return None
+    ports = (port, to_port)
+    return next((fields[9] for fields in _connections() if (_port(fields[1]), _port(fields[2])) == ports), None)
 
 
 def _port(address: str) -> int:

@@ -66,6 +66,22 @@ class PassingRequest:
     data: bytes
 
 
+@dataclass(frozen=True)
+class ProxyLimits:
+    """What clients may use: connections at a time, seconds until a message is whole, bytes of unfinished messages.
+
+    The first message of a connection begins within `seconds`, too.
+    """
+
+    connections: int = 500
+    seconds: float = 60.0
+    unfinished_bytes: int = 256 * 1024 * 1024
+
+
+class LimitError(ValueError):
+    """A connection leaves the limits of the proxies."""
+
+
 class TrafficObserver:
     """Sees the messages that pass. A subclass overrides the methods that it needs; they run in the proxies' thread."""
 
@@ -97,6 +113,9 @@ class TrafficObserver:
 
     def unreadable(self, reason: str) -> None:
         """A connection ends, because it has a message that is not of Kafka's protocol."""
+
+    def limited(self, reason: str) -> None:
+        """A connection is refused or ends, because it leaves the limits of the proxies."""
 
 
 @dataclass
@@ -134,8 +153,15 @@ class _Connection:
 class ProxyNetwork:
     """The proxies of some listeners, in a thread, until the context ends. Every method is safe in any thread."""
 
-    def __init__(self, links: Iterable[Link], observer: TrafficObserver | None = None, host: str = LOOPBACK):
-        self._links, self._host = tuple(links), host
+    def __init__(
+        self,
+        links: Iterable[Link],
+        observer: TrafficObserver | None = None,
+        host: str = LOOPBACK,
+        limits: ProxyLimits | None = None,
+    ):
+        self._links, self._host, self._limits = tuple(links), host, limits
+        self._accepting = self._unfinished = 0
         self._observer = observer or TrafficObserver()
         self._rules: list[FaultRule] = []
         self._gate = asyncio.Event()
@@ -280,6 +306,11 @@ class ProxyNetwork:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _accept(self, link: Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._limits is not None and len(self._connections) + self._accepting >= self._limits.connections:
+            self._observer.limited(f"more than {self._limits.connections} connections at a time")
+            _reset(writer)
+            return
+        self._accepting += 1
         try:
             opener = CLIENT if link.opener is None else link.opener(_port_of_peer(writer))
             if self._is_refused(opener, link.broker):
@@ -288,6 +319,8 @@ class ProxyNetwork:
         except OSError:
             _reset(writer)
             return
+        finally:
+            self._accepting -= 1
         connection = _Connection(next(self._numbers), link, opener, writer, to_broker)
         self._connections.add(connection)
         if self._is_refused(opener, link.broker):
@@ -319,19 +352,36 @@ class ProxyNetwork:
         take: Callable[[_Connection, bytes], _Waiting | None],
     ) -> None:
         """Put the messages of one direction into its queue until the stream ends."""
+        # A broker may be silent until a request comes, and a client after its first message.
+        seconds = self._limits.seconds if self._limits is not None and take == self._take_request else None
         try:
             while True:
-                (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+                (length,) = LENGTH.unpack(await _within(seconds, reader.readexactly(LENGTH.size)))
                 if not 0 < length <= LARGEST:
-                    raise ValueError(f"a message of {length} bytes")
-                waiting = take(connection, await reader.readexactly(length))
+                    raise ValueError(f"a message that is empty or longer than {LARGEST} bytes")
+                waiting = take(connection, await self._message(reader, length))
                 if waiting is not None:
                     queue.put_nowait(waiting)
+                seconds = None
+        except LimitError as error:
+            self._observer.limited(str(error))
         except ValueError as error:
             self._observer.unreadable(str(error))
         except (OSError, EOFError):
             pass
         queue.put_nowait(_Waiting())
+
+    async def _message(self, reader: asyncio.StreamReader, length: int) -> bytes:
+        """Return a message; raise LimitError if it takes too long or too much memory, with those that are read now."""
+        if self._limits is None:
+            return await reader.readexactly(length)
+        if self._unfinished + length > self._limits.unfinished_bytes:
+            raise LimitError(f"unfinished messages of more than {self._limits.unfinished_bytes} bytes together")
+        self._unfinished += length
+        try:
+            return await _within(self._limits.seconds, reader.readexactly(length))
+        finally:
+            self._unfinished -= length
 
     async def _write_requests(
         self, connection: _Connection, queue: asyncio.Queue[_Waiting], responses: asyncio.Queue[_Waiting]
@@ -460,6 +510,14 @@ class ProxyNetwork:
                 _reset(writer)
             else:
                 writer.close()
+
+
+async def _within(seconds: float | None, reading: Coroutine[None, None, bytes]) -> bytes:
+    """Return what is read; raise LimitError if it takes longer. None: any time."""
+    try:
+        return await asyncio.wait_for(reading, seconds)
+    except TimeoutError:
+        raise LimitError(f"a message that is not whole after {seconds:g} s") from None
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from checker.errors import InputError
 from kafka_tools.cluster.cluster import Cluster
-from kafka_tools.cluster.process import python_command, python_environment, started
+from kafka_tools.cluster.process import python_command, python_environment, require_free, started
 from kafka_tools.cluster.proxy import ProxyNetwork
 
 _SOCKET = "proxies.sock"
@@ -29,6 +29,7 @@ def start_proxies(cluster: Cluster) -> None:
     """Start the process of a cluster's proxies, if it does not run; raise InputError if it does not listen."""
     if not cluster.has_proxies or (cluster.proxies is not None and cluster.proxies.is_alive):
         return
+    require_free({link.port: f"the proxy of broker {link.broker}" for link in cluster.links()})
     (cluster.folder / _SOCKET).unlink(missing_ok=True)
     output = cluster.folder / "proxies.log"
     command = python_command("kafka_tools.cluster.proxy_process", str(cluster.folder))

@@ -33,6 +33,9 @@ Kind = Literal["plain", "idempotent", "transactional"]
 """`transactional`: an idempotent producer that sends all records in one transaction. The mock cluster checks sequences
 only then."""
 
+_LAST_FAULT = 10_000
+"""The last request that may have a fault: each one before it has an answer in a list."""
+
 REFUSALS = {"refuse": 19, "not-leader": 6, "time-out": 7, "after-append": 20, "reject": 87, "too-large": 10}
 """Error codes of the mock cluster's answers. It appends nothing with them."""
 
@@ -69,6 +72,8 @@ class InjectedFault:
         if what not in (*REFUSALS, *LOSSES) or not number.isdigit() or int(number) < 1:
             known = ", ".join((*REFUSALS, *LOSSES))
             raise InputError(f"--fault {text}: write FAULT@N for the Nth request, with one of {known}")
+        if len(number) > 6 or int(number) > _LAST_FAULT:
+            raise InputError(f"--fault {text[:40]}: N is at most {_LAST_FAULT:,}, because a run has no more requests")
         return cls(what, int(number))
 
 

@@ -12,11 +12,14 @@ from typing import Any
 
 from checker.errors import InputError, OutputError
 from kafka_tools.cluster.broker_connection import answers_as_broker
-from kafka_tools.cluster.proxy import Link, ProxyNetwork
+from kafka_tools.cluster.process import listener_at
+from kafka_tools.cluster.proxy import Link, ProxyLimits, ProxyNetwork
 from kafka_tools.recording.broker_addresses import Address
 from kafka_tools.recording.passing_producers import PassingProducers
 
 _SECONDS = 5.0
+_SHOWN = 20
+"""The reasons that the summary lists."""
 _EVERY_ADDRESS = ("0.0.0.0", "::")
 """Clients connect to the host that the proxies name in responses, and these are no hosts."""
 
@@ -46,7 +49,7 @@ def record_through_proxies(log: Path, bootstrap: str, listen: str, partition: st
                 raise OutputError(f"the log {log} cannot be written: {error.strerror}") from None
 
         producers = PassingProducers(write, partition, host)
-        producers.network = ProxyNetwork([Link(port, _NO_BROKER, target)], producers, host)
+        producers.network = ProxyNetwork([Link(port, _NO_BROKER, target)], producers, host, ProxyLimits())
         with _listening(producers.network, listen) as network:
             producers.add_proxy(target, network.ports[0])
             print(f"clients connect with bootstrap.servers={_shown(host, network.ports[0])}", flush=True)
@@ -60,7 +63,8 @@ def _listening(network: ProxyNetwork, listen: str) -> ProxyNetwork:
     try:
         return network.start()
     except OSError as error:
-        raise InputError(f"--listen {listen}: {error.strerror}") from None
+        owner = listener_at(address_of(listen, "--listen")[1])
+        raise InputError(f"--listen {listen}: {error.strerror}{owner and f' by {owner}'}") from None
 
 
 def address_of(text: str, option: str) -> Address:
@@ -83,8 +87,10 @@ def summary(log: Path, producers: PassingProducers) -> Iterator[str]:
         f"{log}: {producers.events:,} events of {producers.traces} producers, each at one partition, "
         f"at {len(producers.brokers)} addresses of brokers"
     )
-    for what, count in producers.left_out.most_common():
+    for what, count in producers.left_out.most_common(_SHOWN):
         yield f"  not recorded: {what} ({count:,} times)"
+    if (others := len(producers.left_out) - _SHOWN) > 0:
+        yield f"  not recorded: {others} other reasons"
     if producers.traces:
         mapping = "kafka_tools.recording.passed_batches"
         yield f"python -m checker validate producer/idempotent_producer {log} --by trace --mapping {mapping}"

@@ -192,6 +192,10 @@ class PassingProducers(TrafficObserver):
         """Count a connection that ends because of a message that is not of Kafka's protocol."""
         self.left_out[f"a connection without Kafka's protocol, or with TLS or SASL ({reason})"] += 1
 
+    def limited(self, reason: str) -> None:
+        """Count a connection that is refused or ends because it leaves the limits."""
+        self.left_out[f"a connection that leaves the limits of the proxies: {reason}"] += 1
+
     # Producers.
 
     def _producer_of(self, batch: ProducedBatch) -> _Producer | None:

@@ -162,7 +162,7 @@ def test_another_log_is_an_error(validations):
     outcome = validations["plain"].outcome(other)
     assert outcome.verdict == "unreadable"
     assert outcome.message.startswith("other.jsonl: PlainClient.constants finds no constants in its events, at ")
-    assert outcome.message.endswith("plain.py:27: StopIteration")
+    assert outcome.message.endswith("plain.py:30: StopIteration")
 
 
 def test_recording_without_confluent_kafka(monkeypatch):

@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -20,7 +20,7 @@ from checker.cli.app import main
 from checker.errors import OutputError
 from kafka_tools.cluster.broker_connection import answers_as_broker
 from kafka_tools.cluster.messages import RequestHeader, request_header
-from kafka_tools.cluster.proxy import Link, PassingRequest, ProxyNetwork
+from kafka_tools.cluster.proxy import Link, PassingRequest, ProxyLimits, ProxyNetwork
 from kafka_tools.recording import bootstrap_command
 from kafka_tools.recording.bootstrap_command import address_of
 from kafka_tools.recording.broker_addresses import NEWEST, AddressRewriter
@@ -217,6 +217,41 @@ def test_a_retry_has_the_offset_of_the_first_copy(retried, following, verdict):
     assert client.outcome().verdict == verdict
 
 
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_other_records_under_a_sequence_are_rejected(epoch):
+    """The client loses a batch, and gives its sequence to another record: the broker takes it for a duplicate."""
+    client = Client()
+    client.answer(client.send(0, epoch=epoch), offset=10)
+    client.answer(client.send(1, epoch=epoch, content="lost"), offset=11, is_delivered=False)
+    client.producers.closed(1, [client.requests[1]])
+    client.answer(client.send(1, epoch=epoch, content="other", connection=2), offset=11)
+    client.answer(client.send(2, epoch=epoch, connection=2), offset=12)
+    outcome = client.outcome()
+    assert (outcome.verdict, outcome.rejection.line) == ("rejected", 6)
+    assert "batch 2 has other records than before" in outcome.rejection.reasons[0].text
+
+
+@pytest.mark.parametrize(
+    ("offset", "text"), [(51, "batch 1 has offsets 50 to 52, and batch 2 begins at 51"), (49, "batch 2 has offsets 49")]
+)
+def test_offsets_that_overlap_are_rejected(offset, text):
+    client = Client()
+    client.answer(client.send(0, 3), offset=50)
+    client.answer(client.send(3, 3), offset=offset)
+    outcome = client.outcome()
+    assert (outcome.verdict, outcome.rejection.line) == ("rejected", 4)
+    assert text in outcome.rejection.reasons[0].text
+
+
+def test_swapped_offsets_are_rejected():
+    client = Client()
+    for sequence in range(4):
+        client.answer(client.send(sequence), offset=10 + sequence)
+    first, second = client.events[3], client.events[5]
+    first["base_offset"], second["base_offset"] = second["base_offset"], first["base_offset"]
+    assert (client.outcome().verdict, client.outcome().rejection.line) == ("rejected", 6)
+
+
 def test_a_batch_keeps_its_number_under_a_new_epoch():
     client = Client()
     client.answer(client.send(0), offset=0)
@@ -327,6 +362,43 @@ def test_a_broker_for_which_no_proxy_can_listen_is_said():
     request = PassingRequest(1, 0, 1, 1, header, b"")
     assert producers.rewritten(request, response) == response
     assert producers.left_out == {"requests to a broker for which no proxy can listen: Too many open files": 1}
+
+
+def closes(sends, limits, connections=1):
+    """Return why the proxies end connections that send some bytes."""
+    producers = PassingProducers(lambda event: None, None, "127.0.0.1")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        ProxyNetwork([Link(0, -1, server.getsockname())], producers, limits=limits) as network,
+        ExitStack() as stack,
+    ):
+        for _ in range(connections):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", network.ports[0]), 10))
+            client.sendall(sends)
+        with suppress(ConnectionError):
+            assert client.recv(1) == b""
+    return set(producers.left_out)
+
+
+@pytest.mark.parametrize(
+    ("sends", "limits", "connections", "reason"),
+    [
+        (b"", ProxyLimits(seconds=0.1), 1, "a message that is not whole after 0.1 s"),
+        (struct.pack(">i", 100), ProxyLimits(seconds=0.1), 1, "a message that is not whole after 0.1 s"),
+        (struct.pack(">i", 60), ProxyLimits(unfinished_bytes=100), 2, "unfinished messages of more than 100 bytes"),
+        (b"", ProxyLimits(connections=2), 3, "more than 2 connections at a time"),
+    ],
+)
+def test_connections_time_and_memory_have_limits(sends, limits, connections, reason):
+    assert any(reason in text for text in closes(sends, limits, connections))
+
+
+def test_the_summary_is_short():
+    producers = PassingProducers(lambda event: None, None, "127.0.0.1")
+    for number in range(500):
+        producers.left_out[f"reason {number}"] += 1
+    lines = list(bootstrap_command.summary(Path("log"), producers))
+    assert len(lines) == 22 and lines[-1] == "  not recorded: 480 other reasons"
 
 
 def test_an_error_of_the_recorder_ends_the_recording():
@@ -493,7 +565,7 @@ def test_a_message_of_another_protocol_ends_its_connection_and_is_counted(tmp_pa
         with suppress(ConnectionResetError):
             assert client.recv(1) == b""
     (reason,) = producers.left_out
-    assert reason.startswith("a connection without Kafka's protocol, or with TLS or SASL (a message of")
+    assert reason.startswith("a connection without Kafka's protocol, or with TLS or SASL (a message that is")
 
 
 def test_a_full_disk_ends_the_recording(tmp_path, monkeypatch, capsys):
