@@ -30,8 +30,6 @@ def cluster_in(folder: Path, code: str) -> None:
     while not output.read_text():
         pass
     node = Node(1, PORTS, PORTS, process)
-        1, dict.fromkeys(("CLIENT", "BROKER", "CONTROLLER"), 1), dict.fromkeys(("CLIENT", "BROKER"), 1), process
-    )
     Cluster(folder, "4.3.1", [node], "")._save()
 
 
