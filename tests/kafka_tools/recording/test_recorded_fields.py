@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_tools.librdkafka.answer_consistency import AnswerConsistency
 from kafka_tools.recording.recorder import as_json, record_partition
 from tests.kafka_tools.recording.kept_cluster import logs_of
 from traces.validate.controls import unread_fields
@@ -128,3 +129,86 @@ def test_an_edit_of_any_field_is_rejected(kind, recordings):
         if outcome.verdict == "conforms" and (kind, field) not in MAY_CONFORM:
             wrong.append((field, value, position + 1))
     assert wrong == []
+
+
+def position_of(events, name, number):
+    return [n for n, found in enumerate(events) if found["event"] == name][number]
+
+
+def without(name, number):
+    return lambda events: events.pop(position_of(events, name, number))
+
+
+def twice(name, number):
+    def edit(events):
+        position = position_of(events, name, number)
+        events.insert(position + 1, events[position])
+
+    return edit
+
+
+def swapped(name, first, second, *fields):
+    """Return an edit that swaps two events, or some of their fields."""
+
+    def edit(events):
+        one, other = position_of(events, name, first), position_of(events, name, second)
+        before, after = events[one], events[other]
+        fields_of = fields or before.keys() | after.keys()
+        events[one] = before | {field: after[field] for field in fields_of}
+        events[other] = after | {field: before[field] for field in fields_of}
+
+    return edit
+
+
+def moved(name, number, to):
+    return lambda events: events.insert(to, events.pop(position_of(events, name, number)))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        without("request", 12),
+        without("response", 12),
+        twice("request", 13),
+        twice("response", 13),
+        swapped("request", 10, 11),
+        swapped("request", 10, 11, "sequence"),
+        swapped("request", 10, 11, "base_sequence"),
+        swapped("request", 10, 11, "records"),
+        swapped("response", 17, 18, "base_offset"),
+        swapped("response", 17, 18, "before", "after"),
+        swapped("response", 17, 18, "base_offset", "before", "after"),
+        moved("response", 20, 0),
+        lambda events: events.insert(50, events[position_of(events, "request", 2)]),
+        lambda events: events.insert(50, {**events[position_of(events, "request", 2)], "content": "other"}),
+    ],
+)
+def test_other_orders_of_events_are_rejected(recordings, edit):
+    events = list(recordings[PASSED][:80])
+    assert validation(PASSED).outcome(trace_of(events)).verdict == "conforms"
+    edit(events)
+    assert validation(PASSED).outcome(trace_of(events)).verdict == "rejected"
+
+
+def request(**fields):
+    return {"event": "request", "records": [1], "producer_id": 7, "broker": 1, **fields}
+
+
+@pytest.mark.parametrize(
+    ("events", "text"),
+    [
+        ([request(), request(producer_id=8)], "the producer id is 8, before it was 7"),
+        ([request(), request(broker=2)], "the request goes to broker 2, and 1 leads"),
+        ([request(), {"event": "failed_over", "broker": 1}], "broker 1 does not lead next"),
+        ([request(), {"event": "restarted", "broker": 2}, request()], "and 2 leads"),
+        ([request(), {"event": "leader_restarted", "broker": 2}], "broker 2 does not lead"),
+        ([request(), {"event": "closed", "broker": 2}], "the connection to broker 2 ends"),
+        ([request(), {"event": "closed", "broker": 1, "unanswered": []}], "the requests without an answer are [1]"),
+        ([{"event": "failed", "record": 1, "error": "invalid record"}], "no answer has that error"),
+        ([{"event": "send", "record": 2}], "record 2 is sent after record 0"),
+    ],
+)
+def test_events_of_a_producer_that_contradict_each_other(events, text):
+    consistency = AnswerConsistency()
+    *before, wrong = [consistency(found) for found in events]
+    assert set(before) <= {None} and text in wrong
