@@ -412,6 +412,10 @@ def _declaration_problem(spec: type[Spec], name: str, value: Any) -> str:
         return "a spec has no constructor: set the variables in `def init(self)`, and constants in a scenario"
     if name == "abstract" and name in vars(spec)[DECLARED_AT]:
         return f"write it as an argument: class {spec.__name__}(Spec, abstract=True)"
+    # Python 3.14 has a function for the annotations.
+    is_dunder = name.startswith("__") and name.endswith("__") and not name.startswith("__annotate")
+    if is_dunder and (is_declaration or isinstance(value, property)):
+        return "names with two underscores at both ends belong to Python, choose another"
     if name.startswith("__") or name in ("abstract", DECLARED_AT):
         return ""
     if name in _RESERVED and (is_declaration or name not in _OPTIONS):

@@ -162,3 +162,31 @@ def test_escapes_of_a_certificate_are_not_printed(tmp_path, capsys, field):
 def test_a_copy_of_a_certificate_is_read(tmp_path):
     shutil.copy(PROOF, tmp_path / "copy.toml")
     assert read_certificate(tmp_path / "copy.toml").cells
+
+
+def test_a_manifest_has_no_nan(tmp_path, capsys):
+    folder = tmp_path / "checkpoint"
+    words = ["run", RETRY, "--keep-going", "--checkpoint", str(folder)]
+    main([*words, "--max-states", "2"])
+    manifest = folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace("{", '{"unread": NaN, ', 1))
+    capsys.readouterr()
+    assert main(words) == 2
+    assert "manifest.json is truncated or no manifest" in capsys.readouterr().err
+
+
+DUNDERS = ["__getattr__(self, name)", "__getattribute__(self, name)", "__class__(self)", "__eq__(self, other)"]
+
+
+@pytest.mark.parametrize("engine", ["python", "native"])
+@pytest.mark.parametrize("method", DUNDERS)
+@pytest.mark.parametrize("decorator", ["", "@action", "@invariant", "@property"])
+def test_names_of_python_are_not_of_a_spec(tmp_path, capsys, engine, method, decorator):
+    file = tmp_path / "strange.py"
+    method = f"    {decorator}\n    def {method}:\n        return 1\n"
+    file.write_text(
+        "from checker.language import Range, Spec, action, invariant\nclass Strange(Spec):\n    x = Range(0, 2)\n"
+        "    @action\n    def go(self):\n        self.x = 1\n" + method
+    )
+    assert main(["run", str(file), "--engine", engine]) == 2
+    assert "belong to Python, choose another" in capsys.readouterr().err

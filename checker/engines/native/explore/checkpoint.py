@@ -249,7 +249,7 @@ class CheckpointFolder:
         except (OSError, ValueError) as error:
             raise self._damaged(f"{_MANIFEST} cannot be read: {error}") from None
         try:
-            outer = json.loads(text)
+            outer = json.loads(text, parse_constant=_refuse)
             found, content, digest = (outer["format"], outer["version"]), outer["content"], outer["digest"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise self._damaged(f"{_MANIFEST} is truncated or no manifest") from None
@@ -361,6 +361,10 @@ def _blocks(arrays: list[NDArray[Any]]) -> Iterator[memoryview]:
         content = array.data.cast("B")
         for start in range(0, len(content), _BLOCK_BYTES):
             yield content[start : start + _BLOCK_BYTES]
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _new_digest() -> Any:
