@@ -105,11 +105,15 @@ class Condition:
 
 @dataclass(frozen=True)
 class BrokerSighting:
-    """What was seen on real brokers of a release; `by` names the experiment or the page of docs/ with the details."""
+    """What was seen on real brokers of a release, and no experiment file repeats.
+
+    `what` is the end of a sentence. `page` and `script` are files in docs/ that describe and repeat the runs.
+    """
 
     kafka: str
     what: str
-    by: str = ""
+    page: str = ""
+    script: str = ""
 
 
 @dataclass(frozen=True)

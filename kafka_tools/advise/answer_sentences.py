@@ -91,6 +91,11 @@ def verdict_sentences(advice: Advice) -> list[str]:
         sentences.append(
             f"By a way that the exploration does not have, a record can also be {_outcomes(answers)} ({names})."
         )
+    if advice.cluster.ephemeral_disks:
+        sentences.append(
+            f"A broker of this cluster returns with an empty disk ({advice.cluster.ephemeral_disks}): for it, each "
+            "crash and each restart, also a planned one, is the row of an empty disk."
+        )
     for hazard in of_transactions(advice.cluster, advice.config):
         title = f"{hazard.title[0].lower()}{hazard.title[1:]}"
         sentences.append(f"Exactly-once has an exception: {title} ({hazard.name}).")

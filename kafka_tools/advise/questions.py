@@ -138,6 +138,8 @@ def cannot_happen(failure: FailureMode, config: EffectiveConfig) -> str:
         return "cannot happen with unclean.leader.election.enable=false"
     if failure == EXHAUSTED and int(config["retries"]) >= UNLIMITED_RETRIES:
         return "cannot happen with unlimited retries; delivery.timeout.ms ends them"
+    if failure == RECORDS_EXPIRE and {_value(config, name) for name in ("retention.ms", "retention.bytes")} == {"-1"}:
+        return "cannot happen with retention.ms=-1 and retention.bytes=-1"
     return ""
 
 

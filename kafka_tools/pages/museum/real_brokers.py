@@ -1,16 +1,15 @@
-"""What showed entries of the catalogue on real brokers: experiments, and runs that `real_runs.toml` describes."""
+"""What showed entries of the catalogue on real brokers: experiments, and the sightings of `specs/catalogue.toml`."""
 
 from __future__ import annotations
 
 import functools
 import itertools
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 
 from kafka_tools.cluster.experiment import known_experiments, read_experiment
 from kafka_tools.pages.catalogue_scenarios import ENTRY, SHOWN_BY
+from specs.hazards import hazards
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,9 @@ def evidence_by_entry() -> Mapping[str, tuple[BrokerEvidence, ...]]:
     for (entry, kafka), group in itertools.groupby(shown, key=lambda each: (each.entry, each.kafka)):
         evidence = BrokerEvidence(kafka, tuple(each.name for each in group))
         found[entry] = (*found.get(entry, ()), evidence)
-    text = resources.files("kafka_tools.pages.museum").joinpath("real_runs.toml").read_text(encoding="utf-8")
-    for entry, runs in tomllib.loads(text).items():
-        found[entry] = (*found.get(entry, ()), *(BrokerEvidence(**run) for run in runs))
+    for entry, hazard in hazards().items():
+        sightings = [BrokerEvidence(each.kafka, (), each.what, each.page, each.script) for each in hazard.sightings]
+        found[entry] = (*found.get(entry, ()), *sightings)
     return found
 
 

@@ -92,7 +92,7 @@ def test_a_story_has_the_failures_of_its_counterexample(exhibit):
 
 
 OTHER_SCHEDULES = {
-    "R1": ("It restarts before that and truncates its log. Then the leader dies. The follower is elected.", "death"),
+    "R1": ("Before that it dies, and then the leader dies. The follower restarts and is elected.", "restart"),
     "R2": ("Both brokers lose power. The first one to start leads, and writes a new record.", "power loss"),
     "R7": ("A follower without that record joins the ISR. The leader dies, the follower is elected.", "death"),
 }
