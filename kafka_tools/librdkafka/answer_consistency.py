@@ -40,7 +40,7 @@ class AnswerConsistency:
             "restarted": self._restarted,
             "leader_restarted": self._leader_restarted,
             "failed_over": self._failed_over,
-        }.get(found["event"])
+        }.get(str(found["event"]))
         return None if compare is None else compare(found)
 
     def _send(self, found: Event) -> str | None:

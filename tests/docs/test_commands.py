@@ -106,7 +106,6 @@ NOT_RUN = {
     "python -m checker audit /var/lib/kafka/data": KAFKA,
     "python -m checker audit broker1/orders-0 broker2/orders-0": KAFKA,
     "python -m checker audit DIR --no-crc": KAFKA,
-    "python -m checker audit DIR --compacted": KAFKA,
     "python -m checker audit DIR --json audit.json --html audit.html": KAFKA,
     "python -m checker audit DIR --master spark://HOST:7077": KAFKA,
     "python docs/findings/reproduce_missed_epoch.py --lib KAFKA/libs --home DIR": KAFKA,

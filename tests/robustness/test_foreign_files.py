@@ -35,6 +35,7 @@ WORDS: dict[tuple[str, str], list[str]] = {
     ("run", "--resume"): ["run", RETRY, "--resume", "DIR"],
     ("run", "--html"): ["run", RETRY, "--html", "DIR"],
     ("run", "--out"): ["run", RETRY, "--out", "DIR"],
+    ("run", "--witness"): ["run", RETRY, "--witness", "DIR"],
     ("prove", "--out"): ["prove", RETRY, "--method", "bounded", "--depth", "3", "--out", "DIR"],
     ("prove", "--check"): ["prove", "--check", "DIR"],
     ("simulate", "--out"): ["simulate", RETRY, "--traces", "100", "--out", "DIR"],

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from kafka_tools.cluster.experiment import known_experiments, read_experiment
 from kafka_tools.pages.catalogue_scenarios import ENTRY, SHOWN_BY
-from specs.hazards import hazards
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,8 @@ def evidence_by_entry() -> Mapping[str, tuple[BrokerEvidence, ...]]:
     for (entry, kafka), group in itertools.groupby(shown, key=lambda each: (each.entry, each.kafka)):
         evidence = BrokerEvidence(kafka, tuple(each.name for each in group))
         found[entry] = (*found.get(entry, ()), evidence)
+    from specs.hazards import hazards
+
     for entry, hazard in hazards().items():
         sightings = [BrokerEvidence(each.kafka, (), each.what, each.page, each.script) for each in hazard.sightings]
         found[entry] = (*found.get(entry, ()), *sightings)
@@ -68,7 +69,12 @@ def note_on(scenario: str) -> str:
     named = ENTRY.match(scenario.rpartition("/")[2])
     if entry is None and named is not None:
         entry = named[1].upper()
-    return "; ".join(each.note for each in evidence_by_entry().get(entry or "", ()))
+    try:
+        evidence = evidence_by_entry() if entry is not None else {}
+    except ModuleNotFoundError:
+        # A package `specs` of the working directory hides the catalogue: its specs are not those of the catalogue.
+        return ""
+    return "; ".join(each.note for each in evidence.get(entry or "", ()))
 
 
 def _or(names: Sequence[str]) -> str:

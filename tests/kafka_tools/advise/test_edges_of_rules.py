@@ -8,7 +8,8 @@ import pytest
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.effective_config import resolve
-from kafka_tools.advise.questions import FAILURES, QUESTIONS, REMEMBERING, constants_of
+from kafka_tools.advise.models import constants_of
+from kafka_tools.advise.questions import FAILURES, QUESTIONS
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.suggestions import suggestions_for
 from kafka_tools.advise.survey import run
@@ -87,8 +88,6 @@ def test_what_every_exploration_allows():
         # A broker may read a request after the connection is closed, and a leader moves once.
         assert (constants["late_requests"], constants["leader_moves"]) == (True, 1)
         assert (constants["broker_crashes"], constants["power_failures"]) == (2, 1)
-    # Kafka's brokers remember five batches of a producer.
-    assert REMEMBERING == {"no_state": "never_held", "snapshot_batches": 5}
 
 
 def test_a_topic_of_strimzi_has_its_replicas_and_its_configuration(tmp_path):

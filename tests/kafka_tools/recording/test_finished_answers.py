@@ -106,10 +106,12 @@ def check_prefix(spec: Spec, state: State, prefix: FinishedPrefix) -> None:
 def answered(batches: int, seed: int) -> RecordedTrace:
     """Return the answers of a leader: retries, batches that come too early, restarts, and later epochs."""
     chosen, events = random.Random(seed), [{"event": "configured"}]
-    epoch, following, cached, offsets = 0, 0, [], 0
+    epoch, following, cached, offsets, leader = 0, 0, [], 0, 1
 
     def note(epoch: int, sequence: int, error: str, **fields: int) -> None:
-        events.append({"event": "response", "epoch": epoch, "sequence": sequence, "error": error, **fields})
+        sent = {"epoch": epoch, "sequence": sequence, "records": [], "broker": leader}
+        events.append({"event": "request", **sent})
+        events.append({"event": "response", **sent, "error": error, **fields})
 
     while offsets < batches:
         match chosen.choices(("append", "retry", "early", "old epoch", "epoch", "restart"), (20, 4, 2, 1, 1, 1))[0]:
@@ -129,7 +131,8 @@ def answered(batches: int, seed: int) -> RecordedTrace:
                 note(epoch, 0, "none", offset=offsets)
                 offsets += 1
             case "restart":
-                events.append({"event": "restarted", "broker": 1})
+                leader = 3 - leader
+                events.append({"event": "restarted", "broker": leader})
                 cached = cached[-1:]
     note(epoch, following - 1, "none", offset=offsets - 1)
     return RecordedTrace("answers", "answers", tuple(RecordedEvent(n, event) for n, event in enumerate(events, 1)))
@@ -152,12 +155,14 @@ def test_a_window_gives_the_verdict_of_all_batches(seed):
 
 
 def test_a_log_whose_sequences_begin_later_keeps_all_batches():
-    events = [
-        {"event": "response", "epoch": 0, "sequence": 7 + n, "error": "none", "offset": n, "broker": 1}
-        for n in range(20)
+    sent = [{"epoch": 0, "sequence": 7 + n, "records": [], "broker": 1} for n in range(20)]
+    pairs = [
+        ({"event": "request", **each}, {"event": "response", **each, "error": "none", "offset": offset})
+        for offset, each in enumerate(sent)
     ]
+    events = [event for pair in pairs for event in pair]
     assert FORGETTING.total(events) == 0
-    outcome = RunningValidation(TASK).outcome(RecordedTrace("a", "a", tuple(map(RecordedEvent, range(20), events))))
+    outcome = RunningValidation(TASK).outcome(RecordedTrace("a", "a", tuple(map(RecordedEvent, range(40), events))))
     assert (outcome.verdict, outcome.forgotten, outcome.unchecked) == ("conforms", 0, ())
 
 

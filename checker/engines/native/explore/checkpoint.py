@@ -373,7 +373,9 @@ def _new_digest() -> Any:
 
 def _digest_of(content: dict[str, Any]) -> str:
     digest = _new_digest()
-    digest.update(json.dumps(content, sort_keys=True).encode())
+    # As it is read: numbers that are keys become text, which sorts in another order.
+    as_read = json.loads(json.dumps(content))
+    digest.update(json.dumps(as_read, sort_keys=True).encode())
     return str(digest.hexdigest())
 
 
