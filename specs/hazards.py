@@ -32,6 +32,8 @@ OUTCOMES = {
 EVENTS = {
     "none": "a slow follower at most",
     "leader-change": "a planned leader change",
+    "leader-changes": "several planned leader changes, as in a rolling restart",
+    "follower-reads": "a consumer that reads from a follower (client.rack)",
     "crash": "a crash or a restart of one broker",
     "two-crashes": "crashes of two brokers",
     "unclean-election": "an unclean election",

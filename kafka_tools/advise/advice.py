@@ -13,6 +13,7 @@ from kafka_tools.advise.effective_config import EffectiveConfig, resolve
 from kafka_tools.advise.hazard_answers import causes_of, hazards_of
 from kafka_tools.advise.models import SLOW_FOLLOWERS, Left, Model, counts_of, model_of
 from kafka_tools.advise.questions import (
+    DISK_LOST,
     FailureMode,
     GuaranteeQuestion,
     is_decidable,
@@ -55,7 +56,8 @@ class GuaranteeAnswer:
         if self.violation is None or not self.exploration.model.is_pipeline:
             return 0
         first, last = self.violation.trace[0].state.values, self.violation.trace[-1].state.values
-        return sum(first[name] - last[name] for name in counts_of(((SLOW_FOLLOWERS, 0),)))
+        lost_disks = 1 if self.failure == DISK_LOST else 0
+        return lost_disks + sum(int(first[name]) - int(last[name]) for name in counts_of(((SLOW_FOLLOWERS, 0),)))
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,7 @@ def _with_fewer_slow_followers(answer: GuaranteeAnswer) -> list[Left]:
         return []
     first, last = answer.violation.trace[0].state.values, answer.violation.trace[-1].state.values
     slow = first[SLOW_FOLLOWERS] - last[SLOW_FOLLOWERS]
-    return [(*answer.exploration.left, (SLOW_FOLLOWERS, number)) for number in range(slow)]
+    return [(*answer.failure.left, (SLOW_FOLLOWERS, number)) for number in range(slow)]
 
 
 def _with_hazards(answer: GuaranteeAnswer, cluster: ClusterConfig, config: EffectiveConfig) -> GuaranteeAnswer:

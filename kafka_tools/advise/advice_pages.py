@@ -10,7 +10,6 @@ from checker.output.output_files import open_for_writing
 from checker.output.page.render import PageContext, counterexample_page, render
 from kafka_tools.advise import answer_sentences
 from kafka_tools.advise.advice import Advice, GuaranteeAnswer
-from kafka_tools.advise.questions import why_impossible
 from kafka_tools.advise.remedy_texts import remedy_texts
 from kafka_tools.advise.transaction_answers import TransactionAnswer, transaction_notes
 
@@ -39,7 +38,6 @@ def write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tupl
         title="Which guarantees hold",
         advice=advice,
         text=answer_sentences,
-        why_impossible=why_impossible,
         questions=answer_sentences.questions_of(advice),
         transaction_notes=list(transaction_notes(advice.cluster, advice.config)),
         remedies=remedy_texts(advice),

@@ -9,7 +9,7 @@ from checker.output.styled_lines import BLANK, Line, line
 from kafka_tools.advise import answer_sentences
 from kafka_tools.advise.advice import Advice, GuaranteeAnswer
 from kafka_tools.advise.hazard_answers import of_transactions
-from kafka_tools.advise.questions import GuaranteeQuestion, why_impossible
+from kafka_tools.advise.questions import GuaranteeQuestion
 from kafka_tools.advise.remedy_texts import RemedyText, remedy_texts
 from kafka_tools.advise.transaction_answers import transaction_notes
 
@@ -89,14 +89,14 @@ def _matrix_lines(advice: Advice) -> Iterator[Line]:
         max(map(len, (*question.heading, *map(_cell, cells)))) + _COLUMN_GAP
         for question, cells in zip(questions, columns, strict=False)
     ]
-    for number, label in enumerate(("can a record be", "... after")):
+    for number, label in enumerate(("can a record be", "... after") if rows else ()):
         cells = "".join(q.heading[number].ljust(width) for q, width in zip(questions, widths, strict=True))
         yield line((label.ljust(_ROW_LABEL) + cells, "bold"))
     for failure, answers in rows:
         row = [(_cell(answer).ljust(width), _style(answer)) for answer, width in zip(answers, widths, strict=True)]
         yield line((failure.name.ljust(_ROW_LABEL), ""), *row)
     for failure in advice.impossible:
-        reason = why_impossible(failure, advice.cluster, advice.config)
+        reason = answer_sentences.impossible_sentence(advice, failure)
         yield from _wrapped(f"{failure.name}: {reason}", style="dim", after="  ")
     yield from _wrapped(answer_sentences.coincidence_sentence(advice), style="dim", after="  ")
     for hazard, known in answer_sentences.known_entries(advice):

@@ -26,7 +26,14 @@ from kafka_tools.advise.configuration_keys import Client
 from kafka_tools.advise.controller_mode import Controller
 from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.explorer import ParallelExplorer
-from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode, GuaranteeQuestion
+from kafka_tools.advise.questions import (
+    FAILURES,
+    QUESTIONS,
+    FailureMode,
+    GuaranteeQuestion,
+    cannot_happen,
+    is_relevant,
+)
 from kafka_tools.advise.remedy_search import advise
 from specs.hazards import hazards
 
@@ -89,7 +96,7 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
         styled_lines.write(advice_lines(advice, required, accepted), sys.stdout)
         if options.out is not None:
             print(printable(f"pages: {options.out / 'index.html'}"))
-    return _status(advice, required, accepted)
+    return _status(advice, required, accepted, bool(options.failures))
 
 
 def _required(text: str) -> tuple[GuaranteeQuestion, ...]:
@@ -134,7 +141,7 @@ def _cluster(files: Sequence[str], options: AdviseOptions) -> ClusterConfig:
     return cluster.committing(options.commits)
 
 
-def _status(advice: Advice, required: Sequence[GuaranteeQuestion], accepted: frozenset[str]) -> int:
+def _status(advice: Advice, required: Sequence[GuaranteeQuestion], accepted: frozenset[str], is_named: bool) -> int:
     if any(answer.question in required and answer.verdict == "yes" for answer in advice.answers):
         return EXIT_VIOLATED
     names = {question.name for question in required}
@@ -148,9 +155,20 @@ def _status(advice: Advice, required: Sequence[GuaranteeQuestion], accepted: fro
         if answer.question in required and answer.verdict == "known"
         for hazard in answer.hazards
     }
-    if not advice.is_whole or "undecided" in asked or known - accepted:
+    if not advice.is_whole or "undecided" in asked or known - accepted or _lacks_answers(advice, required, is_named):
         return EXIT_STOPPED
     return EXIT_OK
+
+
+def _lacks_answers(advice: Advice, required: Sequence[GuaranteeQuestion], is_named: bool) -> bool:
+    """Return whether a failure that can happen and matters to a required guarantee was not explored.
+
+    A failure that `--failure` does not name is one of the table's notes, unless the disks end with the brokers.
+    """
+    if not (is_named or advice.cluster.ephemeral_disks):
+        return False
+    unexplored = [failure for failure in advice.impossible if not cannot_happen(failure, advice.config)]
+    return any(is_relevant(question, failure) for failure in unexplored for question in required)
 
 
 def _write_json(name: str, content: dict[str, object]) -> None:

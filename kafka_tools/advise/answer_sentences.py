@@ -11,9 +11,17 @@ from checker.language.spec import Spec
 from kafka_tools.advise.advice import Advice, Fix, GuaranteeAnswer, Remedy
 from kafka_tools.advise.availability import Availability
 from kafka_tools.advise.effective_config import EffectiveConfig
-from kafka_tools.advise.hazard_answers import of_transactions, unexplored
+from kafka_tools.advise.hazard_answers import hazards_after, of_transactions, unexplored
 from kafka_tools.advise.models import RECORDS, RECORDS_WITH_CONSUMER, acknowledges_implicitly
-from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode, GuaranteeQuestion, is_decidable
+from kafka_tools.advise.questions import (
+    FAILURES,
+    QUESTIONS,
+    FailureMode,
+    GuaranteeQuestion,
+    cannot_happen,
+    is_decidable,
+    why_impossible,
+)
 from kafka_tools.advise.remedy_texts import cost_sentence, joined
 from kafka_tools.advise.survey import ModelExplorer
 from kafka_tools.advise.transaction_answers import TransactionAnswer, transaction_notes
@@ -83,7 +91,7 @@ def verdict_sentences(advice: Advice) -> list[str]:
         for answer in answers:
             if answer.verdict == "known":
                 known.setdefault(joined([hazard.name for hazard in answer.hazards], "and"), []).append(answer)
-    sentences = []
+    sentences = [] if advice.answers or not advice.is_whole else ["Nothing was explored: no answer, and not safe."]
     if mildest:
         parts = [f"{joined(verbs, 'or')} {failure.phrase}" for failure, verbs in mildest.items()]
         sentences.append(f"A record can be {'; '.join(parts)}.")
@@ -93,8 +101,8 @@ def verdict_sentences(advice: Advice) -> list[str]:
         )
     if advice.cluster.ephemeral_disks:
         sentences.append(
-            f"A broker of this cluster returns with an empty disk ({advice.cluster.ephemeral_disks}): for it, each "
-            "crash and each restart, also a planned one, is the row of an empty disk."
+            f"A broker of this cluster returns with an empty disk ({advice.cluster.ephemeral_disks}): each crash "
+            "and each restart, also a planned one, is the row of an empty disk, and several at once lose every record."
         )
     for hazard in of_transactions(advice.cluster, advice.config):
         title = f"{hazard.title[0].lower()}{hazard.title[1:]}"
@@ -215,6 +223,15 @@ def unexplored_sentence(advice: Advice) -> str:
         names = f" ({', '.join(hazard.name for hazard in hazards)})" if hazards else ""
         parts.append(f"{EVENTS[event]}{names}")
     return f"{'; '.join(parts)}. Nothing above says that a record is safe then"
+
+
+def impossible_sentence(advice: Advice, failure: FailureMode) -> str:
+    """Return why a failure was not explored, with the entries of the catalogue that it may cause."""
+    reason = why_impossible(failure, advice.cluster, advice.config)
+    hazards = hazards_after(advice.cluster, advice.config, failure)
+    if not hazards or cannot_happen(failure, advice.config):
+        return reason
+    return f"{reason}; known: {', '.join(hazard.name for hazard in hazards)}"
 
 
 def coincidence_sentence(advice: Advice) -> str:

@@ -62,6 +62,16 @@ def _events_within(failure: FailureMode) -> frozenset[str]:
     return frozenset({failure.slug})
 
 
+def hazards_after(cluster: ClusterConfig, config: EffectiveConfig, failure: FailureMode) -> tuple[Hazard, ...]:
+    """Return the entries that a failure may cause with these settings, whatever their outcome."""
+    facts = facts_of(cluster, config)
+    return tuple(
+        hazard
+        for hazard in hazards().values()
+        if failure.slug in hazard.after and hazard.can_happen(cluster.version, facts)
+    )
+
+
 def unexplored(cluster: ClusterConfig, config: EffectiveConfig) -> dict[str, tuple[Hazard, ...]]:
     """Return every event that no model of advice has, with the entries that it may cause with these settings."""
     facts = facts_of(cluster, config)

@@ -93,6 +93,7 @@ EXHAUSTED = FailureMode(
     overrides=(("retries", False),),
     asked={"stuck": ("no_missing_earlier",)},
 )
+EMPTY_DISK = FailureMode("empty-disk", "an empty disk at restart", (_POWER_LOSS,), overrides=(("flushes", False),))
 DISK_LOST = FailureMode("disk-lost", "the loss of one disk", asked={"loss": ("acknowledged_on_two_disks",)})
 EXCEPTION = FailureMode("application-exception", "an application exception", asked=_PROCESSED, of_consumer_group=True)
 REBALANCE = FailureMode("rebalance", "a rebalance", asked=_PROCESSED, of_consumer_group=True)
@@ -109,7 +110,7 @@ FAILURES = (
     FailureMode("two-crashes", "two broker crashes", (_TWO_CRASHES,)),
     FailureMode("unclean-election", "an unclean election", (_TWO_CRASHES,), is_unclean=True),
     FailureMode("power-loss", "power loss of one broker", (_POWER_LOSS,)),
-    FailureMode("empty-disk", "an empty disk at restart", (_POWER_LOSS,), overrides=(("flushes", False),)),
+    EMPTY_DISK,
     DISK_LOST,
     FailureMode("crash-and-power-loss", "a crash and a power loss", (_CRASH, _POWER_LOSS)),
     FailureMode("blackout", "power loss of all brokers", (("blackouts_left", 1),)),
@@ -147,6 +148,8 @@ def why_impossible(failure: FailureMode, cluster: ClusterConfig, config: Effecti
     """Return why a failure cannot happen with these settings or is not explored, "" if it is explored."""
     if excluded := cannot_happen(failure, config):
         return excluded
+    if cluster.ephemeral_disks and failure != EMPTY_DISK and _loses_disks(failure):
+        return f"not explored with disks that end with the broker ({cluster.ephemeral_disks}): see {EMPTY_DISK.name}"
     if failure == TIMEOUT and not config.has_short_delivery_timeout:
         return "not explored: delivery.timeout.ms is two minutes or more (docs/producer.md, P11)"
     if failure == RESTART and config.is_transactional:
@@ -156,10 +159,18 @@ def why_impossible(failure: FailureMode, cluster: ClusterConfig, config: Effecti
     if failure == DISK_LOST and config["unclean.leader.election.enable"] == "true":
         return "not explored with unclean elections, after which a replica without the record may lead"
     if failure in (REBALANCE, EVICTION) and config["commits"] == "background":
-        return "not explored for commits in the background (C12, C14, C15, docs/consumer.md)"
+        return "not explored for commits in the background (docs/consumer.md)"
     if failure in (REBALANCE, EVICTION) and _value(config, "group.protocol") == "consumer":
         return "not explored with group.protocol=consumer"
     return ""
+
+
+def _loses_disks(failure: FailureMode) -> bool:
+    """Return whether brokers stop, so that they lose disks that end with them."""
+    return failure == DISK_LOST or any(variable in _STOPS for variable, _ in failure.left)
+
+
+_STOPS = ("broker_crashes_left", "power_failures_left", "blackouts_left")
 
 
 def _value(config: EffectiveConfig, name: str) -> str | None:

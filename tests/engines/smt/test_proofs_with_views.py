@@ -64,7 +64,7 @@ def test_a_lemma_is_evaluated_in_states_that_the_view_hides(prove):
 
 
 def test_a_state_is_looked_up_with_what_the_view_hides(prove, tmp_path):
-    """The step that breaks the induction begins at level 0 with a history: the view keeps level 0, which is reachable."""
+    """The step that breaks the induction begins at level 0 with a history; the view keeps the level alone."""
     status, text = prove("len(self.history) < 3 or self.history[1] == Way.LEFT", "--all-cells")
     assert status == 1 and "unreachable within this configuration, of 15 states" in text, text
     assert "a real violation" not in text, text

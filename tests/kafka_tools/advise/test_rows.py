@@ -1,0 +1,134 @@
+"""The rows of events that one exploration of the pipeline does not have, and their edges."""
+
+import json
+import threading
+
+import pytest
+
+from checker.cli.app import main
+from kafka_tools.advise.advice import answer_questions
+from kafka_tools.advise.cluster import gather
+from kafka_tools.advise.questions import FAILURES, QUESTIONS
+from kafka_tools.advise.survey import run
+from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+
+NEVER = threading.Event()
+BY_SLUG = {failure.slug: failure for failure in FAILURES}
+BY_NAME = {question.name: question for question in QUESTIONS}
+ROLES = {"min.insync.replicas": "topic", "flush.messages": "topic", "unclean.leader.election.enable": "topic"}
+ROLES |= {"auto.offset.reset": "consumer", "enable.auto.commit": "consumer", "group.protocol": "consumer"}
+
+
+def explore_here(asked):
+    return iter([run(survey, None, NEVER, lambda explorer, one: explorer.explore(one, NEVER)) for survey in asked])
+
+
+def advice(failure, question, settings, version="4.1.0"):
+    files = {"producer": []}
+    for name, value in settings.items():
+        files.setdefault(ROLES.get(name, "producer"), []).append(WrittenSetting(name, value, "f", 1))
+    given = ConfigurationFile("f", {role: tuple(found) for role, found in files.items()})
+    cluster = gather([given], version).changed("topic", "replication.factor", "3")
+    return answer_questions(cluster, explore_here, [BY_SLUG[failure]], [BY_NAME[question]])
+
+
+IN_ORDER = {"enable.idempotence": "false", "acks": "all", "max.in.flight.requests.per.connection": "1"}
+
+
+@pytest.mark.parametrize(
+    ("failure", "question", "settings", "verdict"),
+    [
+        ("retries-exhausted", "stuck", {**IN_ORDER, "retries": "0"}, "yes"),
+        ("retries-exhausted", "stuck", {**IN_ORDER, "retries": "3"}, "yes"),
+        ("retries-exhausted", "stuck", {**IN_ORDER, "retries": str(2**31 - 2)}, "yes"),
+        ("disk-lost", "loss", {"acks": "all", "min.insync.replicas": "1"}, "yes"),
+        ("disk-lost", "loss", {"acks": "all", "min.insync.replicas": "2"}, "no"),
+        ("disk-lost", "loss", {"acks": "1", "min.insync.replicas": "2"}, "yes"),
+        ("disk-lost", "loss", {"acks": "0", "min.insync.replicas": "2"}, "yes"),
+        # The disk is empty, whether records were flushed or not.
+        ("empty-disk", "loss", {"acks": "all", "min.insync.replicas": "1", "flush.messages": "1"}, "yes"),
+        ("power-loss", "loss", {"acks": "all", "min.insync.replicas": "1", "flush.messages": "1"}, "no"),
+        ("application-exception", "gaps", {"enable.auto.commit": "true"}, "yes"),
+        ("application-exception", "gaps", {"enable.auto.commit": "false", "auto.offset.reset": "earliest"}, "no"),
+        ("eviction", "reprocessing", {}, "yes"),
+        ("rebalance", "gaps", {}, "no"),
+        ("offsets-expire", "gaps", {"auto.offset.reset": "latest"}, "yes"),
+        ("offsets-expire", "gaps", {"auto.offset.reset": "earliest"}, "no"),
+        ("offsets-expire", "reprocessing", {"auto.offset.reset": "earliest"}, "yes"),
+        ("records-expire", "gaps", {"auto.offset.reset": "earliest"}, "yes"),
+    ],
+)
+def test_rows(failure, question, settings, verdict):
+    assert [answer.verdict for answer in advice(failure, question, settings).answers] == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("failure", "question", "settings"),
+    [
+        ("retries-exhausted", "stuck", {**IN_ORDER, "retries": str(2**31 - 1)}),
+        ("disk-lost", "loss", {"unclean.leader.election.enable": "true"}),
+        ("rebalance", "gaps", {"group.protocol": "consumer", "enable.auto.commit": "false"}),
+    ],
+)
+def test_a_row_that_is_not_explored_has_no_answer(failure, question, settings):
+    found = advice(failure, question, settings)
+    assert found.answers == [] and found.impossible == (BY_SLUG[failure],)
+
+
+def test_a_counterexample_needs_the_fewest_slow_followers():
+    """I7 at rolling restarts: two brokers restart, and no follower lags."""
+    (answer,) = advice("two-crashes", "duplicates", {"acks": "all", "min.insync.replicas": "1"}, "4.4.0").answers
+    assert answer.coincidences == 2
+    (lost,) = advice("power-loss", "loss", {"acks": "all", "min.insync.replicas": "1"}).answers
+    assert lost.coincidences == 3
+
+
+EPHEMERAL = """
+apiVersion: kafka.strimzi.io/v1beta2
+kind: Kafka
+metadata: {name: c}
+spec:
+  kafka:
+    replicas: 3
+    storage: {type: ephemeral}
+    config: {default.replication.factor: 3, min.insync.replicas: 2}
+"""
+
+
+def test_disks_that_end_with_the_brokers_leave_no_row_of_crashes_safe(tmp_path, capsys):
+    (tmp_path / "kafka.yaml").write_text(EPHEMERAL)
+    out = tmp_path / "answers.json"
+    words = [
+        "advise",
+        str(tmp_path / "kafka.yaml"),
+        "--kafka",
+        "4.1",
+        "--changes",
+        "0",
+        "--json",
+        str(out),
+        "--no-cache",
+    ]
+    asked = ["--failure", "crash,two-crashes,blackout,empty-disk", "--set", "eligible.leader.replicas.version=1"]
+    assert main([*words, *asked, "--require", "no-loss"]) == 3
+    answers = json.loads(out.read_text())
+    assert answers["impossible"] == ["crash", "two-crashes", "blackout"]
+    assert {answer["failure"] for answer in answers["answers"]} == {"empty-disk"}
+    assert any("returns with an empty disk" in sentence for sentence in answers["verdict"])
+
+
+def test_a_required_guarantee_without_an_exploration_is_not_decided(tmp_path, capsys):
+    (tmp_path / "producer.properties").write_text("acks=all\n")
+    words = ["advise", str(tmp_path / "producer.properties"), "--kafka", "4.1", "--changes", "0"]
+    assert main([*words, "--failure", "delivery-timeout", "--require", "no-duplicates"]) == 3
+    assert "Nothing was explored: no answer, and not safe." in capsys.readouterr().out
+
+
+def test_an_accepted_entry_of_the_catalogue_fails_no_gate(tmp_path, capsys):
+    (tmp_path / "producer.properties").write_text("acks=all\n")
+    words = ["advise", str(tmp_path / "producer.properties"), "--kafka", "4.1", "--changes", "0"]
+    words += ["--failure", "leader-change", "--require", "no-loss"]
+    assert main(words) == 3
+    assert "holds but for R18: --accept R18" in capsys.readouterr().out
+    assert main([*words, "--accept", "R18"]) == 0
+    assert main([*words, "--accept", "R81"]) == 2
