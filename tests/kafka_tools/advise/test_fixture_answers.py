@@ -74,7 +74,9 @@ def test_answers(folder):
     for answer in advice.answers:
         if answer.verdict == "yes":
             found[answer.question.name].append(answer.failure.slug)
-    slugs = [failure.slug for failure in failures]
+    # Disks that end with their brokers leave rows out (`test_rows.py`).
+    lost = advice.impossible if advice.cluster.ephemeral_disks else ()
+    slugs = [failure.slug for failure in failures if failure not in lost]
     wanted = {name: [slug for slug in yes if slug in slugs] for name, yes in expected(folder)["answers"].items()}
     assert found == wanted
 
