@@ -17,9 +17,11 @@ class BoundedConnection(H11Protocol):
         """Take a connection; end one that waits for a request, or this one, if there are too many."""
         super().connection_made(transport)
         self._seen: Any = None
+        self._made_at = self.loop.time()
         if len(self.connections) > MOST_CONNECTIONS:
+            # The oldest: the request of a new connection is still on its way.
             waiting = (other for other in self.connections if isinstance(other, BoundedConnection) and other.is_waiting)
-            next(waiting, self).transport.abort()
+            min(waiting, key=lambda other: other._made_at, default=self).transport.abort()
         self.loop.call_later(REQUEST_SECONDS, self._end_if_idle)
 
     @property
