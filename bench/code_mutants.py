@@ -27,13 +27,10 @@ class MutatedPackage:
 
     sources: tuple[str, ...]
     tests: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
 
     def files(self, root: Path) -> list[Path]:
         """Return the files that may be changed."""
-        files = sorted(file for source in self.sources for file in (root / source).rglob("*.py"))
-        left_out = [root / folder for folder in self.left_out]
-        return [file for file in files if not any(file.is_relative_to(folder) for folder in left_out)]
+        return sorted(file for source in self.sources for file in (root / source).rglob("*.py"))
 
 
 PACKAGES = {
@@ -53,11 +50,10 @@ PACKAGES = {
     "spark": MutatedPackage(
         ("spark_analysis",),
         ("tests/spark_analysis", "tests/cli/test_run_comparison.py", "tests/cli/test_walk_queries.py"),
-        ("spark_analysis/audit",),
     ),
     "traces": MutatedPackage(("traces/validate",), ("tests/traces", "tests/cli/test_validate.py")),
     "advise": MutatedPackage(("kafka_tools/advise",), ("tests/kafka_tools/advise", "tests/cli/test_advise.py")),
-    "audit": MutatedPackage(("spark_analysis/audit", "kafka_tools/audit"), ("tests/audit",)),
+    "audit": MutatedPackage(("kafka_tools/audit",), ("tests/audit",)),
     "recording": MutatedPackage(
         ("kafka_tools/recording",), ("tests/kafka_tools/recording", "tests/kafka_tools/test_finished_records.py")
     ),

@@ -20,7 +20,7 @@ from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from checker.run.workers import default_workers
 
 if TYPE_CHECKING:
-    from spark_analysis.audit.audit import Runner
+    from kafka_tools.audit.audit import Runner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +40,8 @@ class AuditSettings:
 def audit_logs(settings: AuditSettings) -> int:
     """Audit folders and return the exit status; raise UserError if a path is no log or an output is wrong."""
     require_crc32c()
-    from spark_analysis.audit.audit import AuditTask, audit
-    from spark_analysis.audit.audit_text import report_data, report_lines
+    from kafka_tools.audit.audit import AuditTask, audit
+    from kafka_tools.audit.audit_text import report_data, report_lines
 
     if settings.master is not None and settings.engine == "native":
         raise InputError("--master needs --engine spark")
@@ -63,7 +63,7 @@ def audit_logs(settings: AuditSettings) -> int:
             with open_for_writing(Path(settings.json)) as stream:
                 stream.write(text)
     if settings.html is not None:
-        from spark_analysis.audit.audit_page import audit_page
+        from kafka_tools.audit.audit_page import audit_page
 
         with open_for_writing(settings.html) as stream:
             stream.write(audit_page(report, seconds))
@@ -77,7 +77,7 @@ def audit_logs(settings: AuditSettings) -> int:
 @contextmanager
 def _runner(settings: AuditSettings, cancelled: threading.Event) -> Iterator[Runner]:
     """Yield the function that audits parts: in worker processes, or in a Spark session that ends with the block."""
-    from spark_analysis.audit.audit import in_processes, on_spark
+    from kafka_tools.audit.audit import in_processes, on_spark
 
     if settings.engine != "spark" and settings.master is None:
         yield in_processes(settings.workers or default_workers(), cancelled)

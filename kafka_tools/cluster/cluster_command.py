@@ -202,8 +202,8 @@ def performed(
 
 def _audit(partition: Path) -> dict[str, Any]:
     """Return the audit of the partition of the last leader, as plain data."""
-    from spark_analysis.audit.audit import AuditTask, audit, in_processes
-    from spark_analysis.audit.audit_text import report_data
+    from kafka_tools.audit.audit import AuditTask, audit, in_processes
+    from kafka_tools.audit.audit_text import report_data
 
     return report_data(audit(AuditTask((partition,)), in_processes(1, threading.Event())))
 

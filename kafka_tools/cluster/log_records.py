@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from spark_analysis.audit.partition_folder import batches_of, log_directory, opened_folder
-from spark_analysis.audit.record_batches import CONTROL, HEADER_BYTES, varint
+from kafka_tools.audit.partition_folder import batches_of, log_directory, opened_folder
+from kafka_tools.audit.record_batches import CONTROL, HEADER_BYTES, varint
 
 
 def values_of(folder: Path) -> list[str]:

@@ -99,7 +99,7 @@ def _until_end(consumer: object, name: str) -> list[str]:
 
 def open_transactions(folders: Sequence[Path]) -> int:
     """Return the number of transactions without a marker at the end of some partitions, as `audit` counts them."""
-    from spark_analysis.audit.audit import AuditTask, audit, in_processes
+    from kafka_tools.audit.audit import AuditTask, audit, in_processes
 
     report = audit(AuditTask(tuple(folders)), in_processes(1, threading.Event()))
     return sum(partition.open_transactions for partition in report.partitions)

@@ -15,8 +15,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from spark_analysis.audit.audit import AuditReport, AuditTask, audit, in_processes
-from spark_analysis.audit.record_batches import crc32c
+from kafka_tools.audit.audit import AuditReport, AuditTask, audit, in_processes
+from kafka_tools.audit.record_batches import crc32c
 
 ARCHIVE = Path(__file__).with_name("kafka-4.3.1-log.tar.xz")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_analysis.audit.findings import AuditFinding, Kind
-from spark_analysis.audit.record_batches import crc32c
+from kafka_tools.audit.findings import AuditFinding, Kind
+from kafka_tools.audit.record_batches import crc32c
 from tests.audit.real_log import (
     BASE_OFFSET,
     BASE_SEQUENCE,

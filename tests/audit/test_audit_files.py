@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_analysis.audit.findings import Kind
-from spark_analysis.audit.record_batches import crc32c
-from spark_analysis.audit.transactions import Ended, ProducerPart, TransactionPart, TransactionState
+from kafka_tools.audit.findings import Kind
+from kafka_tools.audit.record_batches import crc32c
+from kafka_tools.audit.transactions import Ended, ProducerPart, TransactionPart, TransactionState
 from tests.audit.real_log import (
     ATTRIBUTES,
     BASE_SEQUENCE,

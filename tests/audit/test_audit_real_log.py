@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_analysis.audit import part_audit, record_batches
-from spark_analysis.audit.findings import Kind
+from kafka_tools.audit import part_audit, record_batches
+from kafka_tools.audit.findings import Kind
 from tests.audit.real_log import audited, extract
 
 

@@ -9,12 +9,12 @@ from crc32c import crc32c
 
 from checker.errors import UserError
 from kafka_tools.audit.audit_command import AuditSettings, audit_logs
-from spark_analysis.audit.audit_text import _finding_lines
-from spark_analysis.audit.findings import AuditFinding, Kind
-from spark_analysis.audit.part_audit import PartTask, _time_index_order
-from spark_analysis.audit.partition_folder import SNAPSHOT, TIME_INDEX, snapshot_entries
-from spark_analysis.audit.record_batches import NO_MARKER, ROW, TRANSACTIONAL, Part
-from spark_analysis.audit.transactions import _batches_outside
+from kafka_tools.audit.audit_text import _finding_lines
+from kafka_tools.audit.findings import AuditFinding, Kind
+from kafka_tools.audit.part_audit import PartTask, _time_index_order
+from kafka_tools.audit.partition_folder import SNAPSHOT, TIME_INDEX, snapshot_entries
+from kafka_tools.audit.record_batches import NO_MARKER, ROW, TRANSACTIONAL, Part
+from kafka_tools.audit.transactions import _batches_outside
 
 
 def time_index_texts(folder: Path, entries: list[tuple[int, int]]) -> list[str]:
@@ -70,7 +70,7 @@ def test_the_count_of_a_snapshot_has_four_bytes(tmp_path):
 
 
 def test_outputs_are_checked_before_the_audit(tmp_path, monkeypatch):
-    monkeypatch.setattr("spark_analysis.audit.audit.audit", lambda *given: pytest.fail("the audit began"))
+    monkeypatch.setattr("kafka_tools.audit.audit.audit", lambda *given: pytest.fail("the audit began"))
     report = tmp_path / "report"
     with pytest.raises(UserError, match="--json and --html name the same file"):
         audit_logs(AuditSettings(folders=(tmp_path / "log",), json=str(report), html=report))

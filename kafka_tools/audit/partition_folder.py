@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from checker.data_files import open_data, read_data, read_data_text
 from checker.errors import InputError
-from spark_analysis.audit.findings import AuditFinding, Kind
-from spark_analysis.audit.record_batches import BadPlace, Part, Rows, crc32c, scan
+from kafka_tools.audit.findings import AuditFinding, Kind
+from kafka_tools.audit.record_batches import BadPlace, Part, Rows, crc32c, scan
 
 Entries = npt.NDArray[Any]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from checker.output.page.render import render
-from spark_analysis.audit.audit import AuditReport
-from spark_analysis.audit.audit_text import duplicate_sentences, look_command, read_text, verdict_text
+from kafka_tools.audit.audit import AuditReport
+from kafka_tools.audit.audit_text import duplicate_sentences, look_command, read_text, verdict_text
 
 _SHOWN = 200
 """The findings of a partition on the page."""
@@ -14,7 +14,7 @@ def audit_page(report: AuditReport, seconds: float) -> str:
     """Return the HTML of an audit."""
     return render(
         "audit.html.j2",
-        package="spark_analysis.audit",
+        package="kafka_tools.audit",
         title="Audit of log segments",
         report=report,
         headline=verdict_text(report),

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spark_analysis.audit.findings import AuditFinding, Kind
-from spark_analysis.audit.partition_folder import PartitionFolder, batches_of
-from spark_analysis.audit.record_batches import Row, Rows
+from kafka_tools.audit.findings import AuditFinding, Kind
+from kafka_tools.audit.partition_folder import PartitionFolder, batches_of
+from kafka_tools.audit.record_batches import Row, Rows
 
 _COMPARED = ("first_offset", "last_offset", "leader_epoch", "crc")
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from spark_analysis.audit.findings import Kind
-from spark_analysis.audit.record_batches import CONTROL, LOG_APPEND_TIME, SEQUENCES, TRANSACTIONAL, Row, Rows
+from kafka_tools.audit.findings import Kind
+from kafka_tools.audit.record_batches import CONTROL, LOG_APPEND_TIME, SEQUENCES, TRANSACTIONAL, Row, Rows
 
 WINDOW = 64
 """The batches of a producer, before and after a change of its epoch, that are compared. Clients have at most five in

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from checker.output.styled_lines import BLANK, Line, line
-from spark_analysis.audit.audit import AuditReport
-from spark_analysis.audit.findings import AuditFinding
-from spark_analysis.audit.partition_audit import PartitionReport
+from kafka_tools.audit.audit import AuditReport
+from kafka_tools.audit.findings import AuditFinding
+from kafka_tools.audit.partition_audit import PartitionReport
 
 FORMAT_VERSION = 1
 """The version of the JSON result."""

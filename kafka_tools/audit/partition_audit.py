@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_analysis.audit.findings import AuditFinding, Kind
-from spark_analysis.audit.part_audit import PartResult, PartTask, broken_findings, has_same_records, last_rows, limited
-from spark_analysis.audit.partition_folder import (
+from kafka_tools.audit.findings import AuditFinding, Kind
+from kafka_tools.audit.part_audit import PartResult, PartTask, broken_findings, has_same_records, last_rows, limited
+from kafka_tools.audit.partition_folder import (
     ABORTED,
     CLEANED,
     EPOCHS,
@@ -25,9 +25,9 @@ from spark_analysis.audit.partition_folder import (
     index_entries,
     snapshot_entries,
 )
-from spark_analysis.audit.producer_rules import Pair, broken_rules, by_producer, first_sequences, repeated_batches
-from spark_analysis.audit.record_batches import CONTROL, ROW, Part, Row, Rows
-from spark_analysis.audit.transactions import TransactionState
+from kafka_tools.audit.producer_rules import Pair, broken_rules, by_producer, first_sequences, repeated_batches
+from kafka_tools.audit.record_batches import CONTROL, ROW, Part, Row, Rows
+from kafka_tools.audit.transactions import TransactionState
 
 PART_BYTES = 64 << 20
 """The bytes of a part: a task reads as many, and holds the rows of their batches."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from spark_analysis.audit.findings import Kind
-from spark_analysis.audit.producer_rules import Broken
-from spark_analysis.audit.record_batches import ABORT, NO_MARKER, TRANSACTIONAL, Rows
+from kafka_tools.audit.findings import Kind
+from kafka_tools.audit.producer_rules import Broken
+from kafka_tools.audit.record_batches import ABORT, NO_MARKER, TRANSACTIONAL, Rows
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.data_files import open_data
-from spark_analysis.audit.findings import AuditFinding, Kind
-from spark_analysis.audit.partition_folder import (
+from kafka_tools.audit.findings import AuditFinding, Kind
+from kafka_tools.audit.partition_folder import (
     ABORTED,
     OFFSET_INDEX,
     TIME_INDEX,
@@ -22,9 +22,9 @@ from spark_analysis.audit.partition_folder import (
     index_entries,
     index_problem,
 )
-from spark_analysis.audit.producer_rules import WINDOW, Broken, Pair, broken_rules, by_producer, repeated_batches
-from spark_analysis.audit.record_batches import CONTROL, HEADER_BYTES, ROW, BadPlace, Part, Row, Rows, scan
-from spark_analysis.audit.transactions import TransactionPart, transactions_of
+from kafka_tools.audit.producer_rules import WINDOW, Broken, Pair, broken_rules, by_producer, repeated_batches
+from kafka_tools.audit.record_batches import CONTROL, HEADER_BYTES, ROW, BadPlace, Part, Row, Rows, scan
+from kafka_tools.audit.transactions import TransactionPart, transactions_of
 
 _COMPARED_BYTES = 1 << 20
 _MOST_ROWS = 1 << 17

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from checker.run.process_pool import results_in_order
-from spark_analysis.audit.copies import CopyTask, compared_copies
-from spark_analysis.audit.findings import AuditFinding, Kind
-from spark_analysis.audit.part_audit import PartResult, PartTask, audit_part
-from spark_analysis.audit.partition_audit import PART_BYTES, PartitionAudit, PartitionReport, part_tasks
-from spark_analysis.audit.partition_folder import PartitionFolder, folders_of, log_directory, opened_folder
+from kafka_tools.audit.copies import CopyTask, compared_copies
+from kafka_tools.audit.findings import AuditFinding, Kind
+from kafka_tools.audit.part_audit import PartResult, PartTask, audit_part
+from kafka_tools.audit.partition_audit import PART_BYTES, PartitionAudit, PartitionReport, part_tasks
+from kafka_tools.audit.partition_folder import PartitionFolder, folders_of, log_directory, opened_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
