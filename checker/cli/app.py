@@ -39,11 +39,13 @@ app = PluginGroup(
     "`COMMAND --help` describes each command.",
     [
         CommandEntry(
-            "list", "List families, specs, constants, scenarios and properties.", "checker.cli.list:list_specs"
+            "list",
+            "List specs, or one with its scenarios.",
+            "checker.cli.list:list_specs",
         ),
         CommandEntry("init", "Write a first spec with its tests and a workflow.", "checker.cli.init:init"),
         CommandEntry("run", "Explore every reachable state and check the properties.", "checker.cli.run:run"),
-        CommandEntry("show", "Replay a saved counterexample and show it.", "checker.cli.show:show"),
+        CommandEntry("show", "Show a saved counterexample, or a known bug.", "checker.cli.show:show"),
         CommandEntry("explore", "Step through a spec in the browser.", "checker.cli.explore:explore"),
         CommandEntry("prove", "Prove invariants with Z3, or search for short violations.", "checker.cli.prove:prove"),
         CommandEntry("mutate", "Make small changes to a spec; report which are detected.", "checker.cli.mutate:mutate"),

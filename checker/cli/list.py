@@ -12,11 +12,16 @@ from checker.cli.options import JsonFile
 def list_specs(
     targets: Annotated[
         list[str] | None,
-        argument("FAMILY|FILE|DIR", help="Families, files or folders (default: all families of the library)."),
+        argument("SPEC", help="Families, specs, files, folders, or bugs such as I7 (default: all families)."),
     ] = None,
     json: JsonFile = "",
 ) -> None:
-    """List families, specs, constants, scenarios and properties."""
+    """List specs, or one with its scenarios.
+
+    A spec named alone has its constants and properties, too.
+
+    A scenario has its verdict, its constants and what it is about. --json has all of them for every spec.
+    """
     from checker.output.files import JsonLines
     from checker.output.output_files import STANDARD_OUTPUT
     from checker.output.spec_listing import listing_lines, listing_to_json

@@ -15,7 +15,7 @@ from traces.storage import Location
 
 Targets = Annotated[
     list[str] | None,
-    argument("SPEC[/SCENARIO]", help="Specs, scenarios, families, files or folders (default: the whole library)."),
+    argument("SPEC[/SCENARIO]", help="Specs, scenarios, families, files, folders, or bugs (I7). Default: the library."),
 ]
 Target = Annotated[str, argument("SPEC[/SCENARIO]", help="A spec or one of its scenarios.")]
 WalkFolder = Annotated[Location, argument("DIR", help="A folder or URL that `simulate --out` wrote to.")]

@@ -73,6 +73,9 @@ def run(
         bool, option("--keep-going", help="Explore everything; report every violated property.")
     ] = False,
     trace: Annotated[bool, option("--trace", help="Show the steps of every counterexample.")] = False,
+    verbose: Annotated[
+        bool, option("--verbose", help="Without SPEC, show a row for each scenario also in a terminal.")
+    ] = False,
     no_cache: NoCache = False,
     coverage: Annotated[
         bool,
@@ -174,6 +177,7 @@ def run(
         coverage=coverage,
         strict=strict,
         trace=trace,
+        verbose=verbose,
         json=json,
         reports={"junit": junit, "sarif": sarif, "html": html},
         graph=graph,

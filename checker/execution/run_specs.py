@@ -67,6 +67,7 @@ class RunSettings:
     coverage: bool = False
     strict: bool = False
     trace: bool = False
+    verbose: bool = False
     json: str = ""
     reports: Mapping[str, Path | None] = field(default_factory=dict)
     graph: Path | None = None
@@ -123,7 +124,7 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
         except BaseException as error:
             report.add_wrong(" ".join(request.targets) or "specs", _reported(error))
             raise
-        screen = _screen(runs, settings)
+        screen = engines.enter_context(_screen(request, runs, settings)) if settings.is_screen_shown else None
         results = _RunResults(runs, report, json_lines)
         with results.completed():
             for number, outcome in _outcomes(runs, settings, explore, cancelled):
@@ -168,9 +169,14 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
     return worst_status(status, *(error.exit_status for error in failed))
 
 
-def _screen(runs: list[Run], settings: RunSettings) -> RunScreen | None:
-    if not settings.is_screen_shown:
-        return None
+def _screen(request: Request, runs: list[Run], settings: RunSettings) -> RunScreen:
+    has_rows = settings.verbose or settings.coverage or settings.trace or settings.workers == 1
+    is_for_a_person = sys.stdout.isatty() and not os.environ.get("CI") and settings.engine in ("native", "both")
+    if not request.targets and is_for_a_person and not has_rows:
+        # Imported here: it loads Rich.
+        from checker.output.family_screen import FamilyScreen
+
+        return FamilyScreen(runs)
     return RunScreen(runs, with_coverage=settings.coverage, with_traces=settings.trace, pages=settings.out)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from checker.language.fairness import Fairness
 from checker.output import styled_lines
@@ -52,6 +52,12 @@ class RunScreen:
         self._with_coverage, self._with_traces, self._pages = with_coverage, with_traces, pages
         self._last: Run | None = None
         self._hint: list[Line] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is to be closed here."""
 
     def show(self, done: FinishedRun) -> None:
         """Show the row of a run, the details of a single run, and its coverage if requested."""

@@ -106,7 +106,8 @@ def _answer(comparison: ExpectationComparison) -> Span:
 
 
 def _verdict_style(result: Result, comparison: ExpectationComparison | None) -> str:
-    return "green" if comparison is not None and comparison.matches else _STYLES[result.verdict]
+    is_expected_violation = comparison is not None and comparison.matches and result.verdict != "holds"
+    return "yellow" if is_expected_violation else _STYLES[result.verdict]
 
 
 def _found_text(result: Result) -> str:

@@ -14,7 +14,7 @@ from checker.output.styled_lines import BLANK, Line, line
 from checker.run import registry
 
 _WIDTH = 62
-"""The most characters of a list of names on one line, which begins after 18 columns."""
+"""The most characters of a list of names on one line, which begins after 14 columns."""
 
 
 def listing_to_json(families: list[registry.Family]) -> dict[str, Any]:
@@ -32,30 +32,31 @@ def listing_to_json(families: list[registry.Family]) -> dict[str, Any]:
 
 
 def listing_lines(families: list[registry.Family]) -> list[Line]:
-    """Return the lines that list families."""
+    """Return the lines that list families: a line for each spec, or everything about a single one."""
+    entries = [entry for family in families for entry in family.entries]
+    if len(entries) == 1:
+        return _entry_lines(entries[0])
     lines: list[Line] = []
     for family in families:
         lines += [line((family.name, "bold"), (f"  {family.summary}", "dim"))]
-        for entry in family.entries:
-            lines += [*_entry_lines(entry), BLANK]
-    return lines[:-1]
+        lines += [line("  ", (entry.target, "cyan"), f"  {entry.spec.summary()}") for entry in family.entries]
+    names = sum(len(entry.scenarios) for entry in entries)
+    return [*lines, BLANK, line((f"{len(entries)} specs, {names} scenarios; list SPEC shows those of a spec", "dim"))]
 
 
 def _entry_lines(entry: registry.SpecEntry) -> list[Line]:
     spec = entry.spec
     constants = [_constant_text(name, constant) for name, constant in spec.declared_constants.items()]
     properties = [_property_text(name, role) for name, role in _properties(spec).items()]
-    lines = [line("  ", (entry.target, "bold cyan"), f"  {spec.summary()}")]
+    lines = [line((entry.target, "bold cyan"), f"  {spec.summary()}")]
     if constants:
         lines += _wrapped("constants", constants)
     if properties:
         lines += _wrapped("properties", properties)
-    heading = "scenarios"
-    name_width = max((len(scenario.name) for scenario in entry.scenarios), default=0)
     for scenario in entry.scenarios:
-        shown = [f"{scenario.name:<{name_width}}", constants_text(scenario.constants), _expected_text(scenario)]
-        lines.append(line((f"      {heading:<10}  ", "dim"), "  ".join(part for part in shown if part)))
-        heading = ""
+        lines += [BLANK, line("  ", (scenario.name, "bold"), f"  {_expected_text(scenario)}")]
+        details = (constants_text(scenario.constants), scenario.description)
+        lines += [line(f"    {text}") for text in details if text]
     return lines
 
 
@@ -65,7 +66,7 @@ def _wrapped(heading: str, words: list[str]) -> list[Line]:
     joined = ", ".join(word.replace(" ", "\N{NO-BREAK SPACE}") for word in words)
     rows = [row.replace("\N{NO-BREAK SPACE}", " ") for row in textwrap.wrap(joined, _WIDTH, break_long_words=False)]
     headings = [heading, *[""] * (len(rows) - 1)]
-    return [line((f"      {shown:<10}  ", "dim"), row) for shown, row in zip(headings, rows, strict=True)]
+    return [line((f"  {shown:<10}  ", "dim"), row) for shown, row in zip(headings, rows, strict=True)]
 
 
 def _properties(spec: type[Spec]) -> dict[str, Role]:
@@ -87,9 +88,9 @@ def _constant_text(name: str, constant: Constant) -> str:
 
 def _expected_text(scenario: Scenario) -> str:
     if isinstance(scenario.expect, str):
-        return f"-> {scenario.expect}"
+        return {"holds": "holds", "error": "a value leaves its bounds"}.get(scenario.expect, scenario.expect)
     violated = [f"{name} {length}" if length else name for name, length in scenario.expect.items()]
-    return f"-> violated: {', '.join(violated)}"
+    return f"violated: {', '.join(violated)}"
 
 
 def _spec_to_json(entry: registry.SpecEntry) -> dict[str, Any]:

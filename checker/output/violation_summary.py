@@ -12,9 +12,9 @@ from checker.output.styled_lines import BLANK, Line, line
 from checker.records import dataclass
 from checker.run.expectation import states_text, unexpected_violations
 from checker.run.finished import FinishedRun
+from checker.run.registered_functions import notes_on
 from checker.run.request import Run
 from checker.run.result import Violation
-from checker.run.scenario_notes import notes_on
 
 
 @dataclass(frozen=True)

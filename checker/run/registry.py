@@ -15,6 +15,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Never
@@ -25,6 +26,7 @@ from checker.language.spec import FILE_MODULE_PREFIX, Bug, Scenario, Spec, requi
 from checker.language.tables import Table
 from checker.printable import printable
 from checker.records import dataclass
+from checker.run.registered_functions import scenarios_named
 from checker.run.spec_folders import family_paths, is_package, package_root, require_specs_folder
 
 PACKAGE = "specs"
@@ -121,11 +123,15 @@ def _suggested_target(name: str) -> str:
 
 
 def _similar_specs(parts: list[str]) -> list[str]:
-    """Return up to three specs of the library of which the name is among the parts of a name, or similar to it."""
+    """Return up to three specs, or scenarios for a name of one part, that have a part of a name or a similar one."""
     import difflib
 
-    specs = [f"{family.name}/{entry.spec.name}" for family in families() for entry in family.entries]
-    same = [target for target in specs if target.partition("/")[2] in parts]
+    entries = [entry for family in families() for entry in family.entries]
+    scenarios = [
+        f"{entry.name}/{found.name}" for entry in entries for found in entry.scenarios if [found.name] == parts
+    ]
+    specs = [entry.name for entry in entries]
+    same = scenarios or [target for target in specs if target.partition("/")[2] in parts]
     if same:
         return same[:3]
     return (
@@ -278,24 +284,40 @@ def load_folder(folder: Path) -> list[Family]:
 
 
 def families_of(name: str) -> list[Family]:
-    """Return the families of a name, which are several for a folder; raise SpecError if there are none."""
-    folder, rest = _folder_and_rest(name)
+    """Return the families of a name, which are several for a folder; raise SpecError if there are none.
+
+    A family has only the specs and the scenarios that the name selects.
+    """
+    return [family for target in _targets(name) for family in _families_at(target)]
+
+
+def _families_at(target: str) -> list[Family]:
+    folder, rest = _folder_and_rest(target)
     if folder is not None and not rest:
         return load_folder(folder)
-    family, rest = _family_and_rest(name)
-    if rest:
-        # An unknown spec or scenario is an error.
-        _selected(name)
-    return [family]
+    family, rest = _family_and_rest(target)
+    if not rest:
+        return [family]
+    selected = tuple(
+        found.entry if found.scenario is None else replace(found.entry, scenarios=(found.scenario,))
+        for found in _selected(target)
+    )
+    return [replace(family, entries=selected)]
+
+
+def _targets(name: str) -> list[str]:
+    """Return the names that a name stands for: those of a registered name such as I7, else the name itself."""
+    is_registered_here = name in family_names() or _file_and_rest(name)[0] is not None or Path(name).exists()
+    return [name] if not name or "/" in name or is_registered_here else scenarios_named(name) or [name]
 
 
 def select(name: str) -> list[Selection]:
     """Return the specs or scenarios of a name; raise SpecError if it is unknown, or if a spec has no action.
 
     Names: `family`, `family/spec`, `family/spec/scenario`, the same with a file or a package in place of the family
-    (`file.py/spec`), and a folder with families: `folder/`.
+    (`file.py/spec`), a folder with families: `folder/`, and names that other packages register.
     """
-    selections = _selected(name)
+    selections = [selection for target in _targets(name) for selection in _selected(target)]
     for selection in selections:
         require_steps(selection.entry.spec)
     return selections

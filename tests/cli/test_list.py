@@ -11,14 +11,27 @@ from tests.cli.conftest import TOY
 ROOT = Path(__file__).parent.parent.parent
 
 
-def test_text(checker):
+def test_several_specs_have_a_line_each(checker):
     outcome = checker("list", TOY)
     assert outcome.status == 0
-    assert "  Counts up to a limit, and can be reset at the limit.\n" in outcome.out
-    assert "      constants   limit=3, resets=false\n" in outcome.out
+    assert "/counter  Counts up to a limit, and can be reset at the limit.\n" in outcome.out
+    assert "constants" not in outcome.out and "reaches_limit" not in outcome.out
+    assert outcome.out.splitlines()[-1].startswith("4 specs, ")
+
+
+def test_a_spec_has_everything(checker):
+    outcome = checker("list", f"{TOY}/counter")
+    assert "  constants   limit=3, resets=false\n" in outcome.out
     names = "below_limit, never_falls (step), is_two (reachable), is_over (reachable)"
     assert names in " ".join(outcome.out.split())
-    assert "reaches_limit  limit=2  -> violated: below_limit 3\n" in outcome.out
+    assert "  reaches_limit  violated: below_limit 3\n    limit=2\n" in outcome.out
+    assert "overflow" not in outcome.out
+
+
+def test_a_scenario_has_its_description_and_no_other_scenario(checker):
+    outcome = checker("list", "replication/kip101/fast_elections")
+    assert "    KIP-279's case: the leader answers for an epoch that it never saw" in outcome.out
+    assert "two_replicas" not in outcome.out
 
 
 def test_json(checker):
@@ -63,6 +76,7 @@ def test_selecting_one_family_imports_no_other():
 
 def test_lists_fit_in_80_columns(checker, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    lines = checker("list", "producer").out.splitlines()
+    lines = checker("list").out.splitlines()
+    lines += checker("list", "producer/configured_producer").out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert any(re.match(r" {18}version=\S+ \(\d+ values: 2.0.0, ..., \S+\)", line) for line in lines)
+    assert any(re.match(r" {14}version=\S+ \(\d+ values: 2.0.0, ..., \S+\)", line) for line in lines)

@@ -1,5 +1,6 @@
 """The screen of `run`: what is printed, what comes last, and that 80 columns suffice."""
 
+import io
 import os
 import re
 import subprocess
@@ -9,6 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from checker.cli.app import main
+from checker.run.registry import load_file
 from tests.cli.conftest import TOY
 
 ROOT = Path(__file__).parent.parent.parent
@@ -192,3 +195,54 @@ def test_a_spec_with_several_scenarios_fits_on_one_screen(terminal):
     assert lines[0].startswith("replication/kip101 ")
     assert lines[-1].endswith(": 1 holds, 4 violated; all as expected")
     assert sum("is violated in" in line for line in lines) == 3
+
+
+class Terminal(io.StringIO):
+    """Standard output, as a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def run_library(monkeypatch, tmp_path):
+    """Return a function that runs a library of one family on a kind of standard output; it returns status and text."""
+    monkeypatch.setattr("checker.run.registry.family_names", lambda: ["examples"])
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("CI", raising=False)
+
+    def call(*options, stream=Terminal):
+        monkeypatch.setattr(sys, "stdout", stream())
+        ledger = ("--ledger", str(tmp_path / "ledger.toml"), "--update-ledger")
+        status = main(["run", "--workers", "2", *ledger, *options])
+        # Between the escapes, lines of progress are drawn and removed.
+        return status, re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "\n", sys.stdout.getvalue())
+
+    return call
+
+
+def test_a_person_sees_a_line_for_each_family_of_the_library(run_library):
+    status, printed = run_library()
+    (row,) = re.findall(r"^examples +(\d+) scenarios +(\d+) hold +(\d+) show a violation", printed, re.MULTILINE)
+    assert status == 0 and int(row[0]) == int(row[1]) + int(row[2]) >= 10
+    assert "  ok" not in printed and "expected violations show bugs and hazards" in printed
+    assert printed.splitlines()[-1].endswith("all as expected")
+
+
+@pytest.mark.parametrize("reason", ["--verbose", "CI", "no terminal"])
+def test_others_see_a_row_for_each_scenario(reason, run_library, monkeypatch):
+    if reason == "CI":
+        monkeypatch.setenv("CI", "true")
+    options = [reason] if reason.startswith("--") else []
+    _, printed = run_library(*options, stream=io.StringIO if reason == "no terminal" else Terminal)
+    assert printed.count("  ok\n") >= 10 and "scenarios" not in printed
+
+
+def test_the_row_of_a_difference_is_shown(run_library, number, monkeypatch):
+    number.write_text(number.read_text().replace('"below_seven": 5', '"below_seven": 6'))
+    monkeypatch.setattr("checker.run.registry.families", lambda: [load_file(number)])
+    status, printed = run_library()
+    assert status == 1
+    assert re.search(r"of_three +violated .* differs", printed) and not re.search(r"of_two +violated", printed)
+    assert re.search(r"number +2 scenarios +1 show a violation +1 differ", printed)

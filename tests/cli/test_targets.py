@@ -298,3 +298,45 @@ def test_a_reader_that_closes_its_pipe_is_no_error():
     done = subprocess.run(["sh", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split()[0] == "verdict"
+
+
+@pytest.mark.parametrize(
+    ("name", "scenario"),
+    [
+        ("I7", "producer/idempotent_producer/i7_restart"),
+        ("i7", "producer/idempotent_producer/i7_restart"),
+        ("KAFKA-7128", "replication/partition/r7_"),
+    ],
+)
+def test_names_of_the_catalogue_are_targets(name, scenario, checker):
+    (selection,) = registry.select(name)
+    assert f"{selection.entry.name}/{selection.scenario.name}".startswith(scenario)
+    assert selection.scenario.name in checker("list", name).out
+
+
+def test_a_ticket_names_all_its_entries():
+    assert len(registry.select("KIP-101")) > 1
+
+
+def test_what_is_known_of_an_entry_is_shown(checker):
+    shown = checker("show", "i7")
+    assert shown.status == 0 and shown.out.startswith("I7: After a clean restart the broker remembers one batch\n")
+    assert all(f"  {field}  " in shown.out for field in ("needs", "remedy", "releases", "seen", "page", "check it"))
+    refused = checker("show", "i7", "--format", "html")
+    assert refused.status == 2 and "python -m checker run i7 shows them" in refused.err
+
+
+def test_an_entry_without_a_model_says_so(checker):
+    assert "model     none: nothing in this repository checks it" in checker("show", "c-1").out
+    refused = checker("run", "C-1")
+    assert refused.status == 2 and "no spec models C-1" in refused.err and "show 'C-1'" in refused.err
+
+
+def test_a_file_comes_before_a_name_of_the_catalogue(checker, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "I7").write_text("{}")
+    assert "I7 is not a trace" in checker("show", "I7").err
+
+
+def test_the_name_of_a_scenario_alone_is_completed(checker):
+    assert "did you mean producer/plain_producer/p1_reorder_by_retry?" in checker("run", "p1_reorder_by_retry").err

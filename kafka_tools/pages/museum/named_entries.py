@@ -1,0 +1,80 @@
+"""The entries of the catalogue by name, for the command line: I7, i7, KAFKA-7128, `producer H-1`, KIP-101.
+
+The entry points `tidemark.names` and `tidemark.stories` of the checker are the functions of this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checker.errors import InputError
+from kafka_tools.pages.museum.entries import Exhibit, exhibits
+from specs.hazards import Hazard, hazards
+from specs.kafka_releases import describe_releases
+
+
+def scenarios_of(name: str) -> list[str]:
+    """Return the scenarios that show an entry, or every entry of a ticket; none if the catalogue has no such name.
+
+    Raises:
+        InputError: the catalogue has the entry, and no spec models it.
+    """
+    shown = [exhibit.shown_by.target for exhibit in _exhibits_of(name) if exhibit.shown_by is not None]
+    unmodelled = _hazards_of(name)
+    if not shown and unmodelled:
+        raise InputError(
+            f"no spec models {unmodelled[0].name} ({unmodelled[0].title}): "
+            f"python -m checker show '{unmodelled[0].name}' has what is known"
+        )
+    return list(dict.fromkeys(shown))
+
+
+def story_of(name: str) -> list[str]:
+    """Return the text about an entry, or about every entry of a ticket; nothing if the catalogue has no such name."""
+    found = _exhibits_of(name)
+    known = {exhibit.name for exhibit in found}
+    blocks = [*map(_of_exhibit, found), *(_of_hazard(each) for each in _hazards_of(name) if each.name not in known)]
+    return [line for block in blocks for line in ("", *block)][1:]
+
+
+def _exhibits_of(name: str) -> list[Exhibit]:
+    return [each for each in exhibits() if _is_named(name, each.name, *each.story.tickets)]
+
+
+def _hazards_of(name: str) -> list[Hazard]:
+    return [each for each in hazards().values() if _is_named(name, each.name)]
+
+
+def _is_named(name: str, *names: str) -> bool:
+    return name.casefold() in (each.casefold() for each in names)
+
+
+def _of_exhibit(exhibit: Exhibit) -> Iterator[str]:
+    yield f"{exhibit.name}: {exhibit.story.title}"
+    yield exhibit.story.story
+    yield f"  needs     {exhibit.story.needs}"
+    yield f"  remedy    {exhibit.story.remedy}"
+    yield f"  releases  {exhibit.affected}"
+    if exhibit.fixed:
+        yield f"  fixed     {exhibit.fixed}"
+    for evidence in exhibit.evidence:
+        yield f"  seen      {evidence.sentence}"
+    if exhibit.story.tickets:
+        yield f"  tickets   {', '.join(exhibit.story.tickets)}"
+    yield f"  page      docs/{exhibit.page}"
+    if exhibit.shown_by is not None:
+        yield f"  check it  python -m checker run {exhibit.name}"
+
+
+def _of_hazard(hazard: Hazard) -> Iterator[str]:
+    yield f"{hazard.name}: {hazard.title}"
+    yield f"  needs     {hazard.needs}"
+    yield f"  remedy    {hazard.remedy}"
+    yield f"  releases  {describe_releases(list(hazard.releases))}"
+    for sighting in hazard.sightings:
+        yield f"  seen      brokers of {sighting.kafka}: {sighting.what}"
+    if hazard.classes:
+        yield f"  seen      {hazard.classes}"
+    if hazard.page:
+        yield f"  page      docs/{hazard.page}"
+    yield "  model     none: nothing in this repository checks it"
