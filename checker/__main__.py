@@ -53,14 +53,13 @@ def main() -> int:
     try:
         from checker.cli.app import main as command_line
         from checker.run import command_process
-        from checker.run.data_stack import call_in_large_chunk
     except KeyboardInterrupt:
         return 3
     except ImportError as error:
         print(f"error: {error}: install tidemark again, with all packages that it needs", file=sys.stderr)
         return 2
     command_process.begin()
-    return call_in_large_chunk(command_line)
+    return command_line()
 
 
 def command() -> NoReturn:
