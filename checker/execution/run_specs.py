@@ -388,7 +388,6 @@ def _outcomes(
         return
 
     # Imported here: one run needs no processes.
-    from checker.execution.run_order import long_groups_first
     from checker.run.process_groups import results_of_groups
 
     def explored(group: Sequence[int]) -> Callable[[int, threading.Event], Result | UserError]:
@@ -407,8 +406,7 @@ def _outcomes(
     def died(number: int) -> UserError:
         return worker_died(runs[number].name)
 
-    order = long_groups_first(groups, [run.spec for run in runs], settings.workers)
-    yield from results_of_groups(groups, order, settings.workers, explored, cancelled, died)
+    yield from results_of_groups(groups, settings.workers, explored, cancelled, died)
 
 
 def _plan(run: Run, settings: RunSettings, workers: int, cancelled: threading.Event) -> Plan:

@@ -1,6 +1,6 @@
 """Runs in groups: those of a group are executed one after the other in one process, with what they share.
 
-The groups start in any order, and the results have the order of the runs.
+The groups start in their order, and the results have the order of the runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ Executed = Callable[[int, threading.Event], Returned]
 
 def results_of_groups(
     groups: Sequence[Sequence[int]],
-    order: Sequence[int],
     processes: int,
     run_of: Callable[[Sequence[int]], Executed[Returned]],
     cancelled: threading.Event,
@@ -27,9 +26,9 @@ def results_of_groups(
 ) -> Iterator[tuple[int, Returned]]:
     """Iterate over runs 0, 1, 2 and so on, each of which is in one group, with their results, in the order of the runs.
 
-    The groups are in the order of their first runs, and start in the order of the positions in `order`. `run_of` is
-    called in the process that executes a group. `numbered_results` documents the rest: a group is what a run is there,
-    but `died` gives the result of a run. If the process of a group dies twice, its runs are executed each in a process.
+    The groups are in the order of their first runs. `run_of` is called in the process that executes a group.
+    `numbered_results` documents the rest: a group is what a run is there, but `died` gives the result of a run. If the
+    process of a group dies twice, its runs are executed each in a process.
     """
 
     def executed(number: int, cancelled: threading.Event) -> list[Returned]:
@@ -49,7 +48,9 @@ def results_of_groups(
 
     ready: dict[int, Returned] = {}
     following = 0
-    found_in_groups = numbered_results(order, processes, executed, cancelled, lambda number: one_by_one(groups[number]))
+    found_in_groups = numbered_results(
+        len(groups), processes, executed, cancelled, lambda number: one_by_one(groups[number])
+    )
     # After an interrupt, some groups have no results, and a group may have only its first ones.
     for position, found in found_in_groups:
         group = groups[position]

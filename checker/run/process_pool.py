@@ -65,22 +65,22 @@ def results_in_order(
     died: Callable[[int], Returned] | None = None,
 ) -> Iterator[Returned]:
     """Iterate over `run(0, event)` to `run(count - 1, event)`, as `numbered_results` does, up to the first gap."""
-    for expected, (number, found) in enumerate(numbered_results(range(count), processes, run, cancelled, died)):
+    for expected, (number, found) in enumerate(numbered_results(count, processes, run, cancelled, died)):
         if number != expected:
             return
         yield found
 
 
 def numbered_results(
-    order: Sequence[int],
+    count: int,
     processes: int,
     run: Callable[[int, threading.Event], Returned],
     cancelled: threading.Event,
     died: Callable[[int], Returned] | None = None,
 ) -> Iterator[tuple[int, Returned]]:
-    """Iterate over the numbers in `order` with `run(number, event)`, computed in forked processes, from the least on.
+    """Iterate over the numbers below `count` with `run(number, event)`, computed in forked processes, from 0 on.
 
-    The runs start in the order that is given. Results must be picklable.
+    Results must be picklable.
 
     After `cancelled` is set, no further run starts. The runs in progress see their event set, and their results are
     still returned; the other numbers are left out. An exception of a run is raised in its place, and ends the
@@ -90,8 +90,8 @@ def numbered_results(
     a new process. If that dies too, `died` gives the result of the run (default: BrokenProcessPool is raised). The
     other runs continue.
     """
-    left = list(order)
-    awaited = deque(sorted(order))
+    left: Sequence[int] = range(count)
+    awaited = deque(left)
     ready: dict[int, Returned] = {}
 
     def in_their_turn() -> Iterator[tuple[int, Returned]]:
@@ -108,8 +108,7 @@ def numbered_results(
         except BrokenProcessPool:
             if cancelled.is_set():
                 break
-        waits = set(awaited) - ready.keys()
-        first, *left = [number for number in left if number in waits]
+        first, *left = [number for number in awaited if number not in ready]
         try:
             ready.update(_pooled([first], 1, run, cancelled))
         except BrokenProcessPool:
@@ -121,17 +120,17 @@ def numbered_results(
 
 
 def _pooled(
-    order: Sequence[int], processes: int, run: Callable[[int, threading.Event], Returned], cancelled: threading.Event
+    numbers: Sequence[int], processes: int, run: Callable[[int, threading.Event], Returned], cancelled: threading.Event
 ) -> Iterator[tuple[int, Returned]]:
-    """Yield numbers with their results, from the least on; before BrokenProcessPool is raised, all that are there."""
+    """Yield numbers with their results, in order; before BrokenProcessPool is raised, all that are there."""
     _require_files(_FILES_OF_A_POOL + _FILES_OF_A_PROCESS * processes)
     with ProcessPoolExecutor(processes, _WorkerContext(), _begin, (run,)) as pool:
         waiting: dict[int, Future[list[Returned]]] = {}
-        left = list(reversed(order))
+        left = deque(numbers)
         try:
-            for number in sorted(order):
-                while left and (number not in waiting or len(waiting) < _AHEAD * processes) and not cancelled.is_set():
-                    following = left.pop()
+            for number in numbers:
+                while left and len(waiting) < _AHEAD * processes and not cancelled.is_set():
+                    following = left.popleft()
                     with _signals_blocked():
                         waiting[following] = pool.submit(_call, following)
                 if cancelled.is_set():

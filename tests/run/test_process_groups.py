@@ -12,11 +12,10 @@ from checker.run.process_groups import results_of_groups
 GROUPS = [[0, 4], [1], [2, 3, 5], [6]]
 
 
-def results(run, cancelled=None, order=range(4), processes=2):
+def results(run, cancelled=None, processes=2):
     """Return the results of runs of which each gets its group, its number and the event; no run is left out."""
     found = results_of_groups(
         GROUPS,
-        order,
         processes,
         lambda group: lambda number, interrupted: run(group, number, interrupted),
         cancelled or threading.Event(),
@@ -81,12 +80,12 @@ def test_no_run_of_a_group_starts_after_an_interrupt(tmp_path):
 
 
 def test_after_an_interrupt_the_runs_without_a_result_are_left_out(tmp_path):
-    """Run 6 starts first, then run 0, which takes long; run 1 ends meanwhile, and the command is interrupted in 2."""
+    """Run 0 takes long; the others end meanwhile, and the command is interrupted in 6: 4 never starts."""
 
     def run(number, interrupted):
         (tmp_path / str(number)).touch()
         deadline = time.monotonic() + 20
-        while number in (0, 2) and not interrupted.is_set() and time.monotonic() < deadline:
+        while number in (0, 6) and not interrupted.is_set() and time.monotonic() < deadline:
             time.sleep(0.01)
         return number, interrupted.is_set()
 
@@ -94,40 +93,13 @@ def test_after_an_interrupt_the_runs_without_a_result_are_left_out(tmp_path):
 
     def cancel():
         deadline = time.monotonic() + 20
-        while not (tmp_path / "2").exists() and time.monotonic() < deadline:
+        while not (tmp_path / "6").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         cancelled.set()
 
     threading.Thread(target=cancel).start()
-    found = list(
-        results_of_groups(GROUPS, [3, 0, 1, 2], 2, lambda group: run, cancelled, lambda number: ("died", number))
-    )
-    # Runs 3, 4 and 5 follow in the groups of the runs that were interrupted.
-    assert found == [(0, (0, True)), (1, (1, False)), (2, (2, True)), (6, (6, False))]
-
-
-def test_groups_start_in_the_given_order(tmp_path):
-    def run(group, number, interrupted):
-        (tmp_path / "order").open("a").write(f"{number} ")
-        return number
-
-    assert results(run, order=[3, 2, 0, 1], processes=1) == list(range(7))
-    assert (tmp_path / "order").read_text().split() == ["6", "2", "3", "5", "0", "4", "1"]
-
-
-def test_a_run_that_ended_does_not_wait_for_one_that_started_earlier(tmp_path):
-    """Run 6 starts first, and ends after the result of run 5 was returned."""
-
-    def run(number, interrupted):
-        deadline = time.monotonic() + 20
-        while number == 6 and not (tmp_path / "returned").exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return (tmp_path / "returned").exists()
-
-    found = results_of_groups(GROUPS, [3, 0, 1, 2], 2, lambda group: run, threading.Event(), lambda number: None)
-    assert [next(found) for _ in range(6)] == [(number, False) for number in range(6)]
-    (tmp_path / "returned").touch()
-    assert list(found) == [(6, True)]
+    found = list(results_of_groups(GROUPS, 2, lambda group: run, cancelled, lambda number: ("died", number)))
+    assert found == [(number, (number, number in (0, 6))) for number in (0, 1, 2, 3, 5, 6)]
 
 
 @pytest.mark.parametrize("wrong", range(7))
@@ -142,7 +114,7 @@ def test_results_that_are_there_outlive_the_death_of_a_process(wrong, tmp_path):
 
     expected = list(range(7))
     expected[wrong] = ("died", wrong)
-    assert results(run, order=[3, 2, 0, 1]) == expected
+    assert results(run) == expected
     executed = (tmp_path / "order").read_text().split()
     assert len(executed) <= 7 + 2 * 4
 
