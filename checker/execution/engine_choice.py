@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from typing import Literal
 
-from checker.engines.native.lowering_process import begun_lowering
 from checker.errors import MissingExtraError
 from checker.language.spec import Spec
 from checker.run.plan import Plan
@@ -53,25 +51,6 @@ def engine_named(name: EngineName, *, evidence: bool = False) -> Explore:
         raise MissingExtraError(
             f"the {name} engine needs {error.name}, which is not installed: install it, or use --engine python"
         ) from None
-
-
-def native_engine_for(spec: Spec, properties: list[str], opened: ExitStack) -> Explore:
-    """Return the `explore` of the native engine for one run, of which the properties are searched.
-
-    The spec is lowered by another process while the engine is imported; the process ends with `opened`.
-    """
-    try:
-        lowering = begun_lowering(spec, properties)
-    except ModuleNotFoundError:
-        # `engine_named` reports the module.
-        lowering = None
-    if lowering is None:
-        return engine_named("native")
-    opened.callback(lowering.close)
-    engine_named("native")
-    from checker.engines.native import engine
-
-    return functools.partial(engine.explore, lowering=lowering.lowered)
 
 
 def native_engine_for_group(wanted: Sequence[tuple[Spec, Sequence[str]]]) -> Explore:

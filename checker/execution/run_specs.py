@@ -21,7 +21,6 @@ from checker.execution.engine_choice import (
     engine_named,
     groups_with_shared_code,
     has_checkpoint,
-    native_engine_for,
     native_engine_for_group,
 )
 from checker.execution.spark_engine import SparkOptions, spark_engine
@@ -323,8 +322,6 @@ def _engine(runs: list[Run], settings: RunSettings, engines: ExitStack) -> Explo
     if settings.witness is not None:
         return _engine_with_witness(runs[0], settings.witness)
     evidence = settings.coverage or settings.strict
-    if settings.engine == "native" and len(runs) == 1 and not evidence and not runs[0].symmetry:
-        return native_engine_for(runs[0].spec, searched_properties(runs[0].spec, runs[0].properties), engines)
     return engine_named(settings.engine, evidence=evidence)
 
 

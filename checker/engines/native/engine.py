@@ -27,7 +27,6 @@ from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.lowering.state_layout import StateLayout, state_layout
-from checker.engines.native.lowering_process import LoweredSpec
 from checker.engines.native.results import (
     PathTraces,
     ResultBuilder,
@@ -54,6 +53,7 @@ if available_address_space() is not None:
 
 if TYPE_CHECKING:
     from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
+    from checker.engines.native.lowered_spec import LoweredSpec
     from checker.engines.native.lowering.native_spec import NativeSpec
     from checker.frontend.symmetry import ProgramSymmetry
     from checker.ir import nodes
@@ -89,7 +89,7 @@ class CompiledSpec:
         return self.layout.state_of(words)
 
 
-Lowering = Callable[[Spec, list[str]], LoweredSpec | None]
+Lowering = Callable[[Spec, list[str]], "LoweredSpec | None"]
 """Returns a spec that was lowered for some properties, and perhaps more; None: it is lowered by the caller."""
 
 
@@ -98,7 +98,7 @@ def compile_native(
 ) -> CompiledSpec:
     """Return a spec as machine code that checks the named properties, and perhaps more. `Plan` documents `quick`.
 
-    `lowering`: lowers the spec in another way, such as `LoweringProcess.lowered`. Raises SpecError if the spec is
+    `lowering`: lowers the spec in another way, such as `SharedLowering.lowered`. Raises SpecError if the spec is
     outside the language.
     """
     with garbage_collection_paused():
@@ -124,7 +124,7 @@ def _compiled(
         found = None if lowering is None else lowering(spec, properties)
         if found is not None:
             return found
-        from checker.engines.native.lowered_spec import lowered_with_kernels
+        from checker.engines.native.lowered_spec import LoweredSpec, lowered_with_kernels
 
         # Functions that look at several states at once save time in a long exploration, but take time to compile.
         native = lowered_with_kernels(spec, program_of(), properties, with_lanes=not quick)

@@ -1,23 +1,21 @@
-"""A spec in LLVM's representation, with the kernels that explore it.
-
-Neither this module nor what it imports needs NumPy or LLVM: a process that lowers a spec does not load them.
-"""
+"""A spec in LLVM's representation, with the kernels that explore it."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from checker.engines.native.explore.expansion import define_sink
 from checker.engines.native.explore.kernel_definitions import add_kernels
 from checker.engines.native.explore.memory_layout import MemoryLayout
 from checker.engines.native.explore.spec_functions import SpecFunctions
-from checker.engines.native.llvm.parts import OnPart
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.errors import SpecError
 from checker.ir import nodes
 from checker.language.spec import Spec
+from checker.records import dataclass
 
 if TYPE_CHECKING:
     from checker.frontend.symmetry import ProgramSymmetry
@@ -25,6 +23,26 @@ if TYPE_CHECKING:
 MOST_INSTANCES = 65535
 MOST_PROPERTIES = 63
 """Limits of the packed formats: uint16 instances, of which one value is reserved, and 63 of 64 mask bits."""
+
+
+@dataclass(frozen=True)
+class LoweredSpec:
+    """The text of a spec's LLVM module, for states of `words` words and a number of action instances.
+
+    Bit i of a mask is properties[i]. `runtime`: the constants that the code reads at run time, in the order of their
+    words (`lowering.constant_block`).
+    """
+
+    words: int
+    instances: int
+    text: str
+    properties: tuple[str, ...] = ()
+    runtime: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, native: NativeSpec, properties: Sequence[str] = (), runtime: tuple[str, ...] = ()) -> LoweredSpec:
+        """Return the text of a module, with what the machine code does not contain."""
+        return cls(native.layout.words, native.instances, str(native.module), tuple(properties), runtime)
 
 
 def require_sizes(spec: Spec, program: nodes.Program, properties: list[str]) -> None:
@@ -46,12 +64,8 @@ def lowered_with_kernels(
     *,
     symmetry: ProgramSymmetry | None = None,
     with_lanes: bool = False,
-    on_part: OnPart | None = None,
 ) -> NativeSpec:
-    """Return a typed program in LLVM's representation, together with the explorer's kernels.
-
-    The module has several parts; `on_part` is called with the text of each as soon as it is known.
-    """
+    """Return a typed program in LLVM's representation, together with the explorer's kernels."""
     require_sizes(spec, program, properties)
     layout = MemoryLayout(state_layout(program.variables).words, program.instances)
     native = lower(
@@ -60,7 +74,6 @@ def lowered_with_kernels(
         with_view=True,
         with_lanes=with_lanes,
         define_sink=functools.partial(define_sink, layout=layout),
-        on_part=on_part,
         unordered_folds=() if symmetry is None else symmetry.unordered_folds,
     )
     representative = None
@@ -81,8 +94,5 @@ def lowered_with_kernels(
         native.view,
         native.lanes,
     )
-    # The kernels of most specs are the same: the cache has them once.
-    native.module.end_part()
     add_kernels(functions)
-    native.module.end_part()
     return native

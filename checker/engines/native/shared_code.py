@@ -48,7 +48,7 @@ class SharedCode(SharedLowered):
             machine_code.write_words(SYMBOL, constants)
 
         def better() -> Kernels:
-            self.optimised = self.optimised or object_code(self.lowered.text)
+            self.optimised = self.optimised or object_code(self.lowered.text).code
             return self._kernels(words, self.optimised, constants, is_quick=False)
 
         return Kernels(
@@ -64,5 +64,5 @@ def compile_shared_code(spec: Spec, properties: list[str], *, symmetric: type[Do
     """
     with garbage_collection_paused():
         shared = lower_shared(spec, properties, symmetric=symmetric)
-    quick = object_code(shared.lowered.text, quick=True)
+    quick = object_code(shared.lowered.text, quick=True).code
     return SharedCode(shared.spec, shared.fixed, shared.lowered, symmetric, quick)

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
-from checker.engines.native.lowering_process import LoweredSpec
 from checker.errors import UserError
 from checker.language.declared_types import Domain
 from checker.language.spec import Spec
 from checker.language.types import LARGEST
 from checker.records import dataclass
+
+if TYPE_CHECKING:
+    from checker.engines.native.lowered_spec import LoweredSpec
 
 Wanted = tuple[Spec, Sequence[str]]
 """A spec of a run, and the properties that are searched."""
@@ -66,7 +69,7 @@ def lower_shared(spec: Spec, properties: list[str], *, symmetric: type[Domain] |
     language, or distinguishes these members anywhere but in its initial states.
     """
     # Imported here: a process that finds the code in the cache does not need them.
-    from checker.engines.native.lowered_spec import lowered_with_kernels
+    from checker.engines.native.lowered_spec import LoweredSpec, lowered_with_kernels
     from checker.frontend import compile_shared
     from checker.run.symmetry import required_symmetry
 

@@ -1,8 +1,8 @@
 """The index of the cache of machine code by the sources of specs: a spec that did not change is not compiled again.
 
-    FOLDER/DIGEST.o     as every entry of the cache; its content is JSON: the names of the parts of the machine code in
-                        the cache, and the numbers of words and action instances, the properties that the code checks,
-                        and the constants that it reads at run time
+    FOLDER/DIGEST.o     as every entry of the cache; its content is JSON: the name of the machine code in the cache, the
+                        numbers of words and action instances, the properties that the code checks, and the
+                        constants that it reads at run time
 
 The digest of an entry covers the source of the spec (`checker.language.source_digest`), its constants, the kernels that
 are wanted, the sources of the compiler, and the target of the machine code.
@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 from checker.engines.native.compiler_sources import last_change, sources_digest
 from checker.engines.native.llvm import code_cache
 from checker.engines.native.llvm.compiler import target_text
-from checker.engines.native.llvm.part_compiler import PartCompiler
-from checker.engines.native.llvm.parts import packed
+from checker.engines.native.llvm.machine_code import object_code
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.language.source_digest import PROCESS_START, is_current, source_digest
 from checker.language.spec import Spec
@@ -28,14 +27,14 @@ from checker.records import dataclass
 from checker.run import command_process
 
 if TYPE_CHECKING:
-    from checker.engines.native.lowering_process import LoweredSpec
+    from checker.engines.native.lowered_spec import LoweredSpec
 
 
 @dataclass(frozen=True)
 class IndexedCode:
-    """Machine code of a spec (`parts.object_files`), for states of `words` words and a number of action instances.
+    """Machine code of a spec, for states of `words` words and a number of action instances.
 
-    `is_quick`: it was compiled quickly; see `PartCompiler`. `LoweredSpec` documents `properties` and `runtime`.
+    `is_quick`: it was compiled quickly; see `object_code`. `LoweredSpec` documents `properties` and `runtime`.
     """
 
     words: int
@@ -62,10 +61,6 @@ class SourceIndex:
             wanted = json.dumps([self._source, kernels, list(names)])
             self._key = f"{wanted} {sources_digest()} {sys.version} {target_text()}"
 
-    def has_code(self) -> bool:
-        """Return whether the cache has optimised code."""
-        return self._find(quick=False) is not None
-
     def code(self, lowered: Callable[[], LoweredSpec], *, quick: bool = False) -> IndexedCode:
         """Return the machine code of a lowered spec; `lowered` is called if the cache does not have the code.
 
@@ -77,20 +72,17 @@ class SourceIndex:
         if found is not None:
             return found
         spec = lowered()
-        begun = spec.compiler
-        compiler = PartCompiler(quick=quick) if begun is None or begun.quick != quick else begun
-        parts = compiler.finished(spec.text, is_indexed=self._key is not None)
+        compiled = object_code(spec.text, quick=quick, is_indexed=self._key is not None)
         if self._is_unchanged():
             entry = {
                 "words": spec.words,
                 "instances": spec.instances,
                 "properties": spec.properties,
                 "runtime": spec.runtime,
-                "code": [part.name for part in parts],
+                "code": compiled.name,
             }
             code_cache.store(self._entry(quick=quick), json.dumps(entry).encode())
-        code = packed(part.code for part in parts)
-        return IndexedCode(spec.words, spec.instances, code, quick, spec.properties, spec.runtime)
+        return IndexedCode(spec.words, spec.instances, compiled.code, quick, spec.properties, spec.runtime)
 
     def _is_unchanged(self) -> bool:
         """Return whether the sources are still those of the key: the front end has read them after the digest."""
@@ -113,19 +105,9 @@ class SourceIndex:
             return None
         if not set(self.names) <= set(properties) or not set(runtime) <= self._spec.constants.keys():
             return None
-        code = _parts_of(entry["code"])
+        name = entry["code"]
+        code = code_cache.load(name) if re.fullmatch("[0-9a-f]{64}", name) else None
         return None if code is None else IndexedCode(words, instances, code, quick, properties, runtime)
 
     def _entry(self, *, quick: bool) -> str:
         return code_cache.digest_of(str(self._key), f"quick {quick}")
-
-
-def _parts_of(names: Sequence[str]) -> bytes | None:
-    """Return the machine code of which the parts have these names in the cache; None if one is not there."""
-    found: list[bytes] = []
-    for name in names:
-        code = code_cache.load(name) if re.fullmatch("[0-9a-f]{64}", name) else None
-        if code is None:
-            return None
-        found.append(code)
-    return packed(found)

@@ -8,19 +8,16 @@ from unittest import mock
 import pytest
 
 from checker.engines.native import engine
-from checker.engines.native.llvm import code_cache, compiler, part_compiler
+from checker.engines.native.llvm import code_cache, compiler, machine_code
 from checker.run.plan import Plan
 from specs.examples.peterson import Peterson
-
-PARTS = 4
-"""The parts of the code of a spec, each of which is an entry."""
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     place = tmp_path / "code"
     monkeypatch.setenv(code_cache.VARIABLE, str(place))
-    monkeypatch.setattr(part_compiler, "_SECONDS_WORTH_KEEPING", 0)
+    monkeypatch.setattr(machine_code, "_SECONDS_WORTH_KEEPING", 0)
     return place
 
 
@@ -35,7 +32,7 @@ def entries(folder):
 
 def test_a_second_run_compiles_nothing(folder):
     first = explored()
-    assert len(entries(folder)) == PARTS
+    assert len(entries(folder)) == 1
     with mock.patch.object(compiler, "_optimise", side_effect=AssertionError("compiled again")):
         assert explored() == first
 
@@ -46,12 +43,12 @@ def test_other_code_and_other_targets_have_other_entries(folder):
     target, processor, _ = compiler._host()
     with mock.patch.object(compiler, "_host", return_value=(target, processor, "")):
         explored()
-    assert len(entries(folder)) == 2 * PARTS
+    assert len(entries(folder)) == 2
 
 
 def test_entries_of_another_version_are_not_loaded(folder, monkeypatch):
-    # Up to version 7 an entry had all parts of a module: LLVM crashes if it gets one.
-    monkeypatch.setattr(part_compiler, "_VERSION", part_compiler._VERSION - 1)
+    # Up to version 7 an entry had all parts of a module, and in version 8 one of them: LLVM must not get them.
+    monkeypatch.setattr(machine_code, "_VERSION", machine_code._VERSION - 1)
     first = explored()
     for entry in entries(folder):
         code_cache.store(entry.stem, b"an entry of another version")
@@ -125,6 +122,6 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
 
 def test_clear_removes_every_entry(folder):
     explored()
-    assert code_cache.size().entries == PARTS
-    assert code_cache.clear().entries == PARTS
+    assert code_cache.size().entries == 1
+    assert code_cache.clear().entries == 1
     assert code_cache.size() == code_cache.CacheSize(0, 0)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from checker.engines.native.llvm import code_cache, ir, part_compiler, parts
+from checker.engines.native.llvm import code_cache, ir
 from checker.engines.native.llvm.control_flow import I1, I8, I16, I64, WORD_POINTER, word
 from checker.engines.native.llvm.machine_code import MachineCode, object_code
-from checker.engines.native.llvm.part_compiler import PartCompiler
 from checker.engines.native.llvm.words import struct_field
 from checker.engines.native.lowered_spec import lowered_with_kernels
 from checker.frontend import compile_spec
-from checker.run.request import Request, runs_for
 from specs.examples.peterson import Peterson
 
 
@@ -108,140 +106,15 @@ def test_a_block_has_one_end_and_a_module_one_function_of_a_name() -> None:
     assert ir.ConstantValue(I1, True).ref == "1"
 
 
-def in_two_parts(on_part: parts.OnPart | None = None) -> ir.Module:
-    """Return a module of which `computed` calls a function of the first part, and reads its global variable."""
-    module = ir.Module(on_part)
-    added = ir.GlobalVariable(module, I64, "added")
-    added.initializer = ir.ConstantValue(I64, 5)
-    other = ir.IrFunction(module, ir.FunctionType(I64, [I64]), "other")
-    builder = ir.IRBuilder(other.append_basic_block("entry"))
-    builder.ret(builder.add(other.args[0], builder.load(added)))
-    module.end_part()
-    builder, (value,) = function(module, 1)
-    result = builder.call(other, [value])
-    builder.ret(builder.add(result, builder.load(added)))
-    return module
+def test_text_that_is_not_llvms_language_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(code_cache.VARIABLE, code_cache.OFF)
+    with pytest.raises(RuntimeError, match="parsing error"):
+        object_code("no text of LLVM", quick=True)
 
 
-def test_the_parts_of_a_module_are_linked() -> None:
-    assert len(str(in_two_parts()).split(parts.PART)) == 2
-    assert computed(in_two_parts(), 37) == 47
-
-
-def test_a_part_declares_only_what_it_uses() -> None:
-    module = in_two_parts()
-    module.end_part()
-    last = ir.IrFunction(module, ir.FunctionType(I64, []), "last")
-    builder = ir.IRBuilder(last.append_basic_block("entry"))
-    builder.ret(builder.call(module.declared("other", I64, [I64]), [word(1)]))
-    _, _, part = str(module).split(parts.PART)
-    assert [line for line in part.splitlines() if line.startswith("declare") and '@"other"' in line]
-    assert '@"computed"' not in part and '@"added"' not in part
-    assert computed(module, 37) == 47
-
-
-def test_the_kernels_of_specs_with_states_of_one_size_are_the_same() -> None:
-    def parts_for(target: str) -> list[str]:
-        (run,) = runs_for(Request((target,)))
-        names = list(run.spec.safety_properties)
-        return str(lowered_with_kernels(run.spec, compile_spec(run.spec, names), names).module).split(parts.PART)
-
-    # Only one of them has helpers with functions of their own, which the kernels do not use.
-    without, with_helpers = parts_for("examples/echo/square"), parts_for("producer/idempotent_producer/i1_fixed")
-    assert "helper." in with_helpers[0] and "helper." not in without[0]
-    assert with_helpers[-1] == without[-1]
-
-
-@pytest.mark.parametrize("quick", [False, True])
-def test_threads_compile_the_same_code_as_one(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_compile_the_same_code_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(code_cache.VARIABLE, code_cache.OFF)
     names = list(Peterson().safety_properties)
-    native = lowered_with_kernels(Peterson(), compile_spec(Peterson(), names), names, with_lanes=True)
-    text = str(native.module)
-    assert len(text.split(parts.PART)) == 4
-    monkeypatch.setattr(part_compiler, "default_workers", lambda: 3)
-    in_threads = [object_code(text, quick=quick) for _ in range(5)]
-    monkeypatch.setattr(part_compiler, "default_workers", lambda: 1)
-    assert {*in_threads} == {object_code(text, quick=quick)}
-    assert len(list(parts.object_files(in_threads[0]))) == 4
-
-
-@pytest.mark.parametrize("processors", [1, 2])
-def test_an_error_in_a_part_is_raised(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_compiler, "default_workers", lambda: processors)
-    with pytest.raises(RuntimeError, match="parsing error"):
-        object_code(f"{ir.Module()}{parts.PART}no text of LLVM", quick=True)
-
-
-def test_a_part_is_known_as_soon_as_it_ends() -> None:
-    known: list[str] = []
-    text = str(in_two_parts(known.append))
-    assert text.split(parts.PART)[:-1] == known
-    assert '@"computed"' not in known[0]
-
-
-def test_contents_are_read_whole_or_not_at_all() -> None:
-    joined = parts.packed([b"first", b"", b"second"])
-    assert list(parts.object_files(joined)) == [b"first", b"", b"second"]
-    for end in range(len(joined)):
-        found = list(parts.object_files(joined[:end]))
-        assert found == [b"first", b"", b"second"][: len(found)]
-        assert len(found) == (end >= 13) + (end >= 21)
-
-
-@pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the list of the texts that LLVM compiles; the cache is off."""
-    monkeypatch.setenv(code_cache.VARIABLE, code_cache.OFF)
-    texts: list[str] = []
-    whole = part_compiler.object_file
-    monkeypatch.setattr(
-        part_compiler, "object_file", lambda text, **options: texts.append(text) or whole(text, **options)
-    )
-    return texts
-
-
-@pytest.mark.parametrize("processors", [1, 2, 8])
-def test_parts_that_were_begun_are_compiled_once(
-    processors: int, compiled: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(part_compiler, "default_workers", lambda: processors)
-    compiler = PartCompiler()
-    text = str(in_two_parts(compiler.begin))
-    found = compiler.finished(text)
-    assert sorted(compiled) == sorted(text.split(parts.PART))
-    assert parts.packed(part.code for part in found) == object_code(text)
-
-
-def test_without_another_thread_this_one_compiles_all(compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_thread(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(part_compiler, "default_workers", lambda: 4)
-    monkeypatch.setattr(threading.Thread, "start", no_thread)
-    text = str(in_two_parts())
-    assert len(PartCompiler().finished(text)) == len(compiled) == 2
-
-
-def test_a_cancelled_compiler_ends_its_threads(compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_compiler, "default_workers", lambda: 4)
-    compiler = PartCompiler()
-    in_two_parts(compiler.begin)
-    compiler.cancel()
-    for thread in compiler._threads:
-        thread.join(10)
-        assert not thread.is_alive()
-
-
-def test_an_interrupt_is_raised_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(text: str, **options: bool) -> bytes:
-        begun.append(text)
-        raise KeyboardInterrupt
-
-    begun: list[str] = []
-    monkeypatch.setenv(code_cache.VARIABLE, code_cache.OFF)
-    monkeypatch.setattr(part_compiler, "default_workers", lambda: 1)
-    monkeypatch.setattr(part_compiler, "object_file", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        PartCompiler().finished(str(in_two_parts()))
-    assert len(begun) == 1
+    text = str(lowered_with_kernels(Peterson(), compile_spec(Peterson(), names), names, with_lanes=True).module)
+    with ThreadPoolExecutor(3) as pool:
+        assert {*pool.map(object_code, [text] * 5)} == {object_code(text)}

@@ -43,8 +43,8 @@ from checker.engines.native.llvm.control_flow import (
 )
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
+from checker.engines.native.lowered_spec import LoweredSpec
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
-from checker.engines.native.lowering_process import LoweredSpec
 from checker.engines.native.source_index import SourceIndex
 from checker.engines.native.word_arrays import Words
 from checker.frontend import compile_spec

@@ -1,9 +1,9 @@
 """The cache of machine code on disk: object files by the digest of everything that they depend on.
 
-    FOLDER/DIGEST.o     32 bytes, the digest of what follows, then the object file of a part of a module
+    FOLDER/DIGEST.o     32 bytes, the digest of what follows, then an object file
 
-The digest of a name covers the text of the part, its target (processor and features), the version of this format and of
-the passes, and the version of LLVM. An entry is therefore never outdated, only unused. Entries are written to a
+The digest of a name covers the text of the module, its target (processor and features), the version of this format and
+of the passes, and the version of LLVM. An entry is therefore never outdated, only unused. Entries are written to a
 temporary name and renamed, so several processes can share the folder.
 
 Loading an object file runs its code. The cache is used only if the folder belongs to this user and nobody else can

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
-from llvmlite.binding import ffi
 
 _LARGE_FUNCTION = 1_500_000
 """The characters of a function above which it is compiled without optimisation.
@@ -57,45 +55,16 @@ def _host() -> tuple[Any, str, str]:
 
 
 def object_file(text: str, *, quick: bool) -> bytes:
-    """Return the object file of a part of a module; raise RuntimeError if the text is not LLVM's language."""
+    """Return the object file of a module; raise RuntimeError if the text is not LLVM's language."""
     machine = target_machine(quick=quick)
     header = f'target triple = "{machine.triple}"\ntarget datalayout = "{machine.target_data}"\n'
-    # A context of its own: what belongs to different contexts may be used by different threads.
+    # A context of its own, since threads may compile at the same time.
     module = llvm.parse_assembly(header + text, llvm.create_context())
     if not quick:
         # Quick code runs for a moment: the passes would take longer than the tenth of its time that they save.
         _optimise(module, machine, len(text))
-    return _emitted(module, machine)
-
-
-@functools.cache
-def _emit_function() -> Any:
-    """Return LLVM's function that compiles a parsed module.
-
-    llvmlite's method `emit_object` calls it too, but holds a lock of the whole library meanwhile.
-    """
-    emit = ctypes.CDLL(ffi.lib._name).LLVMPY_TargetMachineEmitToMemory
-    emit.argtypes = [
-        ffi.LLVMTargetMachineRef,
-        ffi.LLVMModuleRef,
-        ctypes.c_int,
-        ctypes.POINTER(ctypes.c_char_p),
-    ]
-    emit.restype = ffi.LLVMMemoryBufferRef
-    return emit
-
-
-def _emitted(module: Any, machine: Any) -> bytes:
-    """Return the object file of a parsed module."""
-    is_object_file = 1
-    with ffi.OutputString() as error:
-        buffer = _emit_function()(machine, module, is_object_file, error)
-        if not buffer:
-            raise RuntimeError(str(error))
-    try:
-        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
-    finally:
-        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+    code: bytes = machine.emit_object(module)
+    return code
 
 
 def _optimise(module: Any, machine: Any, length: int) -> None:

@@ -4,7 +4,7 @@ The methods have the names of `llvmlite.ir`, of which this is the part that the 
 from the start, not objects that are printed at the end: lowering a spec takes less than half of the time. LLVM checks
 the types when it parses the text.
 
-    module     the globals by name; `str(module)` is the text, part after part
+    module     the globals by name; `str(module)` is the text
     function   its blocks, in the order in which they were appended
     block      lines of text, and a terminator, which always follows them
     value      a type, and the text that refers to it: `%.7`, `42`, `@name`
@@ -15,13 +15,10 @@ more is freed at once, and not by a collection of garbage, which takes longer: a
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
-
-from checker.engines.native.llvm.parts import PART, OnPart
 
 Owner = TypeVar("Owner")
 
@@ -175,34 +172,19 @@ class GlobalVariable(Value):
         return Value(kind.as_pointer(), f"getelementptr ({self.value_type.text}, ptr {self.ref}, {text})")
 
     @property
-    def is_defined(self) -> bool:
-        """Whether the variable has its content."""
-        return self.initializer is not None
-
-    @property
-    def declaration(self) -> str:
-        """The text that declares the variable in another part of the module."""
-        return f"{self.ref} = external global {self.value_type}"
-
-    def definition(self, linkage: str) -> str:
-        """Return the text of the variable."""
+    def definition(self) -> str:
+        """The text of the variable."""
+        kind = "constant" if self.global_constant else "global"
         if self.initializer is None:
-            return self.declaration
-        content = f" {self.initializer.ref}"
-        return f"{self.ref} = {linkage} {'constant' if self.global_constant else 'global'} {self.value_type}{content}"
+            return f"{self.ref} = external {kind} {self.value_type}"
+        return f"{self.ref} = {self.linkage} {kind} {self.value_type} {self.initializer.ref}"
 
 
 class Module:
-    """A module; `globals` has its functions and global variables by name.
+    """A module; `globals` has its functions and global variables by name."""
 
-    `on_part`: is called with the text of each part of the module as soon as `end_part` ends it.
-    """
-
-    def __init__(self, on_part: OnPart | None = None):
+    def __init__(self) -> None:
         self.globals: dict[str, IrFunction | GlobalVariable] = {}
-        self._on_part = on_part
-        self._parts: list[str] = []
-        self._names_in_parts: set[str] = set()
 
     def add(self, found: IrFunction | GlobalVariable) -> None:
         """Add a function or global variable, which must have a new name."""
@@ -225,42 +207,9 @@ class Module:
         assert isinstance(found, IrFunction)
         return found
 
-    def end_part(self) -> None:
-        """End a part of the module, if something was defined since the last part ended.
-
-        The part has all definitions that no earlier part has, and declares the other globals. A part can be compiled
-        while the next one is written.
-        """
-        new = self._new_definitions()
-        if not new:
-            return
-        text = self._text(new, is_whole=False)
-        self._parts.append(text)
-        self._names_in_parts |= new
-        if self._on_part is not None:
-            self._on_part(text)
-
     def __str__(self) -> str:
-        new = self._new_definitions()
-        last = [self._text(new, is_whole=not self._parts)] if new or not self._parts else []
-        return PART.join([*self._parts, *last])
-
-    def _new_definitions(self) -> set[str]:
-        """Return the names of the globals that have a definition, but are in no part yet."""
-        return {name for name, found in self.globals.items() if found.is_defined} - self._names_in_parts
-
-    def _text(self, names: set[str], *, is_whole: bool) -> str:
-        """Return the text of a part, which defines some globals and declares the others that it uses.
-
-        `is_whole`: there are no other parts.
-        """
         # No target: the process that compiles the text adds its own.
-        defined = [(name, found) for name, found in self.globals.items() if name in names]
-        # Any part may use what another one defines.
-        lines = [found.definition(found.linkage if is_whole else "") for _, found in defined]
-        # No other declarations: parts of several modules are often the same, and the cache has them once.
-        used = {name for line in lines for name in re.findall('@"([^"]*)"', line)} - names
-        lines += [found.declaration for name, found in self.globals.items() if name in used]
+        lines = [found.definition for found in self.globals.values()]
         weights = ['!0 = !{!"branch_weights", i32 99, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 99}\n']
         return "\n".join([*lines, *weights])
 
@@ -304,21 +253,12 @@ class IrFunction(Value):
         return block
 
     @property
-    def is_defined(self) -> bool:
-        """Whether the function has a body."""
-        return bool(self.blocks)
-
-    @property
-    def declaration(self) -> str:
-        """The text that declares the function where it is not defined."""
-        return f"declare {self.kind.return_type} {self.ref}({', '.join(map(str, self.kind.args))})"
-
-    def definition(self, linkage: str) -> str:
-        """Return the text of the function, with its blocks if it has some."""
+    def definition(self) -> str:
+        """The text of the function, with its blocks if it has some."""
         if not self.blocks:
-            return self.declaration
+            return f"declare {self.kind.return_type} {self.ref}({', '.join(map(str, self.kind.args))})"
         arguments = ", ".join(f"{argument.type} {argument.ref}" for argument in self.args)
-        head = f"{linkage} {self.kind.return_type} {self.ref}({arguments}) {' '.join(sorted(self.attributes))}"
+        head = f"{self.linkage} {self.kind.return_type} {self.ref}({arguments}) {' '.join(sorted(self.attributes))}"
         lines = [f"define {head}", "{"]
         for block in self.blocks:
             lines.append(f'"{block.name}":')

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from checker.engines.native.llvm import ir
-from checker.engines.native.llvm.parts import OnPart
 from checker.engines.native.lowering.branches import Branches
 from checker.engines.native.lowering.constant_block import ConstantBlock
 from checker.engines.native.lowering.emitter import I32, WORD_POINTER, Emitter
@@ -48,7 +47,6 @@ class SpecModule:
         unordered_folds: Collection[nodes.Fold] = (),
         inside: ir.Module | None = None,
         prefix: str = "",
-        on_part: OnPart | None = None,
     ):
         self.program = program
         self.layout = state_layout(program.variables)
@@ -57,7 +55,7 @@ class SpecModule:
         self._lowerings: list[StatementLowering] = []
         self.prefix, self.unordered_folds = prefix, frozenset(unordered_folds)
         self.refinements: RefinementLowering | None = None
-        module = self.module = ir.Module(on_part) if inside is None else inside
+        module = self.module = ir.Module() if inside is None else inside
         self.branches = Branches(module, program) if record_branches else None
         self.labels = StepLabels(module) if with_labels else None
         self.constants = ConstantBlock(module, runtime_constants)
@@ -69,7 +67,7 @@ class SpecModule:
     def new_function(
         self, name: str, result: ir.IrType, arguments: Sequence[ir.IrType]
     ) -> tuple[ir.IrFunction, Emitter]:
-        """Return a new function, which a module of one part does not export, and the emitter of its body."""
+        """Return a new function, which the module does not export, and the emitter of its body."""
         function = ir.IrFunction(self.module, ir.FunctionType(result, arguments), f"{self.prefix}{name}")
         function.linkage = "internal"
         return function, Emitter(function)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection
 from dataclasses import field
 
 from checker.engines.native.llvm import ir
-from checker.engines.native.llvm.parts import OnPart
 from checker.engines.native.lowering.actions import define_expand_state
 from checker.engines.native.lowering.branches import Branches
 from checker.engines.native.lowering.lane_functions import LaneFunctions, define_candidates, define_suspects
@@ -64,7 +63,6 @@ def lower(
     with_lanes: bool = False,
     unordered_folds: Collection[nodes.Fold] = (),
     define_sink: Callable[[ir.IrFunction, ir.IrFunction], None] | None = None,
-    on_part: OnPart | None = None,
 ) -> NativeSpec:
     """Return the LLVM functions of a program; raise SpecError if its state cannot be packed.
 
@@ -74,7 +72,6 @@ def lower(
     define functions that look at several states at once, see `LaneFunctions`; if there are `candidates`, `expand_state`
     has a third argument. `unordered_folds`: the `all` and `any` of which all items are evaluated
     (`checker.frontend.symmetry`). `define_sink`: gives `emit` and `fail` their bodies; None: the caller does that.
-    `on_part`: see `ir.Module`; with `with_lanes` and `define_sink`, the module has several parts.
     """
     module = SpecModule(
         program,
@@ -82,21 +79,13 @@ def lower(
         with_labels=labels,
         runtime_constants=runtime_constants,
         unordered_folds=unordered_folds,
-        on_part=on_part,
     )
     module.refinements = RefinementLowering(module)
     view = define_view(module, program.view) if with_view and program.view is not None else None
-    # Each part is compiled while the next one is lowered. `expand_state` takes LLVM the longest, so it comes early.
-    has_parts = with_lanes and define_sink is not None
     candidates = define_candidates(module) if with_lanes else None
-    if has_parts:
-        module.module.end_part()
     if define_sink is not None:
-        # In the part of the actions, so that `emit` is inlined.
         define_sink(module.emit, module.fail)
     expand_state = define_expand_state(module, {} if candidates is None else candidates.guarded)
-    if has_parts:
-        module.module.end_part()
     suspects = define_suspects(module) if with_lanes else None
     predicates = PredicateLowering(module, view)
     of_steps = [predicate for predicate in program.properties if predicate.role in STEP_ROLES]
@@ -107,8 +96,6 @@ def lower(
         check_state.attributes.add("cold")
     check_step = predicates.define_check("check_step", of_steps) if of_steps else None
     within_constraint = predicates.define_within_constraint() if program.constraints else None
-    if has_parts:
-        module.module.end_part()
     native = NativeSpec(
         module.module,
         module.layout,
