@@ -17,12 +17,12 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from checker.data_files import MOST_BYTES, open_data, read_data
 from checker.errors import InputError, MissingExtraError
-from checker.records import dataclass
 
 if TYPE_CHECKING:
     from urllib.parse import SplitResult

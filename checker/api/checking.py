@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from checker.api.check_result import CheckResult, deadlock_included
 from checker.errors import InputError, SpecError
 from checker.language.spec import Scenario, Spec
-from checker.records import dataclass
 from checker.run import registry
 from checker.run.expectation import (
     checked_properties,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from checker.errors import MissingExtraError, SpecError
 from checker.frontend import compile_spec, compile_view
 from checker.language.interpreter import State, call_text
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow

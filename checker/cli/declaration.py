@@ -19,6 +19,7 @@ import operator
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +27,6 @@ import click
 from click.core import ParameterSource
 
 from checker.errors import InputError
-from checker.records import dataclass
 from traces.storage import Location, location_of
 
 

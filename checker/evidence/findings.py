@@ -7,14 +7,13 @@ import functools
 import inspect
 import linecache
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from checker.evidence.observed_values import Observations, unused_values
 from checker.language.source import source_of
 from checker.language.spec import Spec, StateVariable
 from checker.language.values import show
-from checker.records import dataclass
 from checker.run.finding import Finding
 from checker.run.result import Coverage
 

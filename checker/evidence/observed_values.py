@@ -7,7 +7,7 @@ the log of every replica.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from checker.language.types import (
@@ -26,7 +26,6 @@ from checker.language.types import (
     UnionType,
 )
 from checker.language.values import show
-from checker.records import dataclass
 
 MOST_LISTED = 64
 """For an integer type with more values than this, only the lowest and the highest observed value are kept."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from checker.ir import nodes
 from checker.language.types import DomainType, EnumType, IntType
-from checker.records import dataclass
 
 Wrap = Callable[[nodes.Expr], nodes.Function]
 """Replaces a part of a property by a bool expression; the returned function is true if its evaluation gets there."""

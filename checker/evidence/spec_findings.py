@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from checker.records import dataclass
 from checker.run.finding import Finding, common_findings
 from checker.run.finished import FinishedRun
 from checker.run.result import Result

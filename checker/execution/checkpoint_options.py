@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from checker.errors import InputError
 from checker.execution.engine_choice import EngineName
-from checker.records import dataclass
 from traces.storage import Location, RemotePath
 
 DEFAULT_EVERY = "10m"

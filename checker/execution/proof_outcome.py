@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,6 @@ from checker.output import proof_text, styled_lines
 from checker.output.counterexample_text import constants_text, counterexample_lines
 from checker.output.files import violation_to_json
 from checker.output.styled_lines import BLANK, Line, line
-from checker.records import dataclass
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, Run
 from checker.run.result import Violation
 from traces.replay import replay

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from checker.errors import EXIT_INTERNAL, InputError, UserError
@@ -36,7 +36,6 @@ from checker.output.reports import Reports, opened_reports
 from checker.output.run_summary import RunScreen
 from checker.output.state_graph import check_graph, write_graph
 from checker.printable import printable_lines
-from checker.records import dataclass
 from checker.run import ledger_check
 from checker.run.account import account_of
 from checker.run.endings import StoppedError, doing, ending, error_lines, worker_died

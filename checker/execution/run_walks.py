@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from checker.errors import InputError
@@ -13,7 +14,6 @@ from checker.output.files import CounterexampleFolder, JsonLines
 from checker.output.output_files import STANDARD_OUTPUT
 from checker.output.walk_progress import WalkProgress
 from checker.output.walk_text import walk_lines, walks_to_json
-from checker.records import dataclass
 from checker.run.interrupts import interruptible
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, Request, runs_for
 from traces.walks.local_walks import walk_locally

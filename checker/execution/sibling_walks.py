@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from checker.errors import InputError, UserError
 from checker.language.constant_values import setting_text
 from checker.language.roles import SAFETY_ROLES
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run import registry
 from checker.run.plan import DEADLOCK
 from traces.walks.records import WalkRun

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from checker.output.simulation_text import simulation_lines, simulation_to_json,
 from checker.output.styled_lines import line
 from checker.output.walk_progress import WalkProgress
 from checker.printable import printable
-from checker.records import dataclass
 from checker.run.interrupts import interruptible
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT

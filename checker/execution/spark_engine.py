@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from checker.errors import InputError
 from checker.execution.checkpoint_options import CheckpointOptions
 from checker.execution.engine_choice import Explore, has_checkpoint
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.plan import Plan
 from checker.run.result import Result
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from checker.errors import InputError, UserError
 from checker.output import styled_lines
@@ -15,7 +16,6 @@ from checker.output.files import JsonLines, make_folder
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
 from checker.output.validation_text import outcome_lines, summary_lines
-from checker.records import dataclass
 from checker.run.interrupts import interruptible
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, settings_of

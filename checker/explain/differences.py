@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from checker.language.interpreter import State
@@ -16,7 +17,6 @@ from checker.language.types import (
     UnionType,
 )
 from checker.language.values import BagValue, SeqValue, SetValue, show
-from checker.records import dataclass
 
 
 @dataclass(frozen=True)

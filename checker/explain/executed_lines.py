@@ -8,6 +8,7 @@ import functools
 import linecache
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -17,7 +18,6 @@ from checker.explain.returned_calls import traced
 from checker.language.error_location import source_files
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 _MOST_FUNCTIONS = 12
 """Limit on the functions of one step: the action and the helpers that it calls first."""

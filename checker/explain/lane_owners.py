@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from checker.errors import BoundsError
@@ -11,7 +11,6 @@ from checker.language.drawing import Drawing, Lane, Log
 from checker.language.spec import Spec
 from checker.language.types import DomainType, EnumType, MapType, Type
 from checker.language.values import show
-from checker.records import dataclass
 
 
 @dataclass(frozen=True)

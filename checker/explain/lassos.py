@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import BoundsError, Disabled
@@ -13,7 +14,6 @@ from checker.language.liveness import FairClasses, LivenessProperty, liveness_pr
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
-from checker.records import dataclass
 from checker.run.result import TraceStep, Violation
 
 Trace = tuple[TraceStep, ...]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from checker.errors import UserError
 from checker.language.source import source_of
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.result import Violation
 
 

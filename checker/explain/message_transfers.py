@@ -6,6 +6,7 @@ import difflib
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from checker.explain.drawn_expressions import evaluate_or_none, evaluate_text
@@ -17,7 +18,6 @@ from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.types import MapType, OptionType
 from checker.language.values import show
-from checker.records import dataclass
 from checker.run.result import TraceStep
 
 

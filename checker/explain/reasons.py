@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from checker.errors import UserError
@@ -19,7 +19,6 @@ from checker.explain.returned_calls import EvaluationScope, ReturnedCall, traced
 from checker.language.roles import implies
 from checker.language.source import source_of
 from checker.language.values import show
-from checker.records import dataclass
 
 _MOST_CALLS = 8
 """Largest depth of nested helper calls that the search follows."""

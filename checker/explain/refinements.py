@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 from checker.errors import BoundsError
 from checker.explain.differences import StateChange, changes
@@ -11,7 +12,6 @@ from checker.language.refinement import Refinement
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.values import show
-from checker.records import dataclass
 from checker.run.result import TraceStep
 
 

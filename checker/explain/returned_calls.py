@@ -8,12 +8,11 @@ import copy
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, TypeVar
 
 from checker.language.source import source_of
-from checker.records import dataclass
 
 Node = TypeVar("Node", bound=ast.AST)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from checker.explain.differences import StateChange, came_and_went, changes_within
@@ -14,7 +14,6 @@ from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.types import SeqType
 from checker.language.values import show
-from checker.records import dataclass
 
 EffectKind = Literal["lost", "stopped", "started", "leader", "appended", "items", "members", "offset", "value"]
 """The kinds of effects, the most important ones first.

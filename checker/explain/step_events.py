@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from checker.explain.drawn_expressions import evaluate_or_none, evaluate_text
@@ -11,7 +12,6 @@ from checker.explain.step_effects import StepEffect, step_effects
 from checker.language.drawing import Drawing, EventKind
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.result import TraceStep
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from checker.explain.differences import came_and_went, changes
@@ -16,7 +16,6 @@ from checker.language.default_drawing import drawing_of
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.values import show
-from checker.records import dataclass
 from checker.run.result import ActionCall, TraceStep, Violation
 
 _ORDER: tuple[EffectKind, ...] = ("lost", "appended", "leader", "items", "members", "offset", "value")

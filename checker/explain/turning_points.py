@@ -6,13 +6,13 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checker.explain.differences import changes
 from checker.explain.step_events import step_event
 from checker.explain.step_sentences import StepSentence, step_sentences
 from checker.language.drawing import EventKind
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.result import Violation
 
 _FAILURES: tuple[frozenset[EventKind], ...] = (

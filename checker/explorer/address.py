@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from urllib.parse import quote, urlencode
 
 from checker.errors import InputError
-from checker.records import dataclass
 
 MOST_STEPS = 1_000
 """The most steps of an address. Browsers and the server accept lines of 64 kB."""

@@ -6,6 +6,7 @@ import itertools
 import pprint
 import re
 import shlex
+from dataclasses import dataclass
 from typing import Any
 
 from checker.explain.violations import deadlock, false_property
@@ -18,7 +19,6 @@ from checker.language.types import BoolType, DomainType, EnumType, IntType, Type
 from checker.language.values import show
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.page.story import property_value
-from checker.records import dataclass
 from checker.run.plan import DEADLOCK
 from checker.run.result import TraceStep, Violation
 from traces.recorded_kinds import WALK, walk_sentence

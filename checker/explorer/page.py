@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -20,7 +21,6 @@ from checker.language.default_drawing import drawing_of
 from checker.language.roles import Role
 from checker.output.page.render import render
 from checker.output.page.story import legend_of
-from checker.records import dataclass
 
 _WALK_ENDS = {
     "depth": "The random walk has reached its depth.",

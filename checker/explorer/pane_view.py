@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from checker.errors import BoundsError
@@ -25,7 +25,6 @@ from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.state_tables import StateTable, tables
 from checker.output.page.story import bindings_of, drawn_variables, property_value
 from checker.output.page.view_differences import PartKey, differing_parts
-from checker.records import dataclass
 from checker.run.plan import DEADLOCK
 from checker.run.result import Violation
 from traces.recorded_kinds import WALK

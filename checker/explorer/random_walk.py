@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 from checker.errors import BoundsError
@@ -15,7 +16,6 @@ from checker.language.interpreter import State
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.output.page.story import property_value
-from checker.records import dataclass
 
 MOST_DEPTH = 500
 """The most steps of a walk."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from checker.errors import InputError
@@ -19,7 +19,6 @@ from checker.explorer.variant import Variant, configured, differing_variables, i
 from checker.explorer.visited_tree import VisitedTree
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.result import TraceStep
 
 _MOST_CONFIGURATIONS, _MOST_PREFIXES, _MOST_ENABLED = 8, 4_000, 100_000

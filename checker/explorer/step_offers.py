@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checker.explain.lane_owners import lane_owners
 from checker.explain.step_events import lane_title, step_event
@@ -14,7 +15,6 @@ from checker.language.default_drawing import drawing_of
 from checker.language.roles import Role
 from checker.language.values import show
 from checker.output.page.story import property_value
-from checker.records import dataclass
 from checker.run.result import TraceStep
 
 PAGE_OF_STEPS = 50

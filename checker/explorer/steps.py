@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from checker.errors import BoundsError, Disabled, InputError, SpecError
@@ -18,7 +19,6 @@ from checker.language.interpreter import State, call_text
 from checker.language.parameters import ActionShape
 from checker.language.spec import Spec
 from checker.language.values import show
-from checker.records import dataclass
 from checker.run import registry
 from checker.run.result import TraceStep
 

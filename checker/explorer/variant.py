@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from checker.errors import BoundsError, InputError
 from checker.language.interpreter import State
 from checker.language.spec import FairnessChanges, Spec
-from checker.records import dataclass
 from checker.run import registry
 from checker.run.expectation import checked_properties
 from checker.run.plan import DEADLOCK

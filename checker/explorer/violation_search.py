@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import threading
 import time
+from dataclasses import dataclass
 from typing import Literal
 
 from checker.errors import BoundsError, SpecError
@@ -17,7 +18,6 @@ from checker.explain import violations
 from checker.language.interpreter import State, Step
 from checker.language.roles import LIVENESS_ROLES, STEP_ROLES, Role
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import End, TraceStep, Violation
 from checker.run.workers import default_workers

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
-from checker.records import dataclass
+from dataclasses import dataclass, field
 
 MOST_NODES = 5_000
 """The most steps that a tree keeps. After that it begins again with the current path."""

@@ -8,6 +8,7 @@ import enum
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from checker.frontend import hints, narrowing, partial_maps
@@ -41,7 +42,6 @@ from checker.language.types import (
     UnionType,
 )
 from checker.language.value_types import sequence_type
-from checker.records import dataclass
 
 FOLDS = {builtins.all: "all", builtins.any: "any", builtins.sum: "sum", builtins.min: "min", builtins.max: "max"}
 COLLECTIONS = (SetType, SeqType, BagType)

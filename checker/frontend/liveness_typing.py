@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import CollectedErrors
@@ -10,7 +11,6 @@ from checker.ir import nodes
 from checker.language.liveness import LivenessProperty, check_liveness, liveness_names, liveness_property
 from checker.language.roles import Role
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 
 def check_language(spec: Spec, properties: list[str]) -> None:

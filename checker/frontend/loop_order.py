@@ -20,12 +20,12 @@ from __future__ import annotations
 import dataclasses
 import linecache
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from checker.frontend.totality import failing_part
 from checker.ir import nodes
 from checker.language.types import DomainType, IntType
-from checker.records import dataclass
 
 
 class OrderError(Exception):

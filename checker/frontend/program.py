@@ -7,6 +7,7 @@ import copy
 import math
 import types
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import CollectedErrors, SpecError, UserError
@@ -30,7 +31,6 @@ from checker.language.spec import Spec
 from checker.language.type_joins import NONE, join
 from checker.language.types import BoolType, Type
 from checker.nesting import allow_nested_calls
-from checker.records import dataclass
 
 
 def compile_spec(spec: Spec, properties: list[str] | None = None) -> nodes.Program:

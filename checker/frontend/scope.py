@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from checker.errors import BoundsError, SpecError
@@ -18,7 +18,6 @@ from checker.language.spec import Spec
 from checker.language.type_joins import NOTHING, is_bounded, join, join_integers
 from checker.language.types import LARGEST, IntType, StructType, Type
 from checker.language.value_types import value_type
-from checker.records import dataclass
 
 WIDEN_AFTER = 3
 """If the range of a local integer still grows in this pass, the local loses the bound that grows."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from checker.errors import SpecError
@@ -28,7 +28,6 @@ from checker.ir import nodes
 from checker.language.permutations import domains_in, generators, mentions, permuted
 from checker.language.type_joins import is_bounded
 from checker.language.types import BagType, DomainType, MapType, SetType
-from checker.records import dataclass
 
 
 @dataclass(frozen=True)

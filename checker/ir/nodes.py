@@ -8,12 +8,11 @@ Every node that can leave a type's bounds has the `Site` in the source to report
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 from typing import Literal as OneOf
 
 from checker.language.types import BoolType, IntType, Type
-from checker.records import dataclass
 
 BOOL = BoolType()
 INT = IntType(None, None, "int")

@@ -12,6 +12,7 @@ import functools
 import types
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import SizeError, SpecError
@@ -19,7 +20,6 @@ from checker.language import types as resolved
 from checker.language.constant_values import classes_in, is_like, is_structured, parsed, written
 from checker.language.declared_types import Bound, Domain, Range, Struct, declared_fields, resolving_with
 from checker.language.symbols import OpenNumber, expression_of, is_open, open_extreme
-from checker.records import dataclass
 
 Plain = int | bool | str
 """The value of a constant as every output has it; a collection or a member is its text."""

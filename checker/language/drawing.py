@@ -10,11 +10,10 @@ value of a type, a `Map` over that type gives the value of the lane's member, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from checker.errors import SpecError
-from checker.records import dataclass
 
 EventKind = Literal[
     "", "crash", "power loss", "shutdown", "restart", "disconnect", "truncation", "election", "timeout", "lost state"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from checker.errors import SpecError
 from checker.language.values import show
-from checker.records import dataclass
 
 Strength = Literal["weak", "strong"]
 

@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from checker.errors import BoundsError, CollectedErrors, Disabled, SpecError, UserError
@@ -38,7 +39,6 @@ from checker.language.roles import LIVENESS_ROLES, PROPERTY_ROLES, SAFETY_ROLES,
 from checker.language.source import Source, false_require, source_of
 from checker.language.types import Type, count_text
 from checker.language.values import BagValue, SetValue, plain, show
-from checker.records import dataclass
 
 # Python's own errors in a method (a division by zero, an attribute of None) are bounds errors of the language.
 _RUNTIME_ERRORS = (BoundsError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import SpecError
@@ -25,7 +26,6 @@ from checker.language.roles import LIVENESS_ROLES, Role, premise_of
 from checker.language.source import Source, source_of
 from checker.language.spec import Spec
 from checker.language.types import Type
-from checker.records import dataclass
 
 MOST_CHOICES = 1024
 """The most choices of all parameters of a liveness property: each is decided by itself."""

@@ -7,6 +7,7 @@ import builtins
 import functools
 import types
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from checker.language.choices import choose, subsets
@@ -15,7 +16,6 @@ from checker.language.roles import require
 from checker.language.source import Source
 from checker.language.types import BagType, MapType, OptionType, SeqType, SetType, StructType, TupleType, Type
 from checker.language.value_types import sequence_type, value_type
-from checker.records import dataclass
 
 BOUND_FROM = 256
 """A parameter with more values that is bound by `require(parameter in collection)` ranges over this collection only."""

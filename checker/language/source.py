@@ -8,11 +8,11 @@ import itertools
 import linecache
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
 from checker.errors import SpecError
-from checker.records import dataclass
 
 MOST_NESTED = 1_500
 """The most levels of a function's syntax tree. The front end, the engines and the explanations recurse over it."""

@@ -7,7 +7,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, ClassVar, Self
 
@@ -23,7 +23,6 @@ from checker.language.source import source_of
 from checker.language.symbols import OpenNumber
 from checker.language.value_types import value_type
 from checker.language.values import attached
-from checker.records import dataclass
 
 
 class StateVariable:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from checker.errors import SpecError
 from checker.language.roles import PROPERTY_ROLES
 from checker.language.spec import Spec, plain_constants
-from checker.records import dataclass
 
 
 @dataclass(frozen=True)

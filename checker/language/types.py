@@ -11,14 +11,13 @@ import enum
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from checker.errors import BoundsError, SpecError
 from checker.language.declared_types import Domain, Struct
 from checker.language.symbols import is_open
 from checker.language.values import BagValue, MapValue, PartialMapValue, SeqValue, SetValue, TupleValue, show
-from checker.records import dataclass
 
 LARGEST = 2**62
 """The largest magnitude of an integer: the compiled engines compute in 64 bits, and larger bounds could overflow."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from checker.explain.differences import ItemsChange, StateChange, came_and_went, changes
 from checker.explain.refinements import abstract_spec, abstract_steps, refinements_of
-from checker.explain.step_events import arguments_by_name
 from checker.language.constant_values import setting_text
 from checker.language.interpreter import State
 from checker.language.spec import Spec
@@ -195,6 +194,9 @@ def constants_text(constants: Mapping[str, Any]) -> str:
 
 def named_call(spec: Spec, action: str, arguments: tuple[Any, ...]) -> str:
     """Return an action instance with the names of its arguments: `follower_fetch(follower=b2, leader=b1)`."""
+    # Imported here: a command that shows no step does not need it.
+    from checker.explain.step_events import arguments_by_name
+
     given = arguments_by_name(spec, action, arguments) if arguments else {}
     return f"{action}({', '.join(f'{name}={show(argument)}' for name, argument in given.items())})"
 

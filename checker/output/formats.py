@@ -7,9 +7,8 @@ the registry, and `--out` writes every format in it.
 from __future__ import annotations
 
 import importlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
-
-from checker.records import dataclass
 
 # The command line imports this module whenever it starts, so it imports nothing that takes time.
 if TYPE_CHECKING:

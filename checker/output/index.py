@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,7 +14,6 @@ from checker.output.files import make_folder, stem_of
 from checker.output.output_files import open_for_writing
 from checker.output.problems import Problem, problems_of
 from checker.output.reports import ReportTarget
-from checker.records import dataclass
 from checker.run.expectation import ExpectationComparison, end_text, states_text, undecided_sentences
 from checker.run.finished import FinishedRun
 from checker.run.result import Result

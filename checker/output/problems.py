@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from checker.explain.locations import SourceLocation
 from checker.output import styled_lines
 from checker.output.counterexample_text import counterexample_lines
 from checker.output.lasso_text import loop_text
-from checker.records import dataclass
 from checker.run.expectation import unexpected_violations
 from checker.run.finding import Finding
 from checker.run.finished import FinishedRun

@@ -9,11 +9,11 @@ import importlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
 from checker.errors import UserError
-from checker.records import dataclass
 from checker.run.finished import FinishedRun
 
 

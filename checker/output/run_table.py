@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from checker.output.styled_lines import Line, Span, line
-from checker.records import dataclass
 from checker.run.expectation import ExpectationComparison, end_text, undecided_sentences
 from checker.run.finished import FinishedRun
 from checker.run.request import Run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from checker.explain.differences import StateChange, changes_within
@@ -18,7 +19,6 @@ from checker.language.values import show
 from checker.output.graphs import BAD, centred, change_text, digraph, left_aligned
 from checker.output.lasso_text import owed_text
 from checker.output.page.story import bindings_of
-from checker.records import dataclass
 from checker.run.result import ActionCall, TraceStep, Violation
 
 if TYPE_CHECKING:

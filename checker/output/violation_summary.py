@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from checker.output.counterexample_text import same_schedules, schedule_lines, violation_sentence
 from checker.output.files import stem_of
 from checker.output.formats import FORMATS
 from checker.output.styled_lines import BLANK, Line, line
-from checker.records import dataclass
 from checker.run.expectation import states_text, unexpected_violations
 from checker.run.finished import FinishedRun
 from checker.run.registered_functions import notes_on

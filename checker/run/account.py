@@ -7,11 +7,11 @@ between the two never counts as one that holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from checker.errors import InternalError
 from checker.language.roles import DEADLOCK, LIVENESS_ROLES
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.expectation import property_names
 from checker.run.result import Result
 

@@ -14,13 +14,13 @@ import json
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from checker.data_files import read_data_text
 from checker.errors import InputError
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 FOLDER = "proofs"
 """The folder of certificates, beside the module of the spec."""

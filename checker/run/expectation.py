@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from checker.language.roles import PROPERTY_ROLES
 from checker.language.spec import Expectation, Scenario, Spec
-from checker.records import dataclass
 from checker.run.plan import DEADLOCK, Stop
 from checker.run.result import Result, Violation
 

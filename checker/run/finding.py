@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-
-from checker.records import dataclass
 
 FindingKind = Literal[
     "never_enabled", "never_changes_anything", "never_reached", "premise_never_true", "never_changes", "never_taken"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from checker.records import dataclass
+from dataclasses import dataclass
+
 from checker.run.account import PropertyAccount, account_of
 from checker.run.expectation import ExpectationComparison
 from checker.run.request import Run

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from checker.errors import SpecError
 from checker.language.spec import Spec
 from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote, GuaranteeRow, Table
-from checker.records import dataclass
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import Result, Violation
 

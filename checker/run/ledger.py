@@ -9,13 +9,12 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from checker.data_files import read_data_text
 from checker.errors import InputError, OutputError
-from checker.records import dataclass
 from checker.run.registry import PACKAGE
 from checker.run.result import Result
 

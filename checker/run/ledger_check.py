@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from checker.errors import InputError
-from checker.records import dataclass
 from checker.run import ledger
 from checker.run.finished import FinishedRun
 from checker.run.request import Request

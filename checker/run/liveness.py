@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from checker.records import dataclass
 from checker.run.plan import Plan
 from checker.run.result import LivenessStatistics, Result, Violation
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from checker.language.liveness import liveness_names
 from checker.language.roles import DEADLOCK as DEADLOCK
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 
 def searched_properties(spec: Spec, properties: Sequence[str]) -> list[str]:

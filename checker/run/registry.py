@@ -15,7 +15,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Never
@@ -25,7 +25,6 @@ from checker.language.error_location import assignment_error, with_location
 from checker.language.spec import FILE_MODULE_PREFIX, Bug, Scenario, Spec, require_steps
 from checker.language.tables import Table
 from checker.printable import printable
-from checker.records import dataclass
 from checker.run.registered_functions import scenarios_named
 from checker.run.spec_folders import family_paths, is_package, package_root, require_specs_folder
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from checker.errors import CollectedErrors, InputError, UserError
 from checker.language.constant_values import setting_text
@@ -12,7 +12,6 @@ from checker.language.fairness import NEXT, Strength
 from checker.language.liveness import liveness_names
 from checker.language.roles import Role
 from checker.language.spec import Expectation, Scenario, Spec
-from checker.records import dataclass
 from checker.run import registry
 from checker.run.expectation import checked_properties, expectation_for, property_names, stop_for
 from checker.run.plan import DEADLOCK, Stop

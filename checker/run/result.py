@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from checker.language.interpreter import State, call_text
-from checker.records import dataclass
 from checker.run.finding import Finding
 
 Verdict = Literal["holds", "violated", "error", "incomplete"]

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.result import TraceStep
 
 Related = Callable[[State, State], bool]

@@ -5,11 +5,12 @@ An entry has the words of its state, so the code is computed in two kernels, and
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from checker.engines.native.explore.compact.state_code import StateCode
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I32, I64, word
 from checker.engines.native.lowering.state_layout import StateLayout
-from checker.records import dataclass
 
 _UNIT = 32
 

@@ -17,6 +17,7 @@ import functools
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,7 +41,6 @@ from checker.frontend import compile_spec
 from checker.language.liveness import liveness_names
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.endings import StoppedError
 from checker.run.memory import peak_memory
 from checker.run.plan import DEADLOCK, Plan, searched_properties

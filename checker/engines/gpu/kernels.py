@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from checker.engines.gpu.card_states import CardStates
 from checker.engines.gpu.memory import (
@@ -48,7 +49,6 @@ from checker.engines.native.llvm.control_flow import (
     word,
 )
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
-from checker.records import dataclass
 
 _SINK = ir.LiteralStructType([WORD_POINTER] * 4 + [I64] * 5)
 """The struct to which `emit` and `fail` report."""

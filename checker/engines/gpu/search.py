@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -34,7 +34,6 @@ from checker.engines.gpu.memory import (
     WITHIN,
     status_words,
 )
-from checker.records import dataclass
 from checker.run.endings import StoppedError
 from checker.run.forecast import states_to_come
 from checker.run.plan import ExplorationProgress

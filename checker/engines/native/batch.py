@@ -16,6 +16,7 @@ another process. `BatchEngine` is its machine code. States are rows of packed wo
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,6 @@ from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.engines.native.word_arrays import Words
 from checker.ir import nodes
-from checker.records import dataclass
 
 MOST_SUCCESSORS = 1 << 18
 """The number of successors for which a call of `BatchEngine.expand` has memory, or the action instances if more."""

@@ -18,7 +18,7 @@ import gc
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from checker.engines.native.chosen_store import compact_store_for, store_for
@@ -40,7 +40,6 @@ from checker.language.interpreter import State
 from checker.language.liveness import check_liveness, liveness_names
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.liveness import UNDECIDED_WITH_SYMMETRY, UNDECIDED_WITH_VIEW, decide_liveness
 from checker.run.memory import available_address_space, available_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan, searched_properties

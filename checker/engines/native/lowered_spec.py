@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from checker.engines.native.explore.expansion import define_sink
@@ -15,7 +16,6 @@ from checker.engines.native.lowering.state_layout import state_layout
 from checker.errors import SpecError
 from checker.ir import nodes
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 if TYPE_CHECKING:
     from checker.frontend.symmetry import ProgramSymmetry

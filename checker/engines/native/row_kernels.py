@@ -26,6 +26,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,6 @@ from checker.engines.native.llvm.control_flow import (
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item, prefetch, read_words, write_words
 from checker.engines.native.word_arrays import Words
-from checker.records import dataclass
 
 ORIGIN_WORDS = 2
 """The words of a row behind those of the state: the parent's hash, and the origin."""

@@ -7,7 +7,7 @@ time (`checker.frontend.compile_shared`); each `CompiledSpec` has its own copy o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from checker.engines.native.engine import CompiledSpec, garbage_collection_paused
 from checker.engines.native.explore.kernels import Kernels
@@ -18,7 +18,6 @@ from checker.engines.native.shared_lowering import SharedLowered, lower_shared
 from checker.frontend.symmetry import ProgramSymmetry
 from checker.language.declared_types import Domain
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 
 @dataclass

@@ -8,14 +8,13 @@ than code that has the values in it, so a long exploration gets optimised code o
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from checker.errors import UserError
 from checker.language.declared_types import Domain
 from checker.language.spec import Spec
 from checker.language.types import LARGEST
-from checker.records import dataclass
 
 if TYPE_CHECKING:
     from checker.engines.native.lowered_spec import LoweredSpec

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.machine_code import MachineCode
@@ -22,7 +22,6 @@ from checker.engines.native.lowering.predicates import FAILED_BIT
 from checker.frontend import compile_spec
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 _INSTANCE, _SITE, _HEADER = range(3)
 """The words of an entry before the successor's, and their number."""

@@ -14,6 +14,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from checker.engines.native.compiler_sources import last_change, sources_digest
@@ -23,7 +24,6 @@ from checker.engines.native.llvm.machine_code import object_code
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.language.source_digest import PROCESS_START, is_current, source_digest
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run import command_process
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from checker.engines.python.liveness import ExploredGraph, LivenessDecider
@@ -23,7 +24,6 @@ from checker.language.liveness import liveness_names
 from checker.language.permutations import Permutation, all_permutations, permuted, permuted_state
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.liveness import UNDECIDED_WITH_SYMMETRY, UNDECIDED_WITH_VIEW, decide_liveness
 from checker.run.memory import MemoryWatch, peak_memory, resident_memory
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan

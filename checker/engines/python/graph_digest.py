@@ -15,12 +15,12 @@ This module holds the reference, which the interpreter computes, and the numbers
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from checker.language.interpreter import State
 from checker.language.parameters import ActionShape
 from checker.language.spec import Spec
 from checker.language.types import IntType, Type
-from checker.records import dataclass
 
 GAMMA = 0x9E3779B97F4A7C15
 FIRST_FACTOR, SECOND_FACTOR = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB

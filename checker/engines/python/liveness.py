@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import BoundsError
@@ -26,7 +27,6 @@ from checker.language.interpreter import State, Step
 from checker.language.liveness import FairClasses, LivenessProperty, liveness_property
 from checker.language.roles import Role
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.liveness import LivenessDecision
 from checker.run.result import LivenessStatistics, TraceStep, Violation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import z3
 
@@ -19,7 +19,6 @@ from checker.explain import violations
 from checker.language.interpreter import State
 from checker.language.liveness import liveness_names
 from checker.language.roles import Role
-from checker.records import dataclass
 from checker.run.plan import Stop
 from checker.run.result import Violation
 

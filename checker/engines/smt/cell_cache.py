@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import z3
 
@@ -19,7 +20,6 @@ from checker.engines.native.llvm import code_cache
 from checker.ir import nodes
 from checker.ir.digest import digest_of_parts
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from checker.engines.smt.lowering.logic import Truth, is_quantifier, subterms, truth_term
 from checker.engines.smt.proof_cells import CellPlace, RefutableCells
 from checker.engines.smt.solving import QueryLimits, ask
-from checker.records import dataclass
 
 _STATISTICS = {
     "conflicts": "conflicts",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import z3
@@ -26,7 +27,6 @@ from checker.language.fairness import NEXT, Strength
 from checker.language.liveness import fair_positions
 from checker.language.spec import Spec
 from checker.language.types import Type
-from checker.records import dataclass
 
 MAX_INSTANCES = 4_000
 """The most instances of fair actions: Z3 gets a formula for each, in each state of a trace."""

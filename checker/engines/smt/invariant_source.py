@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import z3
@@ -34,7 +35,6 @@ from checker.language.types import (
     Type,
     UnionType,
 )
-from checker.records import dataclass
 
 MAX_VALUES = 256
 """A number with more values is not translated: the condition would list them."""

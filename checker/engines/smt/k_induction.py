@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import z3
 
@@ -15,7 +15,6 @@ from checker.engines.smt.transition_system import TransitionSystem
 from checker.engines.smt.unrolling import Unrolling
 from checker.engines.smt.vacuity import refuse_false_constraints
 from checker.language.roles import Role
-from checker.records import dataclass
 from checker.run.result import ActionCall, TraceStep
 
 OnDepth = Callable[[int, str], None]

@@ -16,6 +16,7 @@ Source: A. Biere, A. Cimatti, E. Clarke, Y. Zhu, Symbolic Model Checking without
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import z3
@@ -29,7 +30,6 @@ from checker.explain import violations
 from checker.explain.lassos import WrongLassoError, lasso_violation
 from checker.frontend.liveness_typing import type_liveness
 from checker.language.roles import Role
-from checker.records import dataclass
 from checker.run.result import Violation
 
 

@@ -9,6 +9,7 @@ Source: A. Komuravelli, A. Gurfinkel, S. Chaki, SMT-Based Model Checking for Rec
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Literal
 
 import z3
@@ -22,7 +23,6 @@ from checker.engines.smt.transition_system import Transition, TransitionSystem, 
 from checker.engines.smt.vacuity import refuse_false_constraints, refuse_no_initial_state
 from checker.errors import SpecError
 from checker.language.roles import Role
-from checker.records import dataclass
 from checker.run.result import Violation
 
 MAX_BITS = 300

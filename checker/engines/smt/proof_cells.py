@@ -16,7 +16,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from checker.engines.smt.bounded import BOUNDS
@@ -24,7 +24,6 @@ from checker.engines.smt.cell_cache import CellCache
 from checker.engines.smt.lowering.logic import Term, Truth
 from checker.engines.smt.solving import seeded
 from checker.language.interpreter import State as PlainState
-from checker.records import dataclass
 from checker.run.process_pool import results_in_order
 
 INIT = "init"

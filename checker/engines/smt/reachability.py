@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from checker.engines.smt.refutation import Refutation, watched_spec
 from checker.errors import BoundsError, UserError
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.plan import Plan
 from checker.run.result import TraceStep, Violation
 

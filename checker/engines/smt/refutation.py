@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import copy
 import time
+from dataclasses import dataclass
 
 from checker.errors import UserError
 from checker.language.roles import Role
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.plan import ExplorationProgress, Plan
 from checker.run.result import Violation
 

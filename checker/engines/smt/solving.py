@@ -6,12 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import z3
 
 from checker.engines.smt.lowering.logic import Term, Truth, truth_term
-from checker.records import dataclass
 
 
 def solver_version() -> str:

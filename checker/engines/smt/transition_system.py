@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import z3
@@ -20,7 +21,6 @@ from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.type_joins import is_bounded
 from checker.language.types import Type
-from checker.records import dataclass
 
 Evaluate = Callable[[Term], Term]
 """Maps a Z3 expression to its value, as a model does."""

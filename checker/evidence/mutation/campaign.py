@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, nullcontext
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from checker.engines.python.graph_digest import GraphDigest
 from checker.errors import UserError
@@ -20,7 +20,6 @@ from checker.evidence.mutation.verdicts import MutantRun, MutantVerdict, mutant_
 from checker.frontend.liveness_typing import check_language
 from checker.language.fairness import Fairness
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run import registry
 from checker.run.account import account_of
 from checker.run.plan import DEADLOCK, Plan

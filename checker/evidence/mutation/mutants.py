@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -11,7 +12,6 @@ from checker.evidence.mutation.operators import Mutation, mutations
 from checker.language.roles import PROPERTY_ROLES, Role
 from checker.language.source import source_of
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checker.frontend.statement_typing import unread_locals
-from checker.records import dataclass
 
 STRICTNESS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
-from checker.records import dataclass
 from checker.run.result import Result
 
 Status = Literal["killed", "survived", "equivalent", "undecided", "invalid"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from checker.language.declared_types import Struct, declared_fields
 from checker.language.types import BagType, MapType, SeqType, SetType
 from checker.language.values import show
-from checker.records import dataclass
 
 Text = Callable[[Any], str]
 """A function that returns the text of an item."""

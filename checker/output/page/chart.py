@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from checker.explain.drawn_expressions import item_text
@@ -21,7 +21,6 @@ from checker.language.default_drawing import drawing_of
 from checker.language.drawing import Drawing, EventKind, Log
 from checker.language.spec import Spec
 from checker.output.page.story import bindings_of
-from checker.records import dataclass
 from checker.run.result import TraceStep, Violation
 
 _NODE, _LINE, _LOG, _GAP, _LABELLED = 24, 15, 27, 8, 13

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from checker.explain.lane_owners import FailureBindings
@@ -20,7 +20,6 @@ from checker.output.page.render import STEPS_SCRIPT, PageContext, render
 from checker.output.page.state_tables import StateTable, tables
 from checker.output.page.story import bindings_of, legend_of
 from checker.output.page.view_differences import PartKey, differing_parts
-from checker.records import dataclass
 from checker.run.result import TraceStep, Violation
 
 

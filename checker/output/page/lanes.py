@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from checker.explain.drawn_expressions import item_text
@@ -15,7 +16,6 @@ from checker.language.spec import Spec
 from checker.language.types import SeqType, SetType
 from checker.language.values import show
 from checker.output.page.boxes import Box, ItemChange, rows_of_boxes
-from checker.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from checker.output.lasso_text import loop_text
-from checker.records import dataclass
 from checker.run.result import Violation
 
 

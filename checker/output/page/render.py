@@ -8,6 +8,7 @@ import hashlib
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ from checker.language.values import show
 from checker.output.counterexample_text import constants_text, non_default_constants
 from checker.output.page.chart import chart
 from checker.output.page.story import Story, legend_of, story_of
-from checker.records import dataclass
 from checker.run.result import Kind, Violation
 
 if TYPE_CHECKING:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.types import MapType, StructType, TupleType, Type
 from checker.language.values import show
-from checker.records import dataclass
 
 _MOST_COLUMNS = 8
 """A map with more keys than this has one row per key."""

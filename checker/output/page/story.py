@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from checker.errors import BoundsError, Disabled
@@ -24,7 +24,6 @@ from checker.output.lasso_text import owed_text
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.lasso import LassoView, lasso_view
 from checker.output.page.state_tables import StateTable, tables
-from checker.records import dataclass
 from checker.run.plan import DEADLOCK
 from checker.run.result import ActionCall, TraceStep, Violation
 

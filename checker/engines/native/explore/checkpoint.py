@@ -20,7 +20,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 
 from checker.data_files import open_data, read_data_text
 from checker.errors import InputError, OutputError
-from checker.records import dataclass
 
 FORMAT = "tidemark-checkpoint"
 FORMAT_VERSION = 1

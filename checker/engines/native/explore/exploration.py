@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
-
-from checker.records import dataclass
 
 if TYPE_CHECKING:
     from checker.engines.native.word_arrays import Words

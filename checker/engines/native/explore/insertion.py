@@ -21,6 +21,8 @@ change no result.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from checker.engines.native.explore.hash_table import HashTable, make_room
 from checker.engines.native.explore.shard_record import ShardRecord, inbox_blocks, state_hash
 from checker.engines.native.explore.spec_functions import SpecFunctions
@@ -37,7 +39,6 @@ from checker.engines.native.llvm.control_flow import (
 )
 from checker.engines.native.llvm.words import item, prefetch, read_words
 from checker.engines.native.lowering.lane_emitter import LANES
-from checker.records import dataclass
 
 _BLOCK = 128
 """Entries of a block: enough for many overlapping misses, few enough for the first-level cache."""

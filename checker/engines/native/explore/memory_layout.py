@@ -45,7 +45,7 @@ order for every number of workers, and so have all counts and the first violatio
 
 from __future__ import annotations
 
-from checker.records import dataclass
+from dataclasses import dataclass
 
 SHARD_BITS = 4
 SHARDS = 1 << SHARD_BITS

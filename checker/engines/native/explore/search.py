@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,6 @@ from checker.engines.native.explore.search_store import SearchStore
 from checker.engines.native.explore.store import Store
 from checker.engines.native.explore.workers import Workers, deferred_interrupts
 from checker.errors import InputError
-from checker.records import dataclass
 from checker.run.endings import StoppedError
 from checker.run.forecast import states_to_come
 from checker.run.memory import MemoryWatch

@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from checker.engines.native.explore.exploration import FoundFailure, FoundViolation, StoredStep
 from checker.engines.native.explore.memory_layout import NO_STATE, ORIGIN_SHIFT, OUT_OF_BOUNDS_BIT, SHARD_BITS
 from checker.engines.native.explore.search_store import SearchStore
-from checker.records import dataclass
 
 _OUT_OF_BOUNDS = 1 << OUT_OF_BOUNDS_BIT
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from checker.engines.native.explore.memory_layout import MemoryLayout
 from checker.engines.native.llvm import ir
-from checker.records import dataclass
 
 if TYPE_CHECKING:
     from checker.engines.native.lowering.lane_functions import LaneFunctions

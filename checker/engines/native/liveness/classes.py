@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from checker.language.fairness import NEXT
 from checker.language.liveness import fair_positions
 from checker.language.parameters import ActionShape, variable_in
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 NO_CLASS = -1
 Classes = NDArray[np.int32]

@@ -19,11 +19,12 @@ changes the state. Any other component takes such a step. Strong fairness of it 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.liveness.strong_components import strong_components
-from checker.records import dataclass
 
 Nodes = NDArray[np.int32]
 Flags = NDArray[np.bool_]

@@ -16,6 +16,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,6 @@ from checker.ir import nodes
 from checker.language.liveness import LivenessProperty
 from checker.language.roles import Role
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.liveness import LivenessDecision, LivenessInterrupted, TooLargeError
 from checker.run.result import LivenessStatistics, TraceStep, Violation
 

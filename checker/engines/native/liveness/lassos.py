@@ -7,12 +7,13 @@ this class or, for a weak class, one to a state that disables it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.liveness.components import FairGraph, Flags, Nodes
 from checker.engines.native.liveness.edges import ranges
-from checker.records import dataclass
 
 Numbers = NDArray[np.int64]
 

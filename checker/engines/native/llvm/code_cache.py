@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from checker.records import dataclass
 
 if TYPE_CHECKING:
     import hashlib

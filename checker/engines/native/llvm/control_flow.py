@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from checker.engines.native.llvm import ir
-from checker.records import dataclass
 
 I1, I8, I16, I32, I64 = (ir.IntegerType(bits) for bits in (1, 8, 16, 32, 64))
 WORD_POINTER = I64.as_pointer()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.state_layout import ArrayItems, ValueLayout, ValuePart, encode, layout_of
 from checker.language.types import BoolType, IntType, StructType, Type
-from checker.records import dataclass
 
 I1, I32, I64 = ir.IntegerType(1), ir.IntegerType(32), ir.IntegerType(64)
 WORD_POINTER = I64.as_pointer()

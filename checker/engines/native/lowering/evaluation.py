@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from checker.engines.native.llvm import ir
@@ -17,7 +17,6 @@ from checker.engines.native.lowering.state_layout import NUMBER, StateLayout
 from checker.ir import nodes
 from checker.ir.visitor import ExpressionVisitor
 from checker.language.types import IntType, Type
-from checker.records import dataclass
 
 if TYPE_CHECKING:
     from checker.engines.native.lowering.outlining import Outliner

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.emitter import I1, I32, I64, Emitter, Number, Truth
-from checker.records import dataclass
 
 LANES = 8
 """The states that are evaluated at once: the 64-bit words of a vector register of AVX-512."""

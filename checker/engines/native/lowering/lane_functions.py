@@ -12,6 +12,7 @@ Whatever `lanes` does not support, or what would take too much code, stays a can
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.emitter import I64, WORD_POINTER, Number, Truth
@@ -20,7 +21,6 @@ from checker.engines.native.lowering.lanes import LaneEvaluator, UnsupportedErro
 from checker.engines.native.lowering.module import SpecModule
 from checker.engines.native.lowering.predicates import PREMISE_ROLES, STEP_ROLES
 from checker.ir import nodes
-from checker.records import dataclass
 
 MOST_NODES_OF_INSTANCE, MOST_NODES_OF_ACTION = 200, 1500
 """The guard of an instance is evaluated up to this many nodes; an action with more in all its instances has none."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from checker.engines.native.llvm import ir
@@ -30,7 +30,6 @@ from checker.engines.native.lowering.state_layout import (
 from checker.ir import nodes
 from checker.language.type_joins import is_bounded
 from checker.language.types import BoolType, IntType, MapType, NeverType, OptionType, SetType, StructType, Type
-from checker.records import dataclass
 
 MOST_WORDS_OF_ITEMS = 4
 """An item at a computed index is selected from the words of its array; from more words than this, it is unsupported."""

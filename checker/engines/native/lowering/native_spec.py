@@ -9,7 +9,7 @@ Each kernel (`explore`, `walk`, `batch`) defines `emit` and `fail` for its own p
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.actions import define_expand_state
@@ -22,7 +22,6 @@ from checker.engines.native.lowering.state_layout import StateLayout
 from checker.engines.native.lowering.step_labels import StepLabels
 from checker.engines.native.lowering.views import NativeView, define_view
 from checker.ir import nodes
-from checker.records import dataclass
 
 
 @dataclass

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from checker.engines.native.llvm import ir
@@ -29,7 +30,6 @@ from checker.ir import nodes
 from checker.ir.parts import Node, parts_of
 from checker.language.type_joins import NONE
 from checker.language.types import IntType, Type
-from checker.records import dataclass
 
 if TYPE_CHECKING:
     from checker.engines.native.lowering.statements import StatementLowering

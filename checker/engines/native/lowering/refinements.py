@@ -9,6 +9,8 @@ The abstract spec has its functions in the same LLVM module. Their names begin w
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.words import read_words, struct_field
 from checker.engines.native.lowering.actions import define_expand_state
@@ -17,7 +19,6 @@ from checker.engines.native.lowering.evaluation import Evaluator
 from checker.engines.native.lowering.module import SINK, SpecModule
 from checker.engines.native.lowering.state_layout import StateLayout
 from checker.ir import nodes
-from checker.records import dataclass
 
 NO_STEP, STEP, FAILED = 0, 1, 2
 """The statuses of an abstract step: none, at least one, and none although an action left a type's bounds."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I1, I64, WORD_POINTER, word
@@ -17,7 +18,6 @@ from checker.engines.native.lowering.state_layout import WORD, StateLayout, Valu
 from checker.errors import SpecError
 from checker.language.permutations import mentions
 from checker.language.types import DomainType, MapType, OptionType, SetType
-from checker.records import dataclass
 
 
 @dataclass(frozen=True)

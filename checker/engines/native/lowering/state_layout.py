@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from checker.errors import SpecError, UserError
@@ -49,7 +50,6 @@ from checker.language.types import (
     count_codes,
 )
 from checker.language.values import BagValue, SeqValue, SetValue
-from checker.records import dataclass
 
 WORD = 64
 SCALARS = (BoolType, IntType, DomainType, EnumType)

@@ -7,6 +7,8 @@ does, and those words are 0.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I64, WORD_POINTER
 from checker.engines.native.llvm.words import read_words, write_words
@@ -14,7 +16,6 @@ from checker.engines.native.lowering.emitter import Emitter, MemoryPlace
 from checker.engines.native.lowering.module import SpecModule
 from checker.engines.native.lowering.state_layout import layout_of
 from checker.ir import nodes
-from checker.records import dataclass
 
 
 @dataclass(frozen=True)

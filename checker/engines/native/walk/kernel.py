@@ -31,6 +31,8 @@ A listed successor is an entry of `entry_words` words:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from checker.engines.native.explore.shard_record import state_hash
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
@@ -48,7 +50,6 @@ from checker.engines.native.llvm.control_flow import (
 )
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
 from checker.engines.native.lowering.native_spec import NativeSpec
-from checker.records import dataclass
 
 WALK = "walk.batch"
 

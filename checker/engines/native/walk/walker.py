@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from checker.ir.digest import digest_of
 from checker.language.interpreter import State
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
-from checker.records import dataclass
 from checker.run.plan import DEADLOCK
 
 MOST_WEIGHT = 1_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import z3
 
@@ -16,7 +17,6 @@ from checker.engines.smt.lowering.logic import (
     negate,
     truth_term,
 )
-from checker.records import dataclass
 
 MOST_PRODUCTS = 16
 """The most clauses to which a disjunction of conjunctions is distributed; otherwise its parts get names."""

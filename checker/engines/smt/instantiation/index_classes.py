@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 import z3
 
 from checker.engines.smt.lowering.logic import Term
-from checker.records import dataclass
 
 Node = tuple[int, int]
 """What has a class: an argument of a function, by its position, or the result of a function, at position -1."""

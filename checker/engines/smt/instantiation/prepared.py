@@ -6,12 +6,12 @@ Preparation takes longer than most queries. The formulas that many queries share
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checker.engines.smt.instantiation.clauses import Clause, ClauseMaker, Existential
 from checker.engines.smt.instantiation.index_classes import IndexUses, UseReader
 from checker.engines.smt.instantiation.model_values import Assignment, Compiled, Evaluators, ModelValues
 from checker.engines.smt.lowering.logic import Term, Truth, truth_term
-from checker.records import dataclass
 
 
 class PreparedTerm:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import z3
@@ -20,7 +20,6 @@ from checker.engines.smt.instantiation.model_values import Assignment, ModelValu
 from checker.engines.smt.instantiation.prepared import Preparation, PreparedClause, PreparedExistential, PreparedFormula
 from checker.engines.smt.lowering.logic import Term, Truth, any_of, negate, truth_term
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask
-from checker.records import dataclass
 
 MOST_INSTANCES = 10
 """The number of instances that one clause gets for one model."""

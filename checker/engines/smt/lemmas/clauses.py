@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import keyword
+from dataclasses import dataclass
 from typing import Any
 
 from checker.engines.smt.lemmas.vocabulary import Atom, CollectionItems, Slot
 from checker.language.spec import snake_case
 from checker.language.types import DomainType, EnumType, IntType, StructType
-from checker.records import dataclass
 
 
 @dataclass(frozen=True)

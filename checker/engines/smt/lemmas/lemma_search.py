@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from checker.engines.smt.lemmas.clauses import LemmaClause, is_converse
 from checker.engines.smt.lemmas.helper_terms import helper_terms
@@ -14,7 +15,6 @@ from checker.engines.smt.lemmas.vocabulary import atoms_of
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 STAGES = (150, 500, 2_000)
 """The number of atoms in each stage of the search, simplest first. A stage runs if the one before proves nothing."""

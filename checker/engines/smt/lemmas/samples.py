@@ -6,6 +6,7 @@ import ctypes
 import dataclasses
 import itertools
 import threading
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,6 @@ from checker.frontend import compile_spec
 from checker.ir import nodes
 from checker.language.interpreter import State
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 MAX_EXPLORED = 1_000_000
 """Limit of the exploration. An atom that is false in one of these states is no invariant; the converse is for Z3."""

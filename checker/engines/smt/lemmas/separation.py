@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 from checker.engines.smt.lemmas.clauses import AtomLiteral, LemmaClause
 from checker.engines.smt.lemmas.samples import Samples, choices, memberships
 from checker.engines.smt.lemmas.vocabulary import Atom, CollectionItems, Slot
-from checker.records import dataclass
 
 MAX_LITERALS = 5
 """Limit of the literals of a clause."""

@@ -13,6 +13,7 @@ and K. R. M. Leino, Houdini, an Annotation Assistant for ESC/Java, FME 2001.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import z3
 
@@ -26,7 +27,6 @@ from checker.engines.smt.solving import AnsweredQuery, QueryLimits, Solver, ask,
 from checker.engines.smt.transition_system import Transition, TransitionSystem
 from checker.engines.smt.vacuity import conditions_before_a_step
 from checker.language.roles import Role
-from checker.records import dataclass
 
 Conjunct = LemmaClause | str
 """A part of the invariant: a clause, the name of a property or lemma of the spec, or `bounds`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from checker.language.spec import Spec
 from checker.language.types import (
@@ -28,7 +28,6 @@ from checker.language.types import (
     Type,
     UnionType,
 )
-from checker.records import dataclass
 
 SLOTS = ("a", "b")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from checker.engines.smt.lowering.integers import SymbolicInteger
 from checker.engines.smt.lowering.logic import Truth, all_of, any_of, both, implies, negate
@@ -12,7 +12,6 @@ from checker.engines.smt.lowering.symbolic_values import Value, merged
 from checker.ir import nodes
 from checker.ir.visitor import ExpressionVisitor
 from checker.language.types import Type
-from checker.records import dataclass
 
 State = dict[str, Value]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +20,6 @@ from checker.engines.smt.lowering.integers import SymbolicInteger, compare, conc
 from checker.engines.smt.lowering.logic import Term, Truth, is_quantifier, negate, subterms, truth_term
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask
 from checker.engines.smt.vacuity import TYPES
-from checker.records import dataclass
 
 SHORT = 0.5
 """Seconds of an attempt with few hypotheses."""

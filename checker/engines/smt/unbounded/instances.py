@@ -8,7 +8,7 @@ proved as a finite spec.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from checker.engines.smt import induction
 from checker.engines.smt.lemmas.excluding_facts import ExcludingFacts
@@ -18,7 +18,6 @@ from checker.engines.smt.refutation import Refutation
 from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.language.spec import Spec
-from checker.records import dataclass
 
 
 @dataclass

@@ -26,11 +26,10 @@ on: such a code goes to a short list instead, which every search for an absent c
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I64, word
-from checker.records import dataclass
 
 DISPLACEMENT_BITS = 7
 """The bits of displacement + 1. With a load of 0.9, one code in about 10**11 is further from its home."""

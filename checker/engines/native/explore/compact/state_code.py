@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I16, I32, I64, word
@@ -29,7 +30,6 @@ from checker.engines.native.lowering.state_layout import (
 )
 from checker.ir import nodes
 from checker.language.types import MapType, NeverType, OptionType, SetType, UnionType
-from checker.records import dataclass
 
 TABLE_BITS = 12
 """The most bits of a field that is ranked by a table: 2**12 entries of two bytes stay in the first-level cache."""

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from checker.engines.native.explore.compact.quotient import (
     TableShape,
@@ -52,7 +53,6 @@ from checker.engines.native.llvm.control_flow import (
 )
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item, prefetch, read_words, write_words
-from checker.records import dataclass
 
 INSERT, GROW, REBUILD = ("compact_insert", "compact_grow", "compact_rebuild")
 

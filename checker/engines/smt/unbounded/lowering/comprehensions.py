@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import z3
 
@@ -30,7 +31,6 @@ from checker.engines.smt.unbounded.lowering.evaluation import QuantifiedContext,
 from checker.engines.smt.unbounded.lowering.loops import QuantifiedLoops, without_interval
 from checker.ir import nodes
 from checker.language.types import IntType, SetType
-from checker.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from checker.engines.smt.lowering import integers
 from checker.engines.smt.lowering.conversion import converted
@@ -22,7 +23,6 @@ from checker.frontend.call_typing import item_type
 from checker.ir import nodes
 from checker.language.symbols import is_open
 from checker.language.types import IntType, OpenDomainType
-from checker.records import dataclass
 
 
 @dataclass(frozen=True)
