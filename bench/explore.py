@@ -27,6 +27,9 @@ OTHER_SIZES = {Constants(3, 2, 2, 1): 39_619, Constants(3, 2, 2, 3): 9_985_570}
 
 QUICK = (Constants(2, 2, 2, 1),)
 LARGE = Setting("replication/kip320_first_try", Constants(3, 2, 2, 3), workers=2, options=("--keep-going",))
+LEAST_BESIDE_SPIN = {Constants(3, 2, 2, 2): 2, Constants(3, 3, 3, 2): 4}
+"""By how many times a verdict of one worker must be faster than SPIN's fastest, from the source on."""
+
 LARGE_STATES, LARGE_DEPTH = 24_211_312, 35
 
 
@@ -51,7 +54,7 @@ def main(
 
 
 def _measure(sizes: tuple[Constants, ...], repeat: int, folder: Path, screen: Console) -> None:
-    byte_code = folder / "byte-code-0"
+    byte_code, slow = folder / "byte-code-0", list[str]()
     missing = spin.missing()
     screen.print(_start_up(sizes[0], repeat, folder))
     for constants in sizes:
@@ -67,8 +70,13 @@ def _measure(sizes: tuple[Constants, ...], repeat: int, folder: Path, screen: Co
         title = f"KIP-320 {constants}: {states:,} states"
         screen.print(tables.speeds(title, [*ours, *of_spin, *published.rows(constants)]))
         screen.print("\n".join([*_two_workers(ours, runs), *_beside_spin(ours[0], ours[1], of_spin)]), soft_wrap=True)
+        least = LEAST_BESIDE_SPIN.get(constants, 0)
+        if of_spin and _gain_of_verdict(ours[0], of_spin) < least:
+            slow.append(f"KIP-320 {constants}: a verdict is less than {least} times as fast as SPIN's fastest")
     for sentence in missing:
         screen.print(f"\n{sentence}", soft_wrap=True)
+    if slow:
+        raise BenchmarkError("; ".join(slow))
 
 
 def _start_up(constants: Constants, repeat: int, folder: Path) -> str:
@@ -155,16 +163,25 @@ def _beside_spin(ours: Row, with_two: Row, of_spin: list[Row]) -> list[str]:
     """Return sentences that compare one worker with SPIN's fastest search, and both rows with its fastest verdict."""
     if not of_spin or ours.exploring is None or ours.whole is None or with_two.whole is None:
         return []
-    depth_first = of_spin[0]
-    fastest = min(of_spin, key=lambda row: row.whole.median if row.whole else float("inf"))
-    assert depth_first.exploring is not None and fastest.whole is not None
+    depth_first, fastest = of_spin[0], _fastest(of_spin).tool
+    assert depth_first.exploring is not None
     return [
         f"{ours.tool}: explores {depth_first.exploring.median / ours.exploring.median:.2f} times as fast as "
-        f"{depth_first.tool}; from source to verdict {fastest.whole.median / ours.whole.median:.2f} times as fast as "
-        f"{fastest.tool}",
-        f"{with_two.tool}: from source to verdict {fastest.whole.median / with_two.whole.median:.2f} times as fast as "
-        f"{fastest.tool}",
+        f"{depth_first.tool}; from source to verdict {_gain_of_verdict(ours, of_spin):.2f} times as fast as {fastest}",
+        f"{with_two.tool}: from source to verdict {_gain_of_verdict(with_two, of_spin):.2f} times as fast as {fastest}",
     ]
+
+
+def _fastest(rows: list[Row]) -> Row:
+    """Return the row with the fastest verdict."""
+    return min(rows, key=lambda row: row.whole.median if row.whole else float("inf"))
+
+
+def _gain_of_verdict(ours: Row, of_spin: list[Row]) -> float:
+    """Return how many times as fast as SPIN's fastest verdict a row is, from the source on."""
+    theirs = _fastest(of_spin).whole
+    assert ours.whole is not None and theirs is not None
+    return theirs.median / ours.whole.median
 
 
 def _measure_large(folder: Path, screen: Console) -> None:

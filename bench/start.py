@@ -23,22 +23,24 @@ CACHE = "TIDEMARK_CODE_CACHE"
 class Command:
     """A command, and whether it compiles a spec: then it is also measured with an empty cache of machine code.
 
-    `is_long`: it is not run once more before the measurements. The first measurement fills the cache.
+    `is_long`: it is not run once more before the measurements. The first measurement fills the cache. `bound`: the
+    seconds that it may take on a quiet machine, with an empty cache if it compiles; "" if it has no bound.
     """
 
     name: str
     words: tuple[str, ...]
     compiles: bool = False
     is_long: bool = False
+    bound: str = ""
 
 
 KIP320 = ("replication/kip320", "--set", "replicas=3", "--set", "log_size=2", "--set", "max_records=2")
 COMMANDS = (
-    Command("help", ("--help",)),
+    Command("help", ("--help",), bound="0.12"),
     Command("help of run", ("run", "--help")),
     Command("unknown option", ("run", "--nonsense")),
     Command("list of all specs", ("list",)),
-    Command("Peterson", ("run", "examples/peterson"), compiles=True),
+    Command("Peterson", ("run", "examples/peterson"), compiles=True, bound="0.4"),
     Command("KIP-320 (3, 2, 2, 2)", ("run", *KIP320, "--set", "max_leader_epoch=2"), compiles=True),
 )
 ALL = Command("all scenarios", ("run",), compiles=True, is_long=True)
@@ -53,7 +55,7 @@ def main(
     limit: Annotated[int, option(min=1, metavar="SECONDS", help="The time after which a command is ended.")] = 300,
 ) -> None:
     """Measure commands from start to end, with an empty and with a filled cache of machine code."""
-    table = Table("command", "cache", "seconds", "processor seconds", box=None)
+    table = Table("command", "cache", "seconds", "processor seconds", "bound, s", box=None)
     with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as name:
         try:
             for command in COMMANDS:
@@ -80,8 +82,9 @@ def _add_rows(table: Table, command: Command, repeat: int, folder: Path, limit: 
         _run(command, folder, cache, limit)
     if command.compiles:
         empty = [cache] if command.is_long else [folder / f"{command.name}-{number}" for number in range(repeat)]
-        table.add_row(command.name, "empty", *measured(empty))
-    table.add_row(command.name, "filled" if command.compiles else "not used", *measured([cache] * repeat))
+        table.add_row(command.name, "empty", *measured(empty), command.bound)
+    filled = ("filled", "") if command.compiles else ("not used", command.bound)
+    table.add_row(command.name, filled[0], *measured([cache] * repeat), filled[1])
 
 
 def _run(command: Command, folder: Path, cache: Path, limit: int) -> Finished:
