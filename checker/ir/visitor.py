@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast
 
 from checker.ir import nodes
 
+Node = TypeVar("Node")
 Result = TypeVar("Result")
 
 _WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -30,161 +32,174 @@ EXPRESSION_METHODS: dict[type[nodes.Expr], str] = {found: method_name(found) for
 STATEMENT_METHODS: dict[type[nodes.Stmt], str] = {found: method_name(found) for found in nodes.Stmt.__subclasses__()}
 
 
+def passed(subject: str, handler: Callable[[Any, Node], Result]) -> Callable[[Any, Node], Result]:
+    """Return a method of a visitor that passes its node to a handler of the object in the attribute `subject`.
+
+    `handler` is a method of the object's class, which a subclass may override.
+    """
+    name = handler.__name__
+
+    def method(visitor: Any, node: Node) -> Result:
+        return cast(Result, getattr(getattr(visitor, subject), name)(node))
+
+    return method
+
+
 class ExpressionVisitor(ABC, Generic[Result]):
     """Computes a `Result` from an expression: `visit` calls the method named after the node's class."""
 
-    def visit(self, node: nodes.Expr) -> Result:
+    def visit(self, node: nodes.Expr, /) -> Result:
         """Return the result for an expression."""
         return cast(Result, getattr(self, EXPRESSION_METHODS[type(node)])(node))
 
     # Reads.
 
     @abstractmethod
-    def literal(self, node: nodes.Literal) -> Result:
+    def literal(self, node: nodes.Literal, /) -> Result:
         """Visit a constant value."""
 
     @abstractmethod
-    def local_read(self, node: nodes.LocalRead) -> Result:
+    def local_read(self, node: nodes.LocalRead, /) -> Result:
         """Visit a read of a local variable or parameter."""
 
     @abstractmethod
-    def state_read(self, node: nodes.StateRead) -> Result:
+    def state_read(self, node: nodes.StateRead, /) -> Result:
         """Visit a read of a state variable."""
 
     @abstractmethod
-    def constant_read(self, node: nodes.ConstantRead) -> Result:
+    def constant_read(self, node: nodes.ConstantRead, /) -> Result:
         """Visit a read of a constant that is known only at run time."""
 
     @abstractmethod
-    def field_read(self, node: nodes.FieldRead) -> Result:
+    def field_read(self, node: nodes.FieldRead, /) -> Result:
         """Visit a read of a struct's field."""
 
     @abstractmethod
-    def index_read(self, node: nodes.IndexRead) -> Result:
+    def index_read(self, node: nodes.IndexRead, /) -> Result:
         """Visit `base[index]` on a map or sequence."""
 
     @abstractmethod
-    def convert(self, node: nodes.Convert) -> Result:
+    def convert(self, node: nodes.Convert, /) -> Result:
         """Visit a conversion to another type."""
 
     # Integers and bools.
 
     @abstractmethod
-    def arithmetic(self, node: nodes.Arithmetic) -> Result:
+    def arithmetic(self, node: nodes.Arithmetic, /) -> Result:
         """Visit `+`, `-`, `*`, `//` or `%` of integers."""
 
     @abstractmethod
-    def extremum(self, node: nodes.Extremum) -> Result:
+    def extremum(self, node: nodes.Extremum, /) -> Result:
         """Visit `min` or `max` of integer arguments."""
 
     @abstractmethod
-    def comparison(self, node: nodes.Comparison) -> Result:
+    def comparison(self, node: nodes.Comparison, /) -> Result:
         """Visit `==`, `!=`, `<`, `<=`, `>` or `>=`."""
 
     @abstractmethod
-    def logical(self, node: nodes.Logical) -> Result:
+    def logical(self, node: nodes.Logical, /) -> Result:
         """Visit `and` or `or`."""
 
     @abstractmethod
-    def not_(self, node: nodes.Not) -> Result:
+    def not_(self, node: nodes.Not, /) -> Result:
         """Visit `not`."""
 
     @abstractmethod
-    def conditional(self, node: nodes.Conditional) -> Result:
+    def conditional(self, node: nodes.Conditional, /) -> Result:
         """Visit `then if test else otherwise`."""
 
     # Queries of collections.
 
     @abstractmethod
-    def contains(self, node: nodes.Contains) -> Result:
+    def contains(self, node: nodes.Contains, /) -> Result:
         """Visit `item in container`."""
 
     @abstractmethod
-    def is_alternative(self, node: nodes.IsAlternative) -> Result:
+    def is_alternative(self, node: nodes.IsAlternative, /) -> Result:
         """Visit a test of the alternative of a union."""
 
     @abstractmethod
-    def length(self, node: nodes.Length) -> Result:
+    def length(self, node: nodes.Length, /) -> Result:
         """Visit `len(container)`."""
 
     @abstractmethod
-    def count(self, node: nodes.Count) -> Result:
+    def count(self, node: nodes.Count, /) -> Result:
         """Visit `container.count(item)`."""
 
     @abstractmethod
-    def index_of(self, node: nodes.IndexOf) -> Result:
+    def index_of(self, node: nodes.IndexOf, /) -> Result:
         """Visit `container.index(item)`."""
 
     @abstractmethod
-    def subset(self, node: nodes.Subset) -> Result:
+    def subset(self, node: nodes.Subset, /) -> Result:
         """Visit `<=` or `<` of sets."""
 
     # Constructors of structs and collections.
 
     @abstractmethod
-    def struct_new(self, node: nodes.StructNew) -> Result:
+    def struct_new(self, node: nodes.StructNew, /) -> Result:
         """Visit the construction of a struct."""
 
     @abstractmethod
-    def struct_replace(self, node: nodes.StructReplace) -> Result:
+    def struct_replace(self, node: nodes.StructReplace, /) -> Result:
         """Visit a struct with some fields replaced."""
 
     @abstractmethod
-    def map_build(self, node: nodes.MapBuild) -> Result:
+    def map_build(self, node: nodes.MapBuild, /) -> Result:
         """Visit a map built from a function of its key."""
 
     @abstractmethod
-    def map_items(self, node: nodes.MapItems) -> Result:
+    def map_items(self, node: nodes.MapItems, /) -> Result:
         """Visit a map built from one value per key."""
 
     @abstractmethod
-    def items_of(self, node: nodes.ItemsOf) -> Result:
+    def items_of(self, node: nodes.ItemsOf, /) -> Result:
         """Visit a set or sequence display."""
 
     @abstractmethod
-    def set_operation(self, node: nodes.SetOperation) -> Result:
+    def set_operation(self, node: nodes.SetOperation, /) -> Result:
         """Visit `|`, `&`, `-` or `^` of sets."""
 
     @abstractmethod
-    def set_remove(self, node: nodes.SetRemove) -> Result:
+    def set_remove(self, node: nodes.SetRemove, /) -> Result:
         """Visit the removal of an item from a set or bag."""
 
     @abstractmethod
-    def bag_add(self, node: nodes.BagAdd) -> Result:
+    def bag_add(self, node: nodes.BagAdd, /) -> Result:
         """Visit the addition of an item to a bag."""
 
     @abstractmethod
-    def seq_insert(self, node: nodes.SeqInsert) -> Result:
+    def seq_insert(self, node: nodes.SeqInsert, /) -> Result:
         """Visit the insertion of an item into a sequence."""
 
     @abstractmethod
-    def seq_delete(self, node: nodes.SeqDelete) -> Result:
+    def seq_delete(self, node: nodes.SeqDelete, /) -> Result:
         """Visit the deletion of an item from a sequence."""
 
     @abstractmethod
-    def seq_slice(self, node: nodes.SeqSlice) -> Result:
+    def seq_slice(self, node: nodes.SeqSlice, /) -> Result:
         """Visit a slice of a sequence, or the deletion of one."""
 
     @abstractmethod
-    def seq_concat(self, node: nodes.SeqConcat) -> Result:
+    def seq_concat(self, node: nodes.SeqConcat, /) -> Result:
         """Visit the concatenation of two sequences."""
 
     @abstractmethod
-    def sorted(self, node: nodes.Sorted) -> Result:
+    def sorted(self, node: nodes.Sorted, /) -> Result:
         """Visit `sorted(base)`."""
 
     # Comprehensions and calls.
 
     @abstractmethod
-    def fold(self, node: nodes.Fold) -> Result:
+    def fold(self, node: nodes.Fold, /) -> Result:
         """Visit a comprehension."""
 
     @abstractmethod
-    def helper_call(self, node: nodes.HelperCall) -> Result:
+    def helper_call(self, node: nodes.HelperCall, /) -> Result:
         """Visit the call of a helper method."""
 
     @abstractmethod
-    def refines(self, node: nodes.Refines) -> Result:
+    def refines(self, node: nodes.Refines, /) -> Result:
         """Visit the comparison of a step with an abstract program."""
 
 

@@ -17,6 +17,7 @@ from checker.engines.native.lowering.scalars import ScalarLowering
 from checker.engines.native.lowering.sets import SetLowering
 from checker.engines.native.lowering.structs import StructLowering
 from checker.ir import nodes
+from checker.ir.visitor import passed
 
 
 class ExpressionLowering(Evaluator):
@@ -78,115 +79,52 @@ class ExpressionLowering(Evaluator):
 
     # Reads.
 
-    def literal(self, node: nodes.Literal) -> Value:
-        return self._places.literal(node)
-
-    def local_read(self, node: nodes.LocalRead) -> Value:
-        return self._places.local_read(node)
-
-    def state_read(self, node: nodes.StateRead) -> Value:
-        return self._places.state_read(node)
-
-    def constant_read(self, node: nodes.ConstantRead) -> Value:
-        return self._places.constant_read(node)
-
-    def field_read(self, node: nodes.FieldRead) -> Value:
-        return self._places.field_read(node)
-
-    def index_read(self, node: nodes.IndexRead) -> Value:
-        return self._places.index_read(node)
-
-    def convert(self, node: nodes.Convert) -> Value:
-        return self._places.convert(node)
+    literal = passed("_places", PlaceLowering.literal)
+    local_read = passed("_places", PlaceLowering.local_read)
+    state_read = passed("_places", PlaceLowering.state_read)
+    constant_read = passed("_places", PlaceLowering.constant_read)
+    field_read = passed("_places", PlaceLowering.field_read)
+    index_read = passed("_places", PlaceLowering.index_read)
+    convert = passed("_places", PlaceLowering.convert)
 
     # Integers and bools.
 
-    def arithmetic(self, node: nodes.Arithmetic) -> Value:
-        return self._scalars.arithmetic(node)
-
-    def extremum(self, node: nodes.Extremum) -> Value:
-        return self._scalars.extremum(node)
-
-    def comparison(self, node: nodes.Comparison) -> Value:
-        return self._scalars.comparison(node)
-
-    def logical(self, node: nodes.Logical) -> Value:
-        return self._scalars.logical(node)
-
-    def not_(self, node: nodes.Not) -> Value:
-        return self._scalars.not_(node)
-
-    def conditional(self, node: nodes.Conditional) -> Value:
-        return self._scalars.conditional(node)
+    arithmetic = passed("_scalars", ScalarLowering.arithmetic)
+    extremum = passed("_scalars", ScalarLowering.extremum)
+    comparison = passed("_scalars", ScalarLowering.comparison)
+    logical = passed("_scalars", ScalarLowering.logical)
+    not_ = passed("_scalars", ScalarLowering.not_)
+    conditional = passed("_scalars", ScalarLowering.conditional)
 
     # Queries of collections.
 
-    def contains(self, node: nodes.Contains) -> Value:
-        return self.collections.contains(node)
-
-    def is_alternative(self, node: nodes.IsAlternative) -> Value:
-        return self._structs.is_alternative(node)
-
-    def length(self, node: nodes.Length) -> Value:
-        return self.collections.length(node)
-
-    def count(self, node: nodes.Count) -> Value:
-        return self.collections.count(node)
-
-    def index_of(self, node: nodes.IndexOf) -> Value:
-        return self.collections.index_of(node)
-
-    def subset(self, node: nodes.Subset) -> Value:
-        return self.sets.subset(node)
+    contains = passed("collections", CollectionLowering.contains)
+    is_alternative = passed("_structs", StructLowering.is_alternative)
+    length = passed("collections", CollectionLowering.length)
+    count = passed("collections", CollectionLowering.count)
+    index_of = passed("collections", CollectionLowering.index_of)
+    subset = passed("sets", SetLowering.subset)
 
     # Constructors of structs and collections.
 
-    def struct_new(self, node: nodes.StructNew) -> Value:
-        return self._structs.struct_new(node)
-
-    def struct_replace(self, node: nodes.StructReplace) -> Value:
-        return self._structs.struct_replace(node)
-
-    def map_build(self, node: nodes.MapBuild) -> Value:
-        return self._structs.map_build(node)
-
-    def map_items(self, node: nodes.MapItems) -> Value:
-        return self._structs.map_items(node)
-
-    def items_of(self, node: nodes.ItemsOf) -> Value:
-        return self.collections.items_of(node)
-
-    def set_operation(self, node: nodes.SetOperation) -> Value:
-        return self.sets.set_operation(node)
-
-    def set_remove(self, node: nodes.SetRemove) -> Value:
-        return self.collections.changed_copy(node)
-
-    def bag_add(self, node: nodes.BagAdd) -> Value:
-        return self.collections.changed_copy(node)
-
-    def seq_insert(self, node: nodes.SeqInsert) -> Value:
-        return self.collections.changed_copy(node)
-
-    def seq_delete(self, node: nodes.SeqDelete) -> Value:
-        return self.collections.changed_copy(node)
-
-    def seq_slice(self, node: nodes.SeqSlice) -> Value:
-        return self.collections.changed_copy(node)
-
-    def seq_concat(self, node: nodes.SeqConcat) -> Value:
-        return self.collections.seq_concat(node)
-
-    def sorted(self, node: nodes.Sorted) -> Value:
-        return self.collections.sorted(node)
+    struct_new = passed("_structs", StructLowering.struct_new)
+    struct_replace = passed("_structs", StructLowering.struct_replace)
+    map_build = passed("_structs", StructLowering.map_build)
+    map_items = passed("_structs", StructLowering.map_items)
+    items_of = passed("collections", CollectionLowering.items_of)
+    set_operation = passed("sets", SetLowering.set_operation)
+    set_remove = passed("collections", CollectionLowering.changed_copy)
+    bag_add = passed("collections", CollectionLowering.changed_copy)
+    seq_insert = passed("collections", CollectionLowering.changed_copy)
+    seq_delete = passed("collections", CollectionLowering.changed_copy)
+    seq_slice = passed("collections", CollectionLowering.changed_copy)
+    seq_concat = passed("collections", CollectionLowering.seq_concat)
+    sorted = passed("collections", CollectionLowering.sorted)
 
     # Comprehensions and calls.
 
-    def fold(self, node: nodes.Fold) -> Value:
-        return self._comprehensions.fold(node)
-
-    def helper_call(self, node: nodes.HelperCall) -> Value:
-        return self._calls.helper_call(node)
+    fold = passed("_comprehensions", ComprehensionLowering.fold)
+    helper_call = passed("_calls", CallLowering.helper_call)
 
     def refines(self, node: nodes.Refines) -> Value:
         assert self.context.refinements is not None

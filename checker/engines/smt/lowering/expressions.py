@@ -16,6 +16,7 @@ from checker.engines.smt.lowering.structs import SymbolicStructs
 from checker.engines.smt.lowering.symbolic_values import Value
 from checker.errors import SpecError
 from checker.ir import nodes
+from checker.ir.visitor import passed
 
 
 class SymbolicExpressions(SymbolicEvaluator):
@@ -37,115 +38,55 @@ class SymbolicExpressions(SymbolicEvaluator):
 
     # Reads.
 
-    def literal(self, node: nodes.Literal) -> Value:
-        return self.places.literal(node)
-
-    def local_read(self, node: nodes.LocalRead) -> Value:
-        return self.places.local_read(node)
-
-    def state_read(self, node: nodes.StateRead) -> Value:
-        return self.places.state_read(node)
+    literal = passed("places", SymbolicPlaces.literal)
+    local_read = passed("places", SymbolicPlaces.local_read)
+    state_read = passed("places", SymbolicPlaces.state_read)
 
     def constant_read(self, node: nodes.ConstantRead) -> Value:
         raise AssertionError("a program of the prover has the values of its constants, or open numbers")
 
-    def field_read(self, node: nodes.FieldRead) -> Value:
-        return self.places.field_read(node)
-
-    def index_read(self, node: nodes.IndexRead) -> Value:
-        return self.places.index_read(node)
-
-    def convert(self, node: nodes.Convert) -> Value:
-        return self.places.convert(node)
+    field_read = passed("places", SymbolicPlaces.field_read)
+    index_read = passed("places", SymbolicPlaces.index_read)
+    convert = passed("places", SymbolicPlaces.convert)
 
     # Integers and bools.
 
-    def arithmetic(self, node: nodes.Arithmetic) -> Value:
-        return self._scalars.arithmetic(node)
-
-    def extremum(self, node: nodes.Extremum) -> Value:
-        return self._scalars.extremum(node)
-
-    def comparison(self, node: nodes.Comparison) -> Value:
-        return self._scalars.comparison(node)
-
-    def logical(self, node: nodes.Logical) -> Value:
-        return self._scalars.logical(node)
-
-    def not_(self, node: nodes.Not) -> Value:
-        return self._scalars.not_(node)
-
-    def conditional(self, node: nodes.Conditional) -> Value:
-        return self._scalars.conditional(node)
+    arithmetic = passed("_scalars", SymbolicScalars.arithmetic)
+    extremum = passed("_scalars", SymbolicScalars.extremum)
+    comparison = passed("_scalars", SymbolicScalars.comparison)
+    logical = passed("_scalars", SymbolicScalars.logical)
+    not_ = passed("_scalars", SymbolicScalars.not_)
+    conditional = passed("_scalars", SymbolicScalars.conditional)
 
     # Queries of collections.
 
-    def contains(self, node: nodes.Contains) -> Value:
-        return self.collections.contains(node)
-
-    def is_alternative(self, node: nodes.IsAlternative) -> Value:
-        return self._structs.is_alternative(node)
-
-    def length(self, node: nodes.Length) -> Value:
-        return self.collections.length(node)
-
-    def count(self, node: nodes.Count) -> Value:
-        return self.collections.count(node)
-
-    def index_of(self, node: nodes.IndexOf) -> Value:
-        return self.collections.index_of(node)
-
-    def subset(self, node: nodes.Subset) -> Value:
-        return self.sets.subset(node)
+    contains = passed("collections", SymbolicCollections.contains)
+    is_alternative = passed("_structs", SymbolicStructs.is_alternative)
+    length = passed("collections", SymbolicCollections.length)
+    count = passed("collections", SymbolicCollections.count)
+    index_of = passed("collections", SymbolicCollections.index_of)
+    subset = passed("sets", SymbolicSets.subset)
 
     # Constructors of structs and collections.
 
-    def struct_new(self, node: nodes.StructNew) -> Value:
-        return self._structs.struct_new(node)
-
-    def struct_replace(self, node: nodes.StructReplace) -> Value:
-        return self._structs.struct_replace(node)
-
-    def map_build(self, node: nodes.MapBuild) -> Value:
-        return self._structs.map_build(node)
-
-    def map_items(self, node: nodes.MapItems) -> Value:
-        return self._structs.map_items(node)
-
-    def items_of(self, node: nodes.ItemsOf) -> Value:
-        return self.collections.items_of(node)
-
-    def set_operation(self, node: nodes.SetOperation) -> Value:
-        return self.sets.set_operation(node)
-
-    def set_remove(self, node: nodes.SetRemove) -> Value:
-        return self.collections.set_remove(node)
-
-    def bag_add(self, node: nodes.BagAdd) -> Value:
-        return self.collections.bag_add(node)
-
-    def seq_insert(self, node: nodes.SeqInsert) -> Value:
-        return self.collections.seq_insert(node)
-
-    def seq_delete(self, node: nodes.SeqDelete) -> Value:
-        return self.collections.seq_delete(node)
-
-    def seq_slice(self, node: nodes.SeqSlice) -> Value:
-        return self.collections.seq_slice(node)
-
-    def seq_concat(self, node: nodes.SeqConcat) -> Value:
-        return self.collections.seq_concat(node)
-
-    def sorted(self, node: nodes.Sorted) -> Value:
-        return self.collections.sorted(node)
+    struct_new = passed("_structs", SymbolicStructs.struct_new)
+    struct_replace = passed("_structs", SymbolicStructs.struct_replace)
+    map_build = passed("_structs", SymbolicStructs.map_build)
+    map_items = passed("_structs", SymbolicStructs.map_items)
+    items_of = passed("collections", SymbolicCollections.items_of)
+    set_operation = passed("sets", SymbolicSets.set_operation)
+    set_remove = passed("collections", SymbolicCollections.set_remove)
+    bag_add = passed("collections", SymbolicCollections.bag_add)
+    seq_insert = passed("collections", SymbolicCollections.seq_insert)
+    seq_delete = passed("collections", SymbolicCollections.seq_delete)
+    seq_slice = passed("collections", SymbolicCollections.seq_slice)
+    seq_concat = passed("collections", SymbolicCollections.seq_concat)
+    sorted = passed("collections", SymbolicCollections.sorted)
 
     # Comprehensions and calls.
 
-    def fold(self, node: nodes.Fold) -> Value:
-        return self.comprehensions.fold(node)
-
-    def helper_call(self, node: nodes.HelperCall) -> Value:
-        return self._calls.helper_call(node)
+    fold = passed("comprehensions", SymbolicComprehensions.fold)
+    helper_call = passed("_calls", SymbolicCalls.helper_call)
 
     def refines(self, node: nodes.Refines) -> Value:
         raise SpecError("the prover does not check refinements: `run` does")
