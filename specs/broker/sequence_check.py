@@ -59,10 +59,6 @@ class PlainCheck(SequenceCheck):
 
 scenarios = [
     Scenario(SequenceCheck, "circle", description="On the circle only the next sequence is accepted."),
-    Scenario(
-        PlainCheck,
-        "plain",
-        expect={"next_sequence_alone_is_taken": 2},
-        description="Compared as numbers, the producer is stuck when its sequence wraps around.",
-    ),
-]
+    Scenario(PlainCheck, "plain", expect={"next_sequence_alone_is_taken": 2},
+        description="Compared as numbers, the producer is stuck when its sequence wraps around."),
+]  # fmt: skip

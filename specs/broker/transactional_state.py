@@ -90,24 +90,12 @@ class TransactionalState(LeaderState):
 PROPERTIES = ["sequences_contiguous", "cache_names_the_log", "epochs_never_go_back"]
 
 scenarios = [
-    Bug(
-        "first_sequence_version_1",
-        TransactionalState,
-        {"sequences_contiguous": 3},
-        larger=dict(log_size=4, max_epoch=2),
-        faulty=dict(transaction_version=1),
-        fixed=transactional_state("4.1"),
-        promises=PROPERTIES,
+    Bug("first_sequence_version_1", TransactionalState, {"sequences_contiguous": 3},
+        larger=dict(log_size=4, max_epoch=2), faulty=dict(transaction_version=1), fixed=transactional_state("4.1"),
+        promises=PROPERTIES, fixed_name="first_sequence_version_2",
         description="I2 in a transaction: the second batch is verified, and a leader without state appends it.",
-        fixed_name="first_sequence_version_2",
-        remedy="I2 with transaction version 2 from 4.1 on: a leader without state takes only sequence 0.",
-    ),
-    Scenario(
-        TransactionalState,
-        "first_sequence_version_2_in_4_0",
-        transactional_state("4.0"),
-        expect={"sequences_contiguous": 3},
-        properties=PROPERTIES,
-        description="I2 with transaction version 2 in 4.0, which lacks the rule (KAFKA-18202).",
-    ),
-]
+        remedy="I2 with transaction version 2 from 4.1 on: a leader without state takes only sequence 0."),
+    Scenario(TransactionalState, "first_sequence_version_2_in_4_0", transactional_state("4.0"),
+        expect={"sequences_contiguous": 3}, properties=PROPERTIES,
+        description="I2 with transaction version 2 in 4.0, which lacks the rule (KAFKA-18202)."),
+]  # fmt: skip

@@ -89,37 +89,17 @@ class BackgroundCommits(PollLoop):
 LARGER = dict(records=4, max_poll_records=3, crashes=3)
 
 scenarios = [
-    Bug(
-        "c12_commit_at_any_time",
-        BackgroundCommits,
-        violates={"no_gap": 5},
-        faulty=dict(commits="any_time"),
-        fixed=dict(commits="before_fetching"),
-        larger=LARGER,
-        promises=AT_LEAST_ONCE,
+    Bug("c12_commit_at_any_time", BackgroundCommits, violates={"no_gap": 5}, faulty=dict(commits="any_time"),
+        fixed=dict(commits="before_fetching"), larger=LARGER, promises=AT_LEAST_ONCE,
         description="C12, KAFKA-18641: poll takes record 0, the other thread commits 1, and the process dies.",
-        remedy="C12 fixed in 4.0: poll takes no records before the other thread has read the position.",
-    ),
-    Bug(
-        "c14_commit_while_polling",
-        BackgroundCommits,
-        violates={"no_gap": 6},
-        faulty=dict(commits="while_polling"),
-        fixed=dict(commits="before_fetching"),
-        promises=AT_LEAST_ONCE,
+        remedy="C12 fixed in 4.0: poll takes no records before the other thread has read the position."),
+    Bug("c14_commit_while_polling", BackgroundCommits, violates={"no_gap": 6}, faulty=dict(commits="while_polling"),
+        fixed=dict(commits="before_fetching"), promises=AT_LEAST_ONCE,
         description="C14: C12 again since 4.2: poll does not wait until the other thread has handled its event.",
-        remedy="C14: the rule of 4.0 and 4.1.",
-    ),
-    Bug(
-        "c15_retried_with_the_latest_position",
-        BackgroundCommits,
-        violates={"no_gap": 7},
-        size=dict(retries=1),
-        faulty=dict(retries_with="latest"),
-        fixed=dict(retries_with="same"),
-        larger=dict(LARGER, retries=2),
+        remedy="C14: the rule of 4.0 and 4.1."),
+    Bug("c15_retried_with_the_latest_position", BackgroundCommits, violates={"no_gap": 7}, size=dict(retries=1),
+        faulty=dict(retries_with="latest"), fixed=dict(retries_with="same"), larger=dict(LARGER, retries=2),
         promises=[*AT_LEAST_ONCE, "a_commit_is_retried"],
         description="C15: a commit before a rebalance fails; its retry commits the position of records in processing.",
-        remedy="C15: the retry commits the offset of the first attempt.",
-    ),
-]
+        remedy="C15: the retry commits the offset of the first attempt."),
+]  # fmt: skip

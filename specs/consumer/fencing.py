@@ -50,29 +50,14 @@ class TransactionalSink(ConsumerGroup):
 
 
 scenarios = [
-    Bug(
-        "c3_zombie",
-        ConsumerGroup,
-        violates={"no_zombie_effect": 9},
-        size=dict(session_timeouts=1),
-        faulty=dict(session_timeouts=0),
-        fixed_spec=FencedSink,
-        larger=LARGER,
-        promises=["no_zombie_effect", *ALWAYS, *REACHED],
+    Bug("c3_zombie", ConsumerGroup, violates={"no_zombie_effect": 9}, size=dict(session_timeouts=1),
+        faulty=dict(session_timeouts=0), fixed_spec=FencedSink, larger=LARGER,
+        promises=["no_zombie_effect", *ALWAYS, *REACHED], fixed_name="c3_fixed_fenced_sink",
         description="C3: a consumer polls, pauses and is evicted; after another has taken over, the first one resumes.",
-        remedy="C3 with a sink that refuses earlier generations: zombies have no effect; duplicates remain.",
-        fixed_name="c3_fixed_fenced_sink",
-    ),
-    Scenario(
-        TransactionalSink,
-        "c3_fixed_transactions",
-        dict(session_timeouts=1),
-        description="C3 with effect and offset in one transaction, fenced by generation (KIP-447).",
-    ),
-    Scenario(
-        TransactionalSink,
-        "c3_fixed_transactions_larger",
+        remedy="C3 with a sink that refuses earlier generations: zombies have no effect; duplicates remain."),
+    Scenario(TransactionalSink, "c3_fixed_transactions", dict(session_timeouts=1),
+        description="C3 with effect and offset in one transaction, fenced by generation (KIP-447)."),
+    Scenario(TransactionalSink, "c3_fixed_transactions_larger",
         dict(LARGER, evictions=2, session_timeouts=1, records=3),
-        description="C3 with transactions, three members, three records, two rebalances.",
-    ),
-]
+        description="C3 with transactions, three members, three records, two rebalances."),
+]  # fmt: skip

@@ -190,27 +190,13 @@ SAFE = [
 LARGER = dict(records=5, failovers=2)
 
 scenarios = [
-    Bug(
-        "log_end",
-        FetchFromFollower,
-        violates={"reads_are_stable": 4},
-        faulty=dict(reads_to="log_end"),
-        larger=LARGER,
-        promises=SAFE,
+    Bug("log_end", FetchFromFollower, violates={"reads_are_stable": 4}, faulty=dict(reads_to="log_end"), larger=LARGER,
+        promises=SAFE, fixed_name="high_watermark",
         description="The leader returns uncommitted records and dies: a record that was read is lost.",
-        remedy="Both replicas return records below their high watermark: no gap, no duplicate, no lost read.",
-        fixed_name="high_watermark",
-    ),
-    Bug(
-        "lagging_follower_resets",
-        FetchFromFollower,
-        violates={"no_gap": 7},
-        size=dict(selects="any"),
-        faulty=dict(out_of_range_at_follower="resets", failovers=0),
-        larger=dict(LARGER, selects="any"),
-        promises=SAFE,
-        description="A lagging follower does not have the position; a client that resets its offset skips records.",
-        remedy="A lagging follower does not have the position; the client asks the leader, as in Kafka.",
+        remedy="Both replicas return records below their high watermark: no gap, no duplicate, no lost read."),
+    Bug("lagging_follower_resets", FetchFromFollower, violates={"no_gap": 7}, size=dict(selects="any"),
+        faulty=dict(out_of_range_at_follower="resets", failovers=0), larger=dict(LARGER, selects="any"), promises=SAFE,
         fixed_name="lagging_follower_asks_leader",
-    ),
-]
+        description="A lagging follower does not have the position; a client that resets its offset skips records.",
+        remedy="A lagging follower does not have the position; the client asks the leader, as in Kafka."),
+]  # fmt: skip

@@ -380,27 +380,14 @@ ALWAYS = ["one_owner", "one_owner_a_generation", "commits_move_forward", "only_m
 """Guarantees of eager groups with fenced commits, even under evictions."""
 
 scenarios = [
-    Bug(
-        "c2_revoked_without_commit",
-        ConsumerGroup,
-        violates={"no_duplicate": 9},
-        size=dict(evictions=0),
-        faulty=dict(commits_when_revoked=False),
-        larger=dict(LARGER, evictions=0, records=3),
-        description="C2 without any failure: a rebalance takes the partition from a consumer that has not committed.",
-        remedy="C2: a consumer that commits before it gives the partition up loses and repeats no record.",
+    Bug("c2_revoked_without_commit", ConsumerGroup, violates={"no_duplicate": 9}, size=dict(evictions=0),
+        faulty=dict(commits_when_revoked=False), larger=dict(LARGER, evictions=0, records=3),
         fixed_name="c2_fixed_commit_when_revoked",
-    ),
-    Bug(
-        "c3_unfenced_commit",
-        ConsumerGroup,
-        violates={"commits_move_forward": 9},
-        size=dict(session_timeouts=1),
-        faulty=dict(session_timeouts=0, fences_commits=False),
-        larger=LARGER,
-        promises=[*ALWAYS, *REACHED],
-        description="C3 without the generation check: a zombie and its successor both commit; the offset goes back.",
-        remedy="C3: the benefit of fenced commits: no gap, and the committed offset never goes back.",
+        description="C2 without any failure: a rebalance takes the partition from a consumer that has not committed.",
+        remedy="C2: a consumer that commits before it gives the partition up loses and repeats no record."),
+    Bug("c3_unfenced_commit", ConsumerGroup, violates={"commits_move_forward": 9}, size=dict(session_timeouts=1),
+        faulty=dict(session_timeouts=0, fences_commits=False), larger=LARGER, promises=[*ALWAYS, *REACHED],
         fixed_name="c3_fenced_commits",
-    ),
-]
+        description="C3 without the generation check: a zombie and its successor both commit; the offset goes back.",
+        remedy="C3: the benefit of fenced commits: no gap, and the committed offset never goes back."),
+]  # fmt: skip

@@ -192,23 +192,12 @@ PROMISES = [
 ]
 
 scenarios = [
-    Bug(
-        "replaced_without_release",
-        StaticMembers,
-        violates={"processes_share_nothing": 11},
-        size=dict(departures=0, reports_unapplied=True),
-        faulty=dict(releases_first=False),
-        fixed=dict(releases_first=True),
-        larger=dict(members=3, departures=0, reports_unapplied=True),
+    Bug("replaced_without_release", StaticMembers, violates={"processes_share_nothing": 11},
+        size=dict(departures=0, reports_unapplied=True), faulty=dict(releases_first=False),
+        fixed=dict(releases_first=True), larger=dict(members=3, departures=0, reports_unapplied=True),
         promises=[*PROMISES, "processes_share_nothing"],
         description="Static members: why the next process is refused while the previous one has not sent -2.",
-        remedy="Static members: a process restarts and gets its partitions back, and the group epoch does not change.",
-    ),
-    Scenario(
-        StaticMembers,
-        "session_timeout",
-        dict(members=3, reports_unapplied=True),
-        properties=PROMISES,
-        description="Static members: the session of a process times out, while it is closed or alive.",
-    ),
-]
+        remedy="Static members: a process restarts and gets its partitions back, and the group epoch does not change."),
+    Scenario(StaticMembers, "session_timeout", dict(members=3, reports_unapplied=True), properties=PROMISES,
+        description="Static members: the session of a process times out, while it is closed or alive."),
+]  # fmt: skip

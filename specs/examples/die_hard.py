@@ -55,10 +55,6 @@ class DieHard(Spec):
 
 
 scenarios = [
-    Scenario(
-        DieHard,
-        "solution",
-        expect={"big_jug_never_holds_four": 7},
-        description="The counterexample measures four gallons in six steps.",
-    ),
-]
+    Scenario(DieHard, "solution", expect={"big_jug_never_holds_four": 7},
+        description="The counterexample measures four gallons in six steps."),
+]  # fmt: skip

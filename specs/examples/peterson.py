@@ -127,10 +127,6 @@ class PetersonHasty(Peterson):
 
 scenarios = [
     Scenario(Peterson, "exclusive", expect="holds", deadlock=True),
-    Scenario(
-        PetersonHasty,
-        "swapped_steps",
-        expect={"mutual_exclusion": 7},
-        description="Both processes enter if the turn is given away first.",
-    ),
-]
+    Scenario(PetersonHasty, "swapped_steps", expect={"mutual_exclusion": 7},
+        description="Both processes enter if the turn is given away first."),
+]  # fmt: skip

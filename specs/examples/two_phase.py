@@ -131,10 +131,6 @@ class TwoPhaseHasty(TwoPhase):
 scenarios = [
     Scenario(TransactionCommit, "consistent", expect="holds"),
     Scenario(TwoPhase, "refines_transaction_commit", expect="holds"),
-    Scenario(
-        TwoPhaseHasty,
-        "a_vote_is_missing",
-        expect={"refines": 7},
-        description="A manager commits while another one still works: no step of transaction commit allows this.",
-    ),
-]
+    Scenario(TwoPhaseHasty, "a_vote_is_missing", expect={"refines": 7},
+        description="A manager commits while another one still works: no step of transaction commit allows this."),
+]  # fmt: skip

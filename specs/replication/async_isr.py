@@ -189,10 +189,6 @@ scenarios = [
     Scenario(AsyncIsr, "two_replicas", dict(replicas=2), description="A leader and one follower."),
     Scenario(AsyncIsr, "five_versions", dict(replicas=2, max_version=5), description="Five changes of the ISR."),
     Scenario(AsyncIsr, "three_replicas", description="A leader and two followers."),
-    Scenario(
-        AsyncIsr,
-        "three_versions",
-        dict(max_offset=2, max_version=3),
-        description="One more record and one more version.",
-    ),
-]
+    Scenario(AsyncIsr, "three_versions", dict(max_offset=2, max_version=3),
+        description="One more record and one more version."),
+]  # fmt: skip

@@ -243,10 +243,6 @@ class AsyncIsrHistory(Spec):
 scenarios = [
     Scenario(AsyncIsrHistory, "two_replicas", dict(replicas=2), description="A leader and one follower."),
     Scenario(AsyncIsrHistory, "three_replicas", description="A leader and two followers."),
-    Scenario(
-        AsyncIsrHistory,
-        "three_versions",
-        dict(max_offset=2, max_version=3),
-        description="One more record and one more version.",
-    ),
-]
+    Scenario(AsyncIsrHistory, "three_versions", dict(max_offset=2, max_version=3),
+        description="One more record and one more version."),
+]  # fmt: skip

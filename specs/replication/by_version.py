@@ -72,42 +72,30 @@ def scenario_name(release, controller=None):
 
 
 releases = [
-    version(
-        "0.10.2.0",
+    version("0.10.2.0",
         dict(no_acked_loss=12, reads_are_stable=13, strong_isr=10, log_matching=13, counted_followers_agree=13),
-        "Followers truncate to their high watermark.",
-    ),
-    version(
-        "0.11.0.0",
-        dict(reads_are_stable=16, strong_isr=14, log_matching=15, counted_followers_agree=14),
-        "KIP-101: the leader answers for epochs that it never saw.",
-    ),
+        "Followers truncate to their high watermark."),
+    version("0.11.0.0", dict(reads_are_stable=16, strong_isr=14, log_matching=15, counted_followers_agree=14),
+        "KIP-101: the leader answers for epochs that it never saw."),
     version("2.0.0", dict(strong_isr=15), "KIP-279: a leader's epoch begins with its first record (KAFKA-7415)."),
     version("2.0.1", dict(strong_isr=14), "KAFKA-7415 and KAFKA-7128: requests do not carry a leader epoch."),
     version("2.1.0", {}, "KIP-320: every request carries a leader epoch."),
-    version(
-        "2.1.1",
+    version("2.1.1",
         dict(no_acked_loss=12, reads_are_stable=13, strong_isr=10, log_matching=16, counted_followers_agree=15),
-        "Recovery forgets leader epoch 0 (KAFKA-10432, through KAFKA-7897).",
-    ),
+        "Recovery forgets leader epoch 0 (KAFKA-10432, through KAFKA-7897)."),
     version("2.6.1", {}, "KAFKA-10432: recovery includes leader epoch 0."),
-    version(
-        "2.8.0",
+    version("2.8.0",
         dict(no_acked_loss=10, reads_are_stable=10, strong_isr=8, log_matching=9, counted_followers_agree=8),
-        "Truncation on fetch, and a diverging fetch counts as progress (KAFKA-13141).",
-    ),
-    version(
-        "2.8.1",
-        dict(reads_are_stable=12, log_matching=11),
-        "A follower adopts the high watermark before it truncates (KAFKA-14704).",
-    ),
+        "Truncation on fetch, and a diverging fetch counts as progress (KAFKA-13141)."),
+    version("2.8.1", dict(reads_are_stable=12, log_matching=11),
+        "A follower adopts the high watermark before it truncates (KAFKA-14704)."),
     version("3.5.0", {}, "KAFKA-14704.", ZOOKEEPER),
     version("3.5.0", {}, "KAFKA-14704 and KIP-903.", KRAFT),
     version("3.7.0", {}, "KAFKA-15583: the high watermark waits for min.insync.replicas.", ZOOKEEPER),
     version("3.7.0", {}, "KAFKA-15583: the high watermark waits for min.insync.replicas.", KRAFT),
     version("4.0.0", {}, "KRaft alone; without KAFKA-18723."),
     version("4.1.0", {}, "Eligible leader replicas by default, and KAFKA-18723."),
-]
+]  # fmt: skip
 
 _LOST_DISK = "R10: a follower catches up, loses its disk and registers again, and joins the ISR by its earlier fetch."
 _SENT_LATE = "R14: the bytes of an answer are sent after the leader's log has changed."

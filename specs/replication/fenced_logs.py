@@ -62,8 +62,7 @@ class FencedLogs(Kip320):
 
 
 scenarios = [
-    Scenario(
-        FencedLogs, "two_replicas", dict(replicas=2, max_leader_epoch=1), description="Two replicas, two leader epochs."
-    ),
+    Scenario(FencedLogs, "two_replicas", dict(replicas=2, max_leader_epoch=1),
+        description="Two replicas, two leader epochs."),
     Scenario(FencedLogs, "three_replicas", dict(max_leader_epoch=1), description="Three replicas, two epochs."),
-]
+]  # fmt: skip

@@ -43,21 +43,13 @@ class HighWatermarkWalk(Partition):
 
 
 scenarios = [
-    Scenario(
-        HighWatermarkWalk,
-        "two_records",
+    Scenario(HighWatermarkWalk, "two_records",
         dict(replicas=2, log_size=2, max_records=2, max_leader_epoch=0, max_partition_epoch=0)
         | dict(crashes=0, lagging=False, late_requests=False),
         expect={"some_record_is_not_known_to_be_committed": 12},
         properties=["some_record_is_not_known_to_be_committed"],
         description="Nothing fails: the follower learns only from the answer to its third fetch that the first record "
-        "is committed.",
-    ),
-    Scenario(
-        HighWatermarkWalk,
-        "kafka_4_1",
-        TWO_REPLICAS | replication_rules("4.1.0"),
-        properties=[*PROMISES, *GUARDS],
-        description="The rules of Kafka 4.1 with this order: later high watermarks violate no promise.",
-    ),
-]
+        "is committed."),
+    Scenario(HighWatermarkWalk, "kafka_4_1", TWO_REPLICAS | replication_rules("4.1.0"), properties=[*PROMISES, *GUARDS],
+        description="The rules of Kafka 4.1 with this order: later high watermarks violate no promise."),
+]  # fmt: skip

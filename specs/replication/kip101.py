@@ -38,37 +38,16 @@ class Kip101(Replication):
 
 
 scenarios = [
-    Scenario(
-        Kip101,
-        "two_replicas",
-        dict(replicas=2, max_leader_epoch=1),
-        description="With two leader epochs and two replicas, no committed record is lost.",
-    ),
-    Scenario(
-        Kip101,
-        "two_replicas_three_epochs",
-        dict(replicas=2),
-        expect={"weak_isr": 12, "strong_isr": 12},
-        description="A follower asks for an epoch that its leader never saw, and truncates to its high watermark.",
-    ),
-    Scenario(
-        Kip101,
-        "fast_elections",
-        dict(replicas=2, max_records=3),
+    Scenario(Kip101, "two_replicas", dict(replicas=2, max_leader_epoch=1),
+        description="With two leader epochs and two replicas, no committed record is lost."),
+    Scenario(Kip101, "two_replicas_three_epochs", dict(replicas=2), expect={"weak_isr": 12, "strong_isr": 12},
+        description="A follower asks for an epoch that its leader never saw, and truncates to its high watermark."),
+    Scenario(Kip101, "fast_elections", dict(replicas=2, max_records=3),
         expect={"weak_isr": 12, "strong_isr": 12, "log_matching": 13},
-        description="KIP-279's case: the leader answers for an epoch that it never saw, and the logs diverge.",
-    ),
-    Scenario(
-        Kip101,
-        "three_replicas",
-        dict(max_leader_epoch=1),
-        expect={"strong_isr": 12},
-        description="KAFKA-7128: a new leader adds a follower to the ISR that lacks a committed record.",
-    ),
-    Scenario(
-        Kip101,
-        "three_replicas_three_epochs",
-        expect={"weak_isr": 11, "strong_isr": 11, "log_matching": 18},
-        description="A follower truncates by the log of a replica that does not lead yet and lacks a committed record.",
-    ),
-]
+        description="KIP-279's case: the leader answers for an epoch that it never saw, and the logs diverge."),
+    Scenario(Kip101, "three_replicas", dict(max_leader_epoch=1), expect={"strong_isr": 12},
+        description="KAFKA-7128: a new leader adds a follower to the ISR that lacks a committed record."),
+    Scenario(Kip101, "three_replicas_three_epochs", expect={"weak_isr": 11, "strong_isr": 11, "log_matching": 18},
+        description="A follower truncates by the log of a replica that does not lead yet and lacks a committed "
+        "record."),
+]  # fmt: skip

@@ -32,39 +32,18 @@ class Kip279(Replication):
 
 
 scenarios = [
-    Scenario(
-        Kip279, "two_replicas", dict(replicas=2, max_leader_epoch=1), description="Two replicas, two leader epochs."
-    ),
-    Scenario(
-        Kip279,
-        "two_replicas_three_epochs",
-        dict(replicas=2),
-        description="The schedule in which KIP-101 loses a record with three leader epochs is harmless.",
-    ),
-    Scenario(
-        Kip279,
-        "fast_elections",
-        dict(replicas=2, max_records=3),
-        description="The size at which logs diverge with KIP-101: here they match.",
-    ),
-    Scenario(
-        Kip279,
-        "three_replicas",
-        dict(max_leader_epoch=1),
-        expect={"strong_isr": 12},
-        description="KAFKA-7128: a new leader adds a follower to the ISR that lacks a committed record.",
-    ),
-    Scenario(
-        Kip279,
-        "three_replicas_three_epochs",
-        expect={"weak_isr": 11, "strong_isr": 11, "log_matching": 18},
-        description="A follower truncates by the log of a replica that does not lead yet and lacks a committed record.",
-    ),
-    Scenario(
-        Kip279,
-        "unfenced_fetch",
-        dict(max_records=3),
+    Scenario(Kip279, "two_replicas", dict(replicas=2, max_leader_epoch=1),
+        description="Two replicas, two leader epochs."),
+    Scenario(Kip279, "two_replicas_three_epochs", dict(replicas=2),
+        description="The schedule in which KIP-101 loses a record with three leader epochs is harmless."),
+    Scenario(Kip279, "fast_elections", dict(replicas=2, max_records=3),
+        description="The size at which logs diverge with KIP-101: here they match."),
+    Scenario(Kip279, "three_replicas", dict(max_leader_epoch=1), expect={"strong_isr": 12},
+        description="KAFKA-7128: a new leader adds a follower to the ISR that lacks a committed record."),
+    Scenario(Kip279, "three_replicas_three_epochs", expect={"weak_isr": 11, "strong_isr": 11, "log_matching": 18},
+        description="A follower truncates by the log of a replica that does not lead yet and lacks a committed "
+        "record."),
+    Scenario(Kip279, "unfenced_fetch", dict(max_records=3),
         expect={"weak_isr": 11, "strong_isr": 11, "log_matching": 15},
-        description="A follower fetches from a leader in another leader epoch, and the logs diverge.",
-    ),
-]
+        description="A follower fetches from a leader in another leader epoch, and the logs diverge."),
+]  # fmt: skip

@@ -33,36 +33,18 @@ class Kip320(FencedLemmas, Kip279):
 
 
 scenarios = [
-    Scenario(
-        Kip320, "two_replicas", dict(replicas=2, max_leader_epoch=1), description="Two replicas, two leader epochs."
-    ),
+    Scenario(Kip320, "two_replicas", dict(replicas=2, max_leader_epoch=1),
+        description="Two replicas, two leader epochs."),
     Scenario(Kip320, "two_replicas_three_epochs", dict(replicas=2), description="Two replicas, three leader epochs."),
-    Scenario(
-        Kip320,
-        "fast_elections",
-        dict(replicas=2, max_records=3),
-        description="The size at which logs diverge with KIP-101: here they match.",
-    ),
-    Scenario(
-        Kip320, "three_replicas", dict(max_leader_epoch=1), description="The size at which KIP-101 and KIP-279 fail."
-    ),
-    Scenario(
-        Kip320,
-        "missed_epochs",
-        dict(log_size=1, max_records=1),
-        description="The size at which the first draft of KIP-320 fails.",
-    ),
+    Scenario(Kip320, "fast_elections", dict(replicas=2, max_records=3),
+        description="The size at which logs diverge with KIP-101: here they match."),
+    Scenario(Kip320, "three_replicas", dict(max_leader_epoch=1),
+        description="The size at which KIP-101 and KIP-279 fail."),
+    Scenario(Kip320, "missed_epochs", dict(log_size=1, max_records=1),
+        description="The size at which the first draft of KIP-320 fails."),
     Scenario(Kip320, "three_replicas_three_epochs", description="Three replicas, three leader epochs: 737,794 states."),
-    Scenario(
-        Kip320,
-        "three_replicas_three_records",
-        dict(log_size=3, max_records=3),
-        description="Three replicas, three leader epochs, three records: 4,093,531 states.",
-    ),
-    Scenario(
-        Kip320,
-        "four_epochs",
-        dict(log_size=1, max_leader_epoch=3),
-        description="Three replicas, four leader epochs: 2,385,862 states.",
-    ),
-]
+    Scenario(Kip320, "three_replicas_three_records", dict(log_size=3, max_records=3),
+        description="Three replicas, three leader epochs, three records: 4,093,531 states."),
+    Scenario(Kip320, "four_epochs", dict(log_size=1, max_leader_epoch=3),
+        description="Three replicas, four leader epochs: 2,385,862 states."),
+]  # fmt: skip

@@ -63,16 +63,10 @@ class Kip320AsShipped(Kip320):
 
 
 scenarios = [
-    Scenario(
-        Kip320AsShipped, "two_replicas_three_epochs", dict(replicas=2), description="Two replicas, three leader epochs."
-    ),
-    Scenario(
-        Kip320AsShipped, "three_replicas", dict(max_leader_epoch=1), description="Three replicas, two leader epochs."
-    ),
-    Scenario(
-        Kip320AsShipped,
-        "missed_epochs",
-        dict(log_size=1, max_records=1),
-        description="Three replicas, one record, three leader epochs.",
-    ),
-]
+    Scenario(Kip320AsShipped, "two_replicas_three_epochs", dict(replicas=2),
+        description="Two replicas, three leader epochs."),
+    Scenario(Kip320AsShipped, "three_replicas", dict(max_leader_epoch=1),
+        description="Three replicas, two leader epochs."),
+    Scenario(Kip320AsShipped, "missed_epochs", dict(log_size=1, max_records=1),
+        description="Three replicas, one record, three leader epochs."),
+]  # fmt: skip

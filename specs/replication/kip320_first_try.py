@@ -50,36 +50,18 @@ class Kip320FirstTry(Kip279):
 
 
 scenarios = [
-    Scenario(
-        Kip320FirstTry,
-        "two_replicas",
-        dict(replicas=2, max_leader_epoch=1),
-        description="Two replicas, two leader epochs.",
-    ),
-    Scenario(
-        Kip320FirstTry, "two_replicas_three_epochs", dict(replicas=2), description="Two replicas, three leader epochs."
-    ),
-    Scenario(
-        Kip320FirstTry, "three_replicas", dict(max_leader_epoch=1), description="Three replicas, two leader epochs."
-    ),
-    Scenario(
-        Kip320FirstTry,
-        "missed_epochs",
-        dict(log_size=1, max_records=1),
+    Scenario(Kip320FirstTry, "two_replicas", dict(replicas=2, max_leader_epoch=1),
+        description="Two replicas, two leader epochs."),
+    Scenario(Kip320FirstTry, "two_replicas_three_epochs", dict(replicas=2),
+        description="Two replicas, three leader epochs."),
+    Scenario(Kip320FirstTry, "three_replicas", dict(max_leader_epoch=1),
+        description="Three replicas, two leader epochs."),
+    Scenario(Kip320FirstTry, "missed_epochs", dict(log_size=1, max_records=1),
         expect={"weak_isr": 12, "strong_isr": 13},
-        description="The smallest failure: a follower behind in epochs raises the high watermark, then truncates.",
-    ),
-    Scenario(
-        Kip320FirstTry,
-        "three_replicas_three_epochs",
-        expect={"weak_isr": 12, "strong_isr": 13},
-        description="The same with two records.",
-    ),
-    Scenario(
-        Kip320FirstTry,
-        "four_epochs",
-        dict(log_size=1, max_leader_epoch=3),
+        description="The smallest failure: a follower behind in epochs raises the high watermark, then truncates."),
+    Scenario(Kip320FirstTry, "three_replicas_three_epochs", expect={"weak_isr": 12, "strong_isr": 13},
+        description="The same with two records."),
+    Scenario(Kip320FirstTry, "four_epochs", dict(log_size=1, max_leader_epoch=3),
         expect={"weak_isr": 12, "strong_isr": 13, "log_matching": 18},
-        description="With a fourth leader epoch, another record gets the lost one's offset and is committed too.",
-    ),
-]
+        description="With a fourth leader epoch, another record gets the lost one's offset and is committed too."),
+]  # fmt: skip

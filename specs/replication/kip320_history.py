@@ -163,9 +163,8 @@ class Kip320History(FencedLogs):
 
 
 scenarios = [
-    Scenario(
-        Kip320History, "two_replicas", dict(replicas=2, max_leader_epoch=1), description="Two replicas, two epochs."
-    ),
+    Scenario(Kip320History, "two_replicas", dict(replicas=2, max_leader_epoch=1),
+        description="Two replicas, two epochs."),
     Scenario(Kip320History, "three_replicas", dict(max_leader_epoch=1), description="Three replicas, two epochs."),
     Scenario(Kip320History, "three_replicas_three_epochs", description="Three replicas, three leader epochs."),
-]
+]  # fmt: skip

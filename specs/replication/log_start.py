@@ -184,26 +184,15 @@ DIVERGED = dict(replicas=2, log_size=2, max_records=2, max_leader_epoch=2, max_p
 KEPT = ["follower_starts_at_the_log_start", "cache_matches_the_log"]
 
 scenarios = [
-    Bug(
-        "r22_high_watermark_below_log_start",
-        LogStart,
-        violates={"high_watermark_is_in_the_log": 9},
-        size=BEHIND,
+    Bug("r22_high_watermark_below_log_start", LogStart, violates={"high_watermark_is_in_the_log": 9}, size=BEHIND,
         larger=dict(BEHIND, log_size=2, max_records=2, max_leader_epoch=2, max_partition_epoch=5, deletions=2),
         faulty=dict(leaves_high_watermark=True),
         promises=["high_watermark_is_in_the_log", "no_acked_loss", "strong_isr", *KEPT],
         description="KAFKA-9491: a follower that starts at its leader's log start keeps its old high watermark.",
-        remedy="KAFKA-9491: the high watermark is raised to the new log start.",
-    ),
-    Bug(
-        "r23_diverges_below_log_start",
-        LogStart,
-        violates={"fetchers_are_active": 16},
-        size=DIVERGED,
-        larger=dict(DIVERGED, max_records=3, deletions=2),
-        faulty=dict(diverges_below_start=True),
+        remedy="KAFKA-9491: the high watermark is raised to the new log start."),
+    Bug("r23_diverges_below_log_start", LogStart, violates={"fetchers_are_active": 16}, size=DIVERGED,
+        larger=dict(DIVERGED, max_records=3, deletions=2), faulty=dict(diverges_below_start=True),
         promises=["fetchers_are_active", "high_watermark_is_in_the_log", *KEPT],
         description="KAFKA-12996: a follower below the log start is told that its log diverges, and stops to fetch.",
-        remedy="KAFKA-12996: a fetch below the log start is out of range, whatever its epoch is.",
-    ),
-]
+        remedy="KAFKA-12996: a fetch below the log start is out of range, whatever its epoch is."),
+]  # fmt: skip

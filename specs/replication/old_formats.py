@@ -39,14 +39,9 @@ SIZE = dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=3, max_parti
 )
 
 scenarios = [
-    Bug(
-        "sparse_epoch_cache",
-        OldFormats,
-        violates={"keeps_committed_records_of_its_leader": 19},
-        size=SIZE,
+    Bug("sparse_epoch_cache", OldFormats, violates={"keeps_committed_records_of_its_leader": 19}, size=SIZE,
         faulty=dict(caches_epochs_of_old_formats=True),
         promises=["keeps_committed_records_of_its_leader", "record_is_acknowledged", "another_replica_leads"],
         description="KAFKA-7897: the cache has elections and no records, and a follower truncates committed records.",
-        remedy="KAFKA-7897: no cache for formats without epochs. Followers truncate to their high watermark (R1).",
-    ),
-]
+        remedy="KAFKA-7897: no cache for formats without epochs. Followers truncate to their high watermark (R1)."),
+]  # fmt: skip

@@ -101,14 +101,9 @@ class Reassignment(Spec):
 
 
 scenarios = [
-    Bug(
-        "r24_stale_epoch_in_the_caches",
-        Reassignment,
-        violates={"fenced_consumer_can_refresh": 4},
-        larger=dict(reassignments=3),
-        faulty=dict(remembers_epoch=False),
+    Bug("r24_stale_epoch_in_the_caches", Reassignment, violates={"fenced_consumer_can_refresh": 4},
+        larger=dict(reassignments=3), faulty=dict(remembers_epoch=False),
         description="KAFKA-9212: during a reassignment the brokers give clients an older epoch than the leader's, and "
         "the consumer is fenced until it ends.",
-        remedy="KAFKA-9212: the controller remembers the leader epoch that it has written.",
-    ),
-]
+        remedy="KAFKA-9212: the controller remembers the leader epoch that it has written."),
+]  # fmt: skip

@@ -47,14 +47,9 @@ class TornReads(Partition):
 SIZE = dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=1)
 
 scenarios = [
-    Bug(
-        "r15_bound_taken_twice",
-        TornReads,
-        violates={"reads_are_stable": 7},
-        size=SIZE,
+    Bug("r15_bound_taken_twice", TornReads, violates={"reads_are_stable": 7}, size=SIZE,
         larger=dict(SIZE, log_size=2, max_records=2, max_leader_epoch=2, max_partition_epoch=4),
         fixed=dict(takes_bound_twice=False),
         description="KAFKA-9835: a record appended between two looks at the file's size is read uncommitted.",
-        remedy="KAFKA-9835: a read determines its bound once.",
-    ),
-]
+        remedy="KAFKA-9835: a read determines its bound once."),
+]  # fmt: skip

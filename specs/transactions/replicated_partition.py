@@ -403,25 +403,15 @@ SAFETY = [
 ]
 
 scenarios = [
-    Bug(
-        "marker_not_replicated",
-        ReplicatedPartition,
-        {"stable_offset_never_goes_back": 8},
-        size=dict(log_size=4),
-        larger=dict(log_size=4, max_elections=2),
-        faulty=dict(waits_for_marker=False),
+    Bug("marker_not_replicated", ReplicatedPartition, {"stable_offset_never_goes_back": 8}, size=dict(log_size=4),
+        larger=dict(log_size=4, max_elections=2), faulty=dict(waits_for_marker=False),
         promises=[*SAFETY, "completes", "interleaved"],
         description="A leader that counts a marker before it is replicated: the follower is elected without the "
         "marker, and the last stable offset goes back.",
-        remedy="Kafka: a transaction is unstable until the high watermark has passed its marker.",
-    ),
-    Scenario(
-        ReplicatedPartition,
-        "unclean_election",
-        dict(log_size=4, unclean_elections=True),
+        remedy="Kafka: a transaction is unstable until the high watermark has passed its marker."),
+    Scenario(ReplicatedPartition, "unclean_election", dict(log_size=4, unclean_elections=True),
         expect={"refines": 6, "stable_records_never_change": 7, "open_is_known": 11},
         properties=["refines", "stable_records_never_change", "open_is_known"],
         description="An unclean election loses a replicated marker: what was read is open again, and the coordinator "
-        "sends no marker (KAFKA-20716).",
-    ),
-]
+        "sends no marker (KAFKA-20716)."),
+]  # fmt: skip

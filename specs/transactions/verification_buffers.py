@@ -142,14 +142,9 @@ class VerificationBuffers(Spec):
 
 
 scenarios = [
-    Bug(
-        "t10_verification_shares_buffer",
-        VerificationBuffers,
-        {"no_request_is_refused": 8},
-        larger=dict(handlers=3, requests=3),
-        faulty=dict(buffer="receiver"),
+    Bug("t10_verification_shares_buffer", VerificationBuffers, {"no_request_is_refused": 8},
+        larger=dict(handlers=3, requests=3), faulty=dict(buffer="receiver"),
         description="T10 (KAFKA-15653, 3.6.0): a verified request is appended with the buffer of the handler that "
         "received it, which uses it for another request at the same time.",
-        remedy="T10 (3.6.1): the handler that appends a verified request uses its own buffer.",
-    ),
-]
+        remedy="T10 (3.6.1): the handler that appends a verified request uses its own buffer."),
+]  # fmt: skip

@@ -123,14 +123,9 @@ class VerifiedOrder(Spec):
 
 
 scenarios = [
-    Bug(
-        "t10_verification_reorders",
-        VerifiedOrder,
-        {"begins_with_the_first": 5, "every_batch_is_appended": 5},
-        larger=dict(batches=4, max_in_flight=3),
-        faulty=dict(remembers_lowest=False),
+    Bug("t10_verification_reorders", VerifiedOrder, {"begins_with_the_first": 5, "every_batch_is_appended": 5},
+        larger=dict(batches=4, max_in_flight=3), faulty=dict(remembers_lowest=False),
         description="T10 (KAFKA-14920): the verification of the first batch fails, the second one is appended, and the "
         "first is out of order for ever.",
-        remedy="T10 (3.6): the leader refuses sequences above the lowest one that it has seen.",
-    ),
-]
+        remedy="T10 (3.6): the leader refuses sequences above the lowest one that it has seen."),
+]  # fmt: skip

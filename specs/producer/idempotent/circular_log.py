@@ -148,11 +148,6 @@ class CircularLog(IdempotentLog):
 
 scenarios = [
     Scenario(CircularLog, "wrap_around", description="Any first sequence, two batches, and changes of the leader."),
-    Scenario(
-        CircularLog,
-        "more_in_flight_than_cached",
-        dict(cache_size=1),
-        expect={"retries_recognised": 5},
-        description="Two batches in flight, of which the broker caches one (KAFKA-5494).",
-    ),
-]
+    Scenario(CircularLog, "more_in_flight_than_cached", dict(cache_size=1), expect={"retries_recognised": 5},
+        description="Two batches in flight, of which the broker caches one (KAFKA-5494)."),
+]  # fmt: skip

@@ -65,43 +65,16 @@ COMPLETED = ["batch_is_completed"]
 FAULTS = dict(KNOWN_TWO, max_refusals=1, max_disconnects=1, max_epoch=2)
 
 scenarios = [
-    Scenario(
-        FairIdempotent,
-        "known_producer",
-        FAULTS,
-        properties=COMPLETED,
-        description="A refusal and a closed connection; the broker knows the producer: every batch is completed.",
-    ),
-    Scenario(
-        FairFailover,
-        "known_producer",
-        dict(FAULTS, max_follower_restarts=0),
-        properties=COMPLETED,
-        description="The same with a failover to a follower that has the whole producer state.",
-    ),
-    Scenario(
-        FairFailover,
-        "without_follower_fetch",
-        dict(FAULTS, max_follower_restarts=0),
-        fair={"follower_fetch": None},
-        properties=COMPLETED,
+    Scenario(FairIdempotent, "known_producer", FAULTS, properties=COMPLETED,
+        description="A refusal and a closed connection; the broker knows the producer: every batch is completed."),
+    Scenario(FairFailover, "known_producer", dict(FAULTS, max_follower_restarts=0), properties=COMPLETED,
+        description="The same with a failover to a follower that has the whole producer state."),
+    Scenario(FairFailover, "without_follower_fetch", dict(FAULTS, max_follower_restarts=0),
+        fair={"follower_fetch": None}, properties=COMPLETED, expect={"batch_is_completed": 4},
+        description="With acks=all the leader does not answer before the follower has the batch."),
+    Scenario(FairLeaderMove, "known_producer", KNOWN_TWO, properties=COMPLETED,
+        description="The leader moves while two requests are in flight, and the old leader never answers."),
+    Scenario(FairLeaderMove, "without_request_timeout", KNOWN_TWO, fair={"request_timeout": None}, properties=COMPLETED,
         expect={"batch_is_completed": 4},
-        description="With acks=all the leader does not answer before the follower has the batch.",
-    ),
-    Scenario(
-        FairLeaderMove,
-        "known_producer",
-        KNOWN_TWO,
-        properties=COMPLETED,
-        description="The leader moves while two requests are in flight, and the old leader never answers.",
-    ),
-    Scenario(
-        FairLeaderMove,
-        "without_request_timeout",
-        KNOWN_TWO,
-        fair={"request_timeout": None},
-        properties=COMPLETED,
-        expect={"batch_is_completed": 4},
-        description="Without request.timeout.ms the client waits for ever for a leader that is cut off.",
-    ),
-]
+        description="Without request.timeout.ms the client waits for ever for a leader that is cut off."),
+]  # fmt: skip

@@ -132,14 +132,8 @@ class IdlePartition(Spec):
 
 
 scenarios = [
-    Bug(
-        "bumps_never_end",
-        IdlePartition,
-        {"bumps_end": 5},
-        faulty=dict(resets_idle=False),
-        larger=dict(partitions=3, rejections=2),
+    Bug("bumps_never_end", IdlePartition, {"bumps_end": 5}, faulty=dict(resets_idle=False),
+        larger=dict(partitions=3, rejections=2), fixed_name="bumps_end_after_reset",
         description="I6: every batch is completed, and every batch costs an epoch, as long as partitions take turns.",
-        fixed_name="bumps_end_after_reset",
-        remedy="I6 since 2.7.1 and 2.8: the other partitions also begin at sequence 0, and no further bump follows.",
-    ),
-]
+        remedy="I6 since 2.7.1 and 2.8: the other partitions also begin at sequence 0, and no further bump follows."),
+]  # fmt: skip

@@ -309,48 +309,17 @@ SMALL = dict(max_sequence=2, max_batch_records=1, batches=2, log_size=2)
 LOG = ("log_is_contiguous", "log_has_every_batch_once_in_order")
 
 scenarios = [
-    Scenario(
-        IdempotentLog,
-        "three_batches",
-        description="With lost, repeated and reordered requests the log is in order, if it begins with sequence 0.",
-    ),
-    Scenario(
-        CacheOfOne,
-        "kafka_5494",
-        SMALL,
-        expect={"retries_recognised": 5},
-        description="Two batches are appended; the broker remembers the second and refuses every retry of the first.",
-    ),
-    Scenario(
-        OldTakenForLast,
-        "old_taken_for_last",
-        SMALL,
-        expect={"acknowledged_offset_holds_the_batch": 9},
+    Scenario(IdempotentLog, "three_batches",
+        description="With lost, repeated and reordered requests the log is in order, if it begins with sequence 0."),
+    Scenario(CacheOfOne, "kafka_5494", SMALL, expect={"retries_recognised": 5},
+        description="Two batches are appended; the broker remembers the second and refuses every retry of the first."),
+    Scenario(OldTakenForLast, "old_taken_for_last", SMALL, expect={"acknowledged_offset_holds_the_batch": 9},
         properties=["acknowledged_offset_holds_the_batch"],
-        description="The retry of the first batch is answered with the offset of the second.",
-    ),
-    Scenario(
-        NoSequenceCheck,
-        "no_sequence_check",
-        SMALL,
-        expect=dict.fromkeys(LOG, 4),
-        properties=LOG,
-        description="A request arrives twice, and the batch is in the log twice.",
-    ),
-    Scenario(
-        StateLost,
-        "state_lost",
-        SMALL,
-        expect=dict.fromkeys(LOG, 5),
-        properties=LOG,
-        description="The broker forgets the producer and takes a retry of its first batch for a new first batch.",
-    ),
-    Scenario(
-        AnySequenceTaken,
-        "any_sequence_taken",
-        SMALL,
-        expect=dict.fromkeys(LOG, 4),
-        properties=LOG,
-        description="The second batch arrives first, and the log begins with it.",
-    ),
-]
+        description="The retry of the first batch is answered with the offset of the second."),
+    Scenario(NoSequenceCheck, "no_sequence_check", SMALL, expect=dict.fromkeys(LOG, 4), properties=LOG,
+        description="A request arrives twice, and the batch is in the log twice."),
+    Scenario(StateLost, "state_lost", SMALL, expect=dict.fromkeys(LOG, 5), properties=LOG,
+        description="The broker forgets the producer and takes a retry of its first batch for a new first batch."),
+    Scenario(AnySequenceTaken, "any_sequence_taken", SMALL, expect=dict.fromkeys(LOG, 4), properties=LOG,
+        description="The second batch arrives first, and the log begins with it."),
+]  # fmt: skip

@@ -103,14 +103,8 @@ class SequenceAhead(Spec):
 
 
 scenarios = [
-    Bug(
-        "i10_every_send_fails",
-        SequenceAhead,
-        {"sends_succeed": 9},
-        faulty=dict(locks=False),
-        larger=dict(sends=4),
-        description="I10: two sends read the same sequence and both advance the counter; all later ones are refused.",
+    Bug("i10_every_send_fails", SequenceAhead, {"sends_succeed": 9}, faulty=dict(locks=False), larger=dict(sends=4),
         fixed_name="i10_sends_succeed",
-        remedy="I10 with a lock: a send reads the counter after the response to the one before.",
-    ),
-]
+        description="I10: two sends read the same sequence and both advance the counter; all later ones are refused.",
+        remedy="I10 with a lock: a send reads the counter after the response to the one before."),
+]  # fmt: skip

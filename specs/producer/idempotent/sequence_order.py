@@ -52,10 +52,6 @@ class PlainOrder(SequenceOrder):
 
 scenarios = [
     Scenario(SequenceOrder, "circle", description="Compared on the circle, the order is the send order."),
-    Scenario(
-        PlainOrder,
-        "plain",
-        expect={"order_is_that_of_sending": 2},
-        description="Compared as numbers, the order is reversed where the sequence wraps around (I12).",
-    ),
-]
+    Scenario(PlainOrder, "plain", expect={"order_is_that_of_sending": 2},
+        description="Compared as numbers, the order is reversed where the sequence wraps around (I12)."),
+]  # fmt: skip

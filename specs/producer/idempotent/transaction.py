@@ -165,15 +165,8 @@ class Transaction(Spec):
 
 
 scenarios = [
-    Bug(
-        "i14_new_transaction",
-        Transaction,
-        {"commit_is_whole": 6},
-        larger=dict(records=4, max_refusals=2),
-        faulty=dict(bumps_in_transaction=True),
-        deadlock=True,
+    Bug("i14_new_transaction", Transaction, {"commit_is_whole": 6}, larger=dict(records=4, max_refusals=2),
+        faulty=dict(bumps_in_transaction=True), deadlock=True, fixed_name="i14_fixed",
         description="The epoch is raised in a transaction: its first record is aborted, and the commit succeeds.",
-        fixed_name="i14_fixed",
-        remedy="I14 with an error that requires an abort, as in Kafka's client.",
-    ),
-]
+        remedy="I14 with an error that requires an abort, as in Kafka's client."),
+]  # fmt: skip

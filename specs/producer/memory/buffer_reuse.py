@@ -182,29 +182,14 @@ class BufferFreedAtExpiry(BufferReuse):
 
 
 scenarios = [
-    Scenario(
-        BufferReuse,
-        "two_records",
-        dict(records=2),
-        description="A batch that expires in flight keeps its buffer until its request completes: logs stay correct.",
-    ),
+    Scenario(BufferReuse, "two_records", dict(records=2),
+        description="A batch that expires in flight keeps its buffer until its request completes: logs stay correct."),
     Scenario(BufferReuse, "one_partition", dict(records=2, partitions=1), description="The same with one partition."),
-    Scenario(
-        BufferReuse, "larger", dict(records=4, buffers=2), description="The same with four records and two buffers."
-    ),
+    Scenario(BufferReuse, "larger", dict(records=4, buffers=2),
+        description="The same with four records and two buffers."),
     Scenario(BufferReuse, "five_records", dict(records=5, buffers=2), description="The same with five records."),
-    Scenario(
-        BufferFreedAtExpiry,
-        "wrong_partition",
-        dict(records=2),
-        expect={"records_are_in_their_partition": 6},
-        description="An expired batch's buffer is refilled while its request is written: both topics get the record.",
-    ),
-    Scenario(
-        BufferFreedAtExpiry,
-        "record_twice",
-        dict(records=2, partitions=1),
-        expect={"no_record_twice": 8},
-        description="The same with one partition: the second record is written for itself and again for the first.",
-    ),
-]
+    Scenario(BufferFreedAtExpiry, "wrong_partition", dict(records=2), expect={"records_are_in_their_partition": 6},
+        description="An expired batch's buffer is refilled while its request is written: both topics get the record."),
+    Scenario(BufferFreedAtExpiry, "record_twice", dict(records=2, partitions=1), expect={"no_record_twice": 8},
+        description="The same with one partition: the second record is written for itself and again for the first."),
+]  # fmt: skip

@@ -70,32 +70,15 @@ def endless_wait(name, spec, length, size, description):
 
 
 scenarios = [
-    endless_wait(
-        "timed_out_waiter_stays_in_line", StaysInLineLiveness, 6, SMALL, "The signal goes to a thread that has left."
-    ),
-    endless_wait(
-        "timed_out_waiter_swallows_signal", SwallowsSignalLiveness, 6, SMALL, "The next thread gets no signal."
-    ),
-    endless_wait(
-        "every_waiter_is_signalled",
-        EveryWaiterIsSignalledLiveness,
-        10,
-        TWO_EACH,
-        "Two threads each gather a half, and wait for the other half.",
-    ),
-    endless_wait(
-        "close_leaves_waiters",
-        CloseLeavesWaitersLiveness,
-        4,
-        CLOSED,
-        "KAFKA-9449: the producer is closed, no broker answers, and no memory comes.",
-    ),
-    Scenario(
-        BufferPoolLiveness,
-        "spurious_wakeup",
-        dict(threads=3, memory=2, spurious_wakeups=1),
-        properties=ENDS,
+    endless_wait("timed_out_waiter_stays_in_line", StaysInLineLiveness, 6, SMALL,
+        "The signal goes to a thread that has left."),
+    endless_wait("timed_out_waiter_swallows_signal", SwallowsSignalLiveness, 6, SMALL,
+        "The next thread gets no signal."),
+    endless_wait("every_waiter_is_signalled", EveryWaiterIsSignalledLiveness, 10, TWO_EACH,
+        "Two threads each gather a half, and wait for the other half."),
+    endless_wait("close_leaves_waiters", CloseLeavesWaitersLiveness, 4, CLOSED,
+        "KAFKA-9449: the producer is closed, no broker answers, and no memory comes."),
+    Scenario(BufferPoolLiveness, "spurious_wakeup", dict(threads=3, memory=2, spurious_wakeups=1), properties=ENDS,
         expect={"wait_ends": 7},
-        description="The second waiter wakes spuriously and takes a part: two threads wait for each other's part.",
-    ),
-]
+        description="The second waiter wakes spuriously and takes a part: two threads wait for each other's part."),
+]  # fmt: skip

@@ -49,17 +49,9 @@ class SplitAppend(Append):
 FLUSHED = SMALL | dict(flushes=True)
 
 scenarios = [
-    Bug(
-        "flush_misses_parts",
-        SplitAppend,
-        {"flush_completes_earlier_batches": 10},
-        size=FLUSHED,
-        larger=FLUSHED | dict(threads=3, max_splits=2),
-        faulty=dict(awaits_parts=False),
-        promises=[*ALWAYS, "flush_waits_for_parts"],
-        deadlock=True,
+    Bug("flush_misses_parts", SplitAppend, {"flush_completes_earlier_batches": 10}, size=FLUSHED,
+        larger=FLUSHED | dict(threads=3, max_splits=2), faulty=dict(awaits_parts=False),
+        promises=[*ALWAYS, "flush_waits_for_parts"], deadlock=True, fixed_name="flush_awaits_parts",
         description="KAFKA-19479: a batch is split during a flush, which returns before the parts are answered.",
-        fixed_name="flush_awaits_parts",
-        remedy="Since KAFKA-19479 a flush also waits for the parts of a batch that is split.",
-    ),
-]
+        remedy="Since KAFKA-19479 a flush also waits for the parts of a batch that is split."),
+]  # fmt: skip

@@ -88,26 +88,14 @@ def lost_update(name, spec, length, size, description):
 
 
 scenarios = [
-    Scenario(
-        MetadataWaitLiveness,
-        "two_threads",
-        MANY,
-        properties=["wait_ends"],
-        description="Two threads, an answer without the topic, a lost request, and a close: every wait ends.",
-    ),
+    Scenario(MetadataWaitLiveness, "two_threads", MANY, properties=["wait_ends"],
+        description="Two threads, an answer without the topic, a lost request, and a close: every wait ends."),
     lost_update("version_read_too_late", VersionReadTooLateLiveness, 13, ONE, "The thread waits for a second update."),
     lost_update("wait_without_test", WaitWithoutTestLiveness, 13, ONE, "The notification comes before the wait."),
     lost_update("wakeup_is_forgotten", WakeupIsForgottenLiveness, 7, ONE, "The sender sleeps with a request to send."),
     lost_update("one_is_notified", OneIsNotifiedLiveness, 19, TWO, "The second of two threads is not notified."),
-    Bug(
-        "i16_metadata_in_flight",
-        SenderPollLiveness,
-        {"coordinator_is_found": 4},
-        size=dict(batches=0),
-        faulty=dict(polls_without_node=False),
-        promises=["coordinator_is_found"],
+    Bug("i16_metadata_in_flight", SenderPollLiveness, {"coordinator_is_found": 4}, size=dict(batches=0),
+        faulty=dict(polls_without_node=False), promises=["coordinator_is_found"], fixed_name="i16_fixed",
         description="I16: the coordinator request waits for a response that no poll reads.",
-        fixed_name="i16_fixed",
-        remedy="I16 since 2.7: a round without a free node polls.",
-    ),
-]
+        remedy="I16 since 2.7: a round without a free node polls."),
+]  # fmt: skip

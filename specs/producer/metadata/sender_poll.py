@@ -164,24 +164,12 @@ class SenderPoll(Spec):
 TWO_NODES = dict(nodes=2, batches=3, metadata_updates=2, lookups=2)
 
 scenarios = [
-    Bug(
-        "i16_metadata_in_flight",
-        SenderPoll,
-        {"deadlock": 4},
-        size=dict(batches=0),
-        larger=dict(TWO_NODES, max_in_flight=2),
-        faulty=dict(polls_without_node=False),
-        deadlock=True,
-        description="One broker, one in flight: a lookup waits for the metadata response, which no poll reads.",
+    Bug("i16_metadata_in_flight", SenderPoll, {"deadlock": 4}, size=dict(batches=0),
+        larger=dict(TWO_NODES, max_in_flight=2), faulty=dict(polls_without_node=False), deadlock=True,
         fixed_name="i16_fixed",
-        remedy="I16 since 2.7: a round without a free node polls.",
-    ),
-    Scenario(
-        SenderPoll,
-        "i16_every_pipeline_full",
-        dict(TWO_NODES, batches=5, max_in_flight=2, polls_without_node=False),
-        expect={"deadlock": 10},
-        deadlock=True,
-        description="The same with more brokers and requests in flight, if every connection is full.",
-    ),
-]
+        description="One broker, one in flight: a lookup waits for the metadata response, which no poll reads.",
+        remedy="I16 since 2.7: a round without a free node polls."),
+    Scenario(SenderPoll, "i16_every_pipeline_full",
+        dict(TWO_NODES, batches=5, max_in_flight=2, polls_without_node=False), expect={"deadlock": 10}, deadlock=True,
+        description="The same with more brokers and requests in flight, if every connection is full."),
+]  # fmt: skip

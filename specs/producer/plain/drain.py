@@ -158,25 +158,13 @@ class Drain(Spec):
 
 
 scenarios = [
-    Bug(
-        "p14_starvation",
-        Drain,
-        {"no_starvation": 6},
-        larger=dict(partitions=3),
-        faulty=dict(index_per_node=False),
-        description="P14 (KAFKA-13834): the index skips what did not fit, and every drain takes the busy partition.",
+    Bug("p14_starvation", Drain, {"no_starvation": 6}, larger=dict(partitions=3), faulty=dict(index_per_node=False),
         fixed_name="p14_fixed_index_per_node",
-        remedy="P14: since 3.3 each node has an index; the next drain starts at the partition that did not fit.",
-    ),
-    Bug(
-        "p14_retry_that_waits",
-        Drain,
-        {"no_starvation": 6},
-        size=dict(waiting_retries=True),
-        larger=dict(partitions=3, waiting_retries=True),
-        fixed=dict(skip_waiting=True),
-        description="P14: a retry that has to wait ends the drain of its node; the next drain starts with it again.",
+        description="P14 (KAFKA-13834): the index skips what did not fit, and every drain takes the busy partition.",
+        remedy="P14: since 3.3 each node has an index; the next drain starts at the partition that did not fit."),
+    Bug("p14_retry_that_waits", Drain, {"no_starvation": 6}, size=dict(waiting_retries=True),
+        larger=dict(partitions=3, waiting_retries=True), fixed=dict(skip_waiting=True),
         fixed_name="p14_fixed_retry_that_waits",
-        remedy="P14: if a drain continues past a waiting retry, the other partitions get their turn.",
-    ),
-]
+        description="P14: a retry that has to wait ends the drain of its node; the next drain starts with it again.",
+        remedy="P14: if a drain continues past a waiting retry, the other partitions get their turn."),
+]  # fmt: skip

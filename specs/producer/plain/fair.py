@@ -79,43 +79,16 @@ COMPLETED = ["record_is_completed"]
 MOVE = dict(nodes=2, leader_moves=1, refusals=1, disconnects=1, max_in_flight=2)
 
 scenarios = [
-    Scenario(
-        FairProducer,
-        "unlimited_retries",
-        MOVE,
-        properties=COMPLETED,
-        description="Retries are unlimited; application, client and brokers are fair: every record is completed.",
-    ),
-    Scenario(
-        FairProducer,
-        "without_metadata_update",
-        MOVE,
-        fair={"metadata_update": None},
-        properties=COMPLETED,
+    Scenario(FairProducer, "unlimited_retries", MOVE, properties=COMPLETED,
+        description="Retries are unlimited; application, client and brokers are fair: every record is completed."),
+    Scenario(FairProducer, "without_metadata_update", MOVE, fair={"metadata_update": None}, properties=COMPLETED,
         expect={"record_is_completed": 6},
-        description="The client never learns the new leader, and sends the batch to the old one for ever.",
-    ),
-    Scenario(
-        FairProducer,
-        "restart",
-        dict(restarts=1, refusals=1),
-        properties=COMPLETED,
-        description="The successor of a process that died sends the incomplete records again.",
-    ),
-    Scenario(
-        FairProducer,
-        "without_application_send",
-        dict(restarts=1),
-        fair={"application_send": None},
-        properties=COMPLETED,
-        expect={"record_is_completed": 3},
-        description="The successor does not send the records again, so they are never completed.",
-    ),
-    Scenario(
-        FairSessions,
-        "restart",
-        dict(records=2, refusals=1),
-        properties=COMPLETED,
-        description="The successor of an idempotent producer sends the incomplete records under a new producer id.",
-    ),
-]
+        description="The client never learns the new leader, and sends the batch to the old one for ever."),
+    Scenario(FairProducer, "restart", dict(restarts=1, refusals=1), properties=COMPLETED,
+        description="The successor of a process that died sends the incomplete records again."),
+    Scenario(FairProducer, "without_application_send", dict(restarts=1), fair={"application_send": None},
+        properties=COMPLETED, expect={"record_is_completed": 3},
+        description="The successor does not send the records again, so they are never completed."),
+    Scenario(FairSessions, "restart", dict(records=2, refusals=1), properties=COMPLETED,
+        description="The successor of an idempotent producer sends the incomplete records under a new producer id."),
+]  # fmt: skip

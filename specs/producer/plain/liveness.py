@@ -67,34 +67,18 @@ def starvation(name, length, **bug):
 
 
 scenarios = [
-    Scenario(
-        PlainLiveness,
-        "fair_client_and_brokers",
-        FAULTS,
-        fair=FAIR,
-        properties=[COMPLETED],
-        description="With four weakly fair actions every sent record is completed in spite of faults.",
-    ),
+    Scenario(PlainLiveness, "fair_client_and_brokers", FAULTS, fair=FAIR, properties=[COMPLETED],
+        description="With four weakly fair actions every sent record is completed in spite of faults."),
     without("sender_drain", 2, "The sender never sends the batch."),
     without("broker_append", 3, "The leader never handles the request, and the connection stays open."),
     without("receive_response", 4, "The client never reads the response, and the connection stays open."),
     without("broker_is_not_leader", 4, "A broker that no longer leads does not answer."),
-    starvation(
-        "p14_starvation",
-        8,
-        faulty=dict(index_per_node=False),
-        larger=dict(partitions=3),
-        description="P14 (KAFKA-13834): every drain takes the busy partition, and none takes the other one.",
+    starvation("p14_starvation", 8, faulty=dict(index_per_node=False), larger=dict(partitions=3),
         fixed_name="p14_fixed_index_per_node",
-        remedy="P14: since 3.3 each node has an index; the next drain starts at the partition that did not fit.",
-    ),
-    starvation(
-        "p14_retry_that_waits",
-        7,
-        size=dict(waiting_retries=True),
-        fixed=dict(skip_waiting=True),
-        description="P14: a retry that waits ends every drain of its node; the other partition is never drained.",
+        description="P14 (KAFKA-13834): every drain takes the busy partition, and none takes the other one.",
+        remedy="P14: since 3.3 each node has an index; the next drain starts at the partition that did not fit."),
+    starvation("p14_retry_that_waits", 7, size=dict(waiting_retries=True), fixed=dict(skip_waiting=True),
         fixed_name="p14_fixed_retry_that_waits",
-        remedy="P14: if a drain continues past a waiting retry, the other partitions get their turn.",
-    ),
-]
+        description="P14: a retry that waits ends every drain of its node; the other partition is never drained.",
+        remedy="P14: if a drain continues past a waiting retry, the other partitions get their turn."),
+]  # fmt: skip

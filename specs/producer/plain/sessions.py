@@ -70,23 +70,13 @@ class ProducerSessions(PlainProducer):
 
 
 scenarios = [
-    Bug(
-        "p9_idempotent_within_a_session",
-        ProducerSessions,
-        {"no_duplicate": 8, "no_late_copy": 11},
+    Bug("p9_idempotent_within_a_session", ProducerSessions, {"no_duplicate": 8, "no_late_copy": 11},
         size=dict(records=3, max_in_flight=2),
-        larger=dict(records=4, max_in_flight=3, refusals=1, disconnects=1, restarts=2),
-        fixed=dict(read_back=True),
-        deadlock=True,
+        larger=dict(records=4, max_in_flight=3, refusals=1, disconnects=1, restarts=2), fixed=dict(read_back=True),
+        deadlock=True, fixed_name="p9_fixed_read_back",
         description="P9 with idempotence: the successor has another producer id, so the broker takes a copy as new.",
-        fixed_name="p9_fixed_read_back",
-        remedy="P9 with idempotence: the successor reads the log before it sends.",
-    ),
-    Scenario(
-        ProducerSessions,
-        "one_session",
-        dict(records=3, max_in_flight=2, refusals=1, disconnects=1, restarts=0),
+        remedy="P9 with idempotence: the successor reads the log before it sends."),
+    Scenario(ProducerSessions, "one_session", dict(records=3, max_in_flight=2, refusals=1, disconnects=1, restarts=0),
         deadlock=True,
-        description="P1 to P3 with sequences, as long as the producer lives.",
-    ),
-]
+        description="P1 to P3 with sequences, as long as the producer lives."),
+]  # fmt: skip

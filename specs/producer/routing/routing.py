@@ -239,53 +239,21 @@ GROWTH = dict(partitions=2, grown_to=3, keys=3, records=2)
 ORDER = ["no_reorder_of_a_key", "key_that_stays_keeps_its_order", "partitions_are_known", "everything_was_processed"]
 
 scenarios = [
-    Scenario(
-        Routing,
-        "fixed_partition_count",
-        dict(partitions=2, grown_to=2, keys=3, records=3),
-        description="With a fixed number of partitions, each key has one partition and keeps its order.",
-    ),
-    Scenario(
-        Routing,
-        "fixed_partition_count_larger",
-        dict(partitions=3, grown_to=3, keys=4, records=4),
-        description="The same with three partitions, four keys and four records.",
-    ),
-    Scenario(
-        Routing,
-        "partition_without_leader",
+    Scenario(Routing, "fixed_partition_count", dict(partitions=2, grown_to=2, keys=3, records=3),
+        description="With a fixed number of partitions, each key has one partition and keeps its order."),
+    Scenario(Routing, "fixed_partition_count_larger", dict(partitions=3, grown_to=3, keys=4, records=4),
+        description="The same with three partitions, four keys and four records."),
+    Scenario(Routing, "partition_without_leader",
         dict(partitions=3, grown_to=3, keys=1, records=3, explicit=True, leaders_fail=True),
-        description="A partition loses its leader: records without a key avoid it, other records do not.",
-    ),
-    Scenario(
-        Routing,
-        "partition_count_grows",
-        GROWTH,
-        expect={"no_reorder_of_a_key": 7},
-        description="The topic grows, a key moves, and its second record is processed before its first.",
-    ),
-    Scenario(
-        Routing,
-        "keys_that_stay",
-        GROWTH | dict(records=3),
-        properties=ORDER[1:],
-        description="Keys whose partition is the same before and after the growth keep their order.",
-    ),
-    Scenario(
-        GrowWhenConsumed,
-        "producer_learns_late",
-        GROWTH,
-        expect={"no_reorder_of_a_key": 7},
-        description="Everything is processed when the topic grows, but the producer still uses the old count once.",
-    ),
-    Scenario(
-        GrowWhenConsumedAndPaused, "same_size", GROWTH, properties=ORDER, description="With a pause the order is kept."
-    ),
-    Scenario(
-        GrowWhenConsumedAndPaused,
-        "larger",
-        GROWTH | dict(keys=4, records=4),
-        properties=ORDER,
-        description="The same with four keys and four records.",
-    ),
-]
+        description="A partition loses its leader: records without a key avoid it, other records do not."),
+    Scenario(Routing, "partition_count_grows", GROWTH, expect={"no_reorder_of_a_key": 7},
+        description="The topic grows, a key moves, and its second record is processed before its first."),
+    Scenario(Routing, "keys_that_stay", GROWTH | dict(records=3), properties=ORDER[1:],
+        description="Keys whose partition is the same before and after the growth keep their order."),
+    Scenario(GrowWhenConsumed, "producer_learns_late", GROWTH, expect={"no_reorder_of_a_key": 7},
+        description="Everything is processed when the topic grows, but the producer still uses the old count once."),
+    Scenario(GrowWhenConsumedAndPaused, "same_size", GROWTH, properties=ORDER,
+        description="With a pause the order is kept."),
+    Scenario(GrowWhenConsumedAndPaused, "larger", GROWTH | dict(keys=4, records=4), properties=ORDER,
+        description="The same with four keys and four records."),
+]  # fmt: skip
