@@ -3,24 +3,8 @@
 Source: `ProducerStateManager`, `ProducerAppendInfo`, `UnifiedLog` of Apache Kafka (see `producer_state`).
 """
 
-from checker.language import (
-    Arrow,
-    Bug,
-    Constant,
-    Drawing,
-    Event,
-    Lane,
-    Log,
-    Map,
-    Option,
-    Scenario,
-    Struct,
-    action,
-    invariant,
-    lemma,
-    reachable,
-    require,
-)
+from checker.language import Bug, Constant, Map, Option, Scenario, Struct, action, invariant, lemma, reachable, require
+from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
 from specs.broker.producer_state import (
     Answer,
     Batch,

@@ -4,26 +4,9 @@ Source: SocketServer (Processor), RequestChannel, KafkaRequestHandler, Selector 
 Scenarios: entries N1, P9 and P12 of docs/producer.md.
 """
 
-from checker.language import (
-    Bug,
-    Channel,
-    Constant,
-    Domain,
-    Drawing,
-    Lane,
-    Log,
-    Map,
-    Option,
-    Range,
-    Scenario,
-    Seq,
-    SetOf,
-    Struct,
-    action,
-    invariant,
-    reachable,
-    require,
-)
+from checker.language import Bug, Constant, Domain, Map, Option, Range, Scenario, Seq, SetOf, Struct
+from checker.language.drawing import Channel, Drawing, Lane, Log
+from checker.language.roles import action, invariant, reachable, require
 from specs.producer.plain.sender import Error, Node, Offset, Partition, RecordId, Request, Response, Sender
 
 

@@ -3,43 +3,35 @@
 They are computed from the table of `specs.kafka_versions`; the defaults of the constants are the rules of 4.4.
 """
 
-from specs.kafka_versions import (
-    BUMPS_EPOCH_ON_LOST_STATE,
-    CACHES_FIVE_BATCHES,
-    EMPTY_LOG_NEEDS_SEQUENCE_0,
-    EMPTY_STATE_NEEDS_SEQUENCE_0,
-    MAX_IN_FLIGHT_WITH_IDEMPOTENCE,
-    REPORTS_UNKNOWN_PRODUCER,
-    STATE_CHANGES_AFTER_APPEND,
-)
+from specs import kafka_versions as kafka
 
 
 def producer_state(version):
     """Return the constants of `ProducerState` for the brokers of a version such as "2.5" or "1.0.2"."""
-    caches_five = CACHES_FIVE_BATCHES.applies_to(version)
+    caches_five = kafka.CACHES_FIVE_BATCHES.applies_to(version)
     return dict(
-        cache_size=MAX_IN_FLIGHT_WITH_IDEMPOTENCE if caches_five else 1,
+        cache_size=kafka.MAX_IN_FLIGHT_WITH_IDEMPOTENCE if caches_five else 1,
         no_state=accepted_without_state(version),
         old_sequence="duplicate"
-        if caches_five and not STATE_CHANGES_AFTER_APPEND.applies_to(version)
+        if caches_five and not kafka.STATE_CHANGES_AFTER_APPEND.applies_to(version)
         else "out_of_order",
     )
 
 
 def accepted_without_state(version):
     """Return the value of `no_state`: the first sequences that a leader without state of the producer accepts."""
-    if EMPTY_LOG_NEEDS_SEQUENCE_0.applies_to(version):
+    if kafka.EMPTY_LOG_NEEDS_SEQUENCE_0.applies_to(version):
         return "never_held"
-    if BUMPS_EPOCH_ON_LOST_STATE.applies_to(version):
+    if kafka.BUMPS_EPOCH_ON_LOST_STATE.applies_to(version):
         return "any"
-    return "unknown_producer_id" if REPORTS_UNKNOWN_PRODUCER.applies_to(version) else "full"
+    return "unknown_producer_id" if kafka.REPORTS_UNKNOWN_PRODUCER.applies_to(version) else "full"
 
 
 def transactional_state(version):
     """Return the constants of `TransactionalState` for the brokers of a version, transaction version 2."""
     return dict(
         no_state=accepted_without_state(version),
-        needs_sequence_0=EMPTY_STATE_NEEDS_SEQUENCE_0.applies_to(version),
+        needs_sequence_0=kafka.EMPTY_STATE_NEEDS_SEQUENCE_0.applies_to(version),
         transaction_version=2,
     )
 

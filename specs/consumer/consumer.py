@@ -3,21 +3,8 @@
 Sources: SubscriptionState (FetchPosition, allConsumed), ConsumerCoordinator, OffsetFetcherUtils of Apache Kafka.
 """
 
-from checker.language import (
-    Constant,
-    Drawing,
-    Event,
-    Lane,
-    Log,
-    Option,
-    Range,
-    Seq,
-    Spec,
-    action,
-    invariant,
-    reachable,
-    require,
-)
+from checker.language import Constant, Option, Range, Seq, Spec, action, invariant, reachable, require
+from checker.language.drawing import Drawing, Event, Lane, Log
 
 
 class Offset(Range):

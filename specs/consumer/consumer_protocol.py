@@ -10,25 +10,9 @@ of 4.3.1. Rules of earlier releases: the same classes of 3.7.1, 4.0.0 and 4.1.1.
 
 import enum
 
-from checker.language import (
-    Arrow,
-    Bug,
-    Constant,
-    Drawing,
-    Lane,
-    Map,
-    Option,
-    Range,
-    Scenario,
-    SetOf,
-    Spec,
-    Struct,
-    action,
-    invariant,
-    reachable,
-    require,
-    step_invariant,
-)
+from checker.language import Bug, Constant, Map, Option, Range, Scenario, SetOf, Spec, Struct
+from checker.language.drawing import Arrow, Drawing, Lane
+from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.group import Member
 
 

@@ -5,21 +5,8 @@ Sources: KIP-392; Partition.fetchRecords, UnifiedLog.read (FetchIsolation), Repl
 FetchCollector.handleInitializeErrors of Apache Kafka.
 """
 
-from checker.language import (
-    Arrow,
-    Bug,
-    Constant,
-    Drawing,
-    Lane,
-    Log,
-    Range,
-    Seq,
-    Spec,
-    action,
-    invariant,
-    reachable,
-    require,
-)
+from checker.language import Bug, Constant, Range, Seq, Spec, action, invariant, reachable, require
+from checker.language.drawing import Arrow, Drawing, Lane, Log
 from specs.consumer.consumer import Offset
 
 

@@ -7,27 +7,9 @@ OffsetCommitResponseHandler), AbstractCoordinator of Apache Kafka.
 
 import enum
 
-from checker.language import (
-    Arrow,
-    Bug,
-    Constant,
-    Domain,
-    Drawing,
-    Lane,
-    Log,
-    Map,
-    Option,
-    Range,
-    Seq,
-    SetOf,
-    Spec,
-    Struct,
-    action,
-    invariant,
-    reachable,
-    require,
-    step_invariant,
-)
+from checker.language import Bug, Constant, Domain, Map, Option, Range, Seq, SetOf, Spec, Struct
+from checker.language.drawing import Arrow, Drawing, Lane, Log
+from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.consumer import Count, Offset, RecordId
 
 

@@ -5,21 +5,9 @@ Sources: ConsumerGroup.validateOffsetCommit and createAssignmentEpochValidator o
 KIP-1251; CommitRequestManager of Kafka's client.
 """
 
-from checker.language import (
-    Arrow,
-    Bug,
-    Constant,
-    Drawing,
-    Map,
-    Option,
-    Scenario,
-    Struct,
-    action,
-    invariant,
-    reachable,
-    require,
-    step_invariant,
-)
+from checker.language import Bug, Constant, Map, Option, Scenario, Struct
+from checker.language.drawing import Arrow, Drawing
+from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.consumer import Offset
 from specs.consumer.consumer_protocol import REACHED, SAFE, ConsumerProtocol, Epoch
 from specs.consumer.group import Member

@@ -4,18 +4,8 @@ Sources: GroupMetadataManager (getOrMaybeSubscribeStaticConsumerGroupMember, con
 throwIfInstanceIdIsUnreleased, throwIfInstanceIdIsFenced, replaceMember) of 4.3.1.
 """
 
-from checker.language import (
-    Bug,
-    Constant,
-    Range,
-    Scenario,
-    SetOf,
-    action,
-    invariant,
-    reachable,
-    require,
-    step_invariant,
-)
+from checker.language import Bug, Constant, Range, Scenario, SetOf
+from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.consumer_protocol import (
     NEW_TARGET,
     SAFE,

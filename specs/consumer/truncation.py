@@ -5,25 +5,9 @@ Sources: KIP-320; SubscriptionState (FetchPosition, maybeValidatePositionForCurr
 FetchCollector.handleInitializeErrors, OffsetFetcherUtils, LeaderEpochFileCache.endOffsetFor of Apache Kafka.
 """
 
-from checker.language import (
-    Arrow,
-    Bug,
-    Constant,
-    Drawing,
-    Lane,
-    Log,
-    Option,
-    Range,
-    Scenario,
-    Seq,
-    Spec,
-    Struct,
-    action,
-    invariant,
-    reachable,
-    require,
-    step_invariant,
-)
+from checker.language import Bug, Constant, Option, Range, Scenario, Seq, Spec, Struct
+from checker.language.drawing import Arrow, Drawing, Lane, Log
+from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.consumer import Offset
 
 

@@ -6,22 +6,8 @@ build them around it (KafkaConsumer, class comment, "Multi-threaded Processing")
 
 from dataclasses import replace
 
-from checker.language import (
-    Arrow,
-    Bug,
-    Constant,
-    Drawing,
-    Lane,
-    Log,
-    Map,
-    Range,
-    Scenario,
-    Seq,
-    action,
-    invariant,
-    reachable,
-    require,
-)
+from checker.language import Bug, Constant, Map, Range, Scenario, Seq, action, invariant, reachable, require
+from checker.language.drawing import Arrow, Drawing, Lane, Log
 from specs.consumer.consumer import Consumer, Count, RecordId
 
 

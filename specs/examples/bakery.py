@@ -1,18 +1,6 @@
 """Lamport's bakery algorithm: mutual exclusion by tickets, with registers that are not atomic."""
 
-from checker.language import (
-    Constant,
-    Enum,
-    Map,
-    Range,
-    Scenario,
-    SetOf,
-    Spec,
-    action,
-    constraint,
-    invariant,
-    require,
-)
+from checker.language import Constant, Enum, Map, Range, Scenario, SetOf, Spec, action, constraint, invariant, require
 
 
 class Process(Range):

@@ -1,21 +1,7 @@
 """The Echo algorithm: the nodes of a graph build a spanning tree by messages to their neighbours."""
 
-from checker.language import (
-    Constant,
-    Domain,
-    Enum,
-    Map,
-    Option,
-    Range,
-    Scenario,
-    SetOf,
-    Spec,
-    action,
-    assume,
-    eventually,
-    invariant,
-    require,
-)
+from checker.language import Constant, Domain, Enum, Map, Option, Range, Scenario, SetOf, Spec
+from checker.language.roles import action, assume, eventually, invariant, require
 
 
 class Node(Domain):

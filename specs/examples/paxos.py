@@ -1,22 +1,7 @@
 """Paxos: a majority of acceptors chooses one value, although messages are lost and any number of leaders compete."""
 
-from checker.language import (
-    Constant,
-    Domain,
-    Map,
-    Option,
-    Range,
-    Scenario,
-    SetOf,
-    Spec,
-    Struct,
-    action,
-    choose,
-    invariant,
-    reachable,
-    require,
-    subsets,
-)
+from checker.language import Constant, Domain, Map, Option, Range, Scenario, SetOf, Spec, Struct, choose, subsets
+from checker.language.roles import action, invariant, reachable, require
 
 
 class Acceptor(Domain):

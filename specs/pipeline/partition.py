@@ -5,20 +5,8 @@
 The family `replication` models how replicas really agree. docs/guarantees.md describes how the models differ.
 """
 
-from checker.language import (
-    Constant,
-    Domain,
-    Map,
-    Option,
-    Range,
-    Seq,
-    SetOf,
-    Spec,
-    action,
-    invariant,
-    reachable,
-    require,
-)
+from checker.language import Constant, Domain, Map, Option, Range, Seq, SetOf, Spec
+from checker.language.roles import action, invariant, reachable, require
 
 
 class RecordId(Range):

@@ -1,22 +1,7 @@
 """The whole pipeline: producer, partition, consumer, and the guarantees that an application depends on."""
 
-from checker.language import (
-    Arrow,
-    Channel,
-    Constant,
-    Drawing,
-    Event,
-    Lane,
-    Log,
-    Map,
-    Option,
-    Range,
-    Seq,
-    action,
-    invariant,
-    reachable,
-    require,
-)
+from checker.language import Constant, Map, Option, Range, Seq, action, invariant, reachable, require
+from checker.language.drawing import Arrow, Channel, Drawing, Event, Lane, Log
 from specs.broker.sequence_rules import Error
 from specs.pipeline.delivery_timeout import ExpiringProducer
 from specs.pipeline.failures import CAPACITY, Entry

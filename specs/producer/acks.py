@@ -4,21 +4,8 @@ Scenarios: entries P6, P7 and P8 of docs/producer.md. The partition is the one o
 `replication` models how replicas really agree.
 """
 
-from checker.language import (
-    Arrow,
-    Bug,
-    Channel,
-    Constant,
-    Drawing,
-    Lane,
-    Log,
-    Range,
-    Scenario,
-    SetOf,
-    action,
-    invariant,
-    require,
-)
+from checker.language import Bug, Constant, Range, Scenario, SetOf, action, invariant, require
+from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
 from specs.pipeline.partition import Broker, Partition, RecordId
 
 

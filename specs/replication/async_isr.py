@@ -1,22 +1,8 @@
 """Asynchronous ISR changes: the leader sends AlterIsr to the controller (KIP-497; today AlterPartition)."""
 
-from checker.language import (
-    Arrow,
-    Constant,
-    Domain,
-    Drawing,
-    Lane,
-    Map,
-    Range,
-    Scenario,
-    SetOf,
-    Spec,
-    Struct,
-    action,
-    invariant,
-    reachable,
-    require,
-)
+from checker.language import Constant, Domain, Map, Range, Scenario, SetOf, Spec, Struct
+from checker.language.drawing import Arrow, Drawing, Lane
+from checker.language.roles import action, invariant, reachable, require
 
 
 class Replica(Domain):

@@ -9,25 +9,9 @@ replicas, records and versions:
         --unbounded max_version
 """
 
-from checker.language import (
-    Arrow,
-    Constant,
-    Drawing,
-    Lane,
-    Map,
-    Range,
-    Refinement,
-    Scenario,
-    Seq,
-    SetOf,
-    Spec,
-    Struct,
-    action,
-    invariant,
-    lemma,
-    reachable,
-    require,
-)
+from checker.language import Constant, Map, Range, Refinement, Scenario, Seq, SetOf, Spec, Struct
+from checker.language.drawing import Arrow, Drawing, Lane
+from checker.language.roles import action, invariant, lemma, reachable, require
 from specs.replication.async_isr import AsyncIsr, Replica, Version, VersionedIsr
 
 

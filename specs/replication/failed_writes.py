@@ -1,20 +1,7 @@
 """Appends after a failed write (KAFKA-10778): entry R17 of docs/replication-messages.md."""
 
-from checker.language import (
-    Bug,
-    Constant,
-    Domain,
-    Map,
-    Range,
-    Seq,
-    SetOf,
-    Spec,
-    Struct,
-    action,
-    invariant,
-    reachable,
-    require,
-)
+from checker.language import Bug, Constant, Domain, Map, Range, Seq, SetOf, Spec, Struct
+from checker.language.roles import action, invariant, reachable, require
 
 
 class Replica(Domain):

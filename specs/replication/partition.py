@@ -4,19 +4,8 @@ Every rule of the protocol is in this file, with the class of Apache Kafka that 
 constants that select a rule or allow an event, `versions` has their values for each version of Kafka.
 """
 
-from checker.language import (
-    Map,
-    Option,
-    Range,
-    Seq,
-    SetOf,
-    Struct,
-    action,
-    invariant,
-    reachable,
-    require,
-    step_invariant,
-)
+from checker.language import Map, Option, Range, Seq, SetOf, Struct
+from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.replication.partition_drawing import DRAWING
 from specs.replication.state import LeaderAndIsr, LeaderEpoch, Record, Replica
 from specs.replication.switches import Switches

@@ -7,27 +7,9 @@ Sources: `TransactionCoordinator` (`prepareInitProducerIdTransit`, `endTransacti
 `TransactionMarkerRequestCompletionHandler` of Apache Kafka 3.9.1, 4.0.0 to 4.3.1; KIP-98, KIP-360, KIP-890.
 """
 
-from checker.language import (
-    Bug,
-    Constant,
-    Drawing,
-    Event,
-    Lane,
-    Option,
-    Range,
-    Scenario,
-    SetOf,
-    Spec,
-    Struct,
-    action,
-    assume,
-    invariant,
-    leads_to,
-    reachable,
-    replace,
-    require,
-    step_invariant,
-)
+from checker.language import Bug, Constant, Option, Range, Scenario, SetOf, Spec, Struct, replace
+from checker.language.drawing import Drawing, Event, Lane
+from checker.language.roles import action, assume, invariant, leads_to, reachable, require, step_invariant
 from specs.transactions.state import (
     CoordinatorEpoch,
     Decision,

@@ -6,34 +6,19 @@ TransactionCoordinator (3.9.1, 4.3.1); OffsetMetadataManager and ClassicGroup.va
 GroupMetadata (3.9.1); ConsumerCoordinator.sendOffsetFetchRequest (4.3.1).
 """
 
-from checker.language import (
-    Arrow,
-    Constant,
-    Domain,
-    Drawing,
-    Enum,
-    Event,
-    Lane,
-    Log,
-    Map,
-    OneOf,
-    Option,
-    Range,
-    Refinement,
-    Seq,
-    SetOf,
-    Spec,
-    Struct,
+from checker.language import Constant, Domain, Enum, Map, OneOf, Option, Range, Refinement, Seq, SetOf, Struct, replace
+from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
+from checker.language.roles import (
     action,
     always_eventually,
     assume,
     eventually,
     invariant,
     reachable,
-    replace,
     require,
     step_invariant,
 )
+from checker.language.spec import Spec
 from specs.transactions.state import Decision, Identity, ProducerEpoch, ProducerId, TransactionState
 
 

@@ -6,21 +6,8 @@ Sources: `ProducerAppendInfo` (`checkProducerEpoch`, `checkCoordinatorEpoch`, `a
 `VerificationStateEntry`, `VerificationGuard` of Apache Kafka 3.9.1 to 4.3.1; KIP-98, KIP-890.
 """
 
-from checker.language import (
-    Constant,
-    Enum,
-    Map,
-    Option,
-    Range,
-    Scenario,
-    Seq,
-    SetOf,
-    Spec,
-    Struct,
-    action,
-    replace,
-    require,
-)
+from checker.language import Constant, Enum, Map, Option, Range, Scenario, Seq, SetOf, Spec, Struct, replace
+from checker.language.roles import action, require
 from specs.transactions.state import (
     Batch,
     CoordinatorEpoch,

@@ -5,23 +5,9 @@ Sources (4.3.1): UnifiedLog (lastStableOffset, fetchLastStableOffsetMetadata), T
 ProducerStateManager (firstUnstableOffset, lastStableOffset), DelayedFetch; the client's CompletedFetch.
 """
 
-from checker.language import (
-    Arrow,
-    Bug,
-    Constant,
-    Drawing,
-    Event,
-    Lane,
-    Log,
-    Map,
-    OneOf,
-    Option,
-    Range,
-    Scenario,
-    Seq,
-    SetOf,
-    Spec,
-    Struct,
+from checker.language import Bug, Constant, Map, OneOf, Option, Range, Scenario, Seq, SetOf, Spec, Struct
+from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
+from checker.language.roles import (
     action,
     always_eventually,
     assume,

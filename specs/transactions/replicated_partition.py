@@ -5,29 +5,9 @@ Sources: `ProducerStateManager` (`firstUnstableOffset`, `onHighWatermarkUpdated`
 `AbortedTxn` of Apache Kafka 3.9.1 and 4.3.1; KIP-98.
 """
 
-from checker.language import (
-    Bug,
-    Constant,
-    Drawing,
-    Enum,
-    Event,
-    Lane,
-    Log,
-    Map,
-    Option,
-    Range,
-    Refinement,
-    Scenario,
-    Seq,
-    Struct,
-    action,
-    invariant,
-    leads_to,
-    reachable,
-    replace,
-    require,
-    step_invariant,
-)
+from checker.language import Bug, Constant, Enum, Map, Option, Range, Refinement, Scenario, Seq, Struct, replace
+from checker.language.drawing import Drawing, Event, Lane, Log
+from checker.language.roles import action, invariant, leads_to, reachable, require, step_invariant
 from specs.transactions.partition_leader import Fate, Guard, Offset, PartitionRules, ProducerEntry, SinglePartition
 from specs.transactions.state import (
     Batch,

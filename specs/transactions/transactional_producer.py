@@ -6,32 +6,9 @@ Sources: `TransactionManager` (`State`, `beginCompletingTransaction`, `maybeTran
 KIP-360, KIP-890; KAFKA-14402, KAFKA-17754, KAFKA-18579.
 """
 
-from checker.language import (
-    Arrow,
-    Bag,
-    Bug,
-    Constant,
-    Domain,
-    Drawing,
-    Enum,
-    Event,
-    Lane,
-    Log,
-    Map,
-    OneOf,
-    Option,
-    Range,
-    Scenario,
-    SetOf,
-    Struct,
-    action,
-    assume,
-    invariant,
-    leads_to,
-    reachable,
-    require,
-    step_invariant,
-)
+from checker.language import Bag, Bug, Constant, Domain, Enum, Map, OneOf, Option, Range, Scenario, SetOf, Struct
+from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
+from checker.language.roles import action, assume, invariant, leads_to, reachable, require, step_invariant
 from specs.transactions.coordinator import PREPARED, CoordinatorRules
 from specs.transactions.partition_leader import Arrival, Fate, Guard, PartitionRules
 from specs.transactions.state import (

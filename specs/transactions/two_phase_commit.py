@@ -4,29 +4,9 @@ Sources: KIP-939; `TransactionManager` (`prepareTransaction`, `initializeTransac
 `TransactionCoordinator.handleInitProducerId`, `TransactionStateManager.timedOutTransactions` of Apache Kafka 4.3.1.
 """
 
-from checker.language import (
-    Arrow,
-    Bag,
-    Bug,
-    Constant,
-    Domain,
-    Drawing,
-    Enum,
-    Event,
-    Lane,
-    Map,
-    Option,
-    Range,
-    Scenario,
-    SetOf,
-    Struct,
-    action,
-    assume,
-    invariant,
-    leads_to,
-    reachable,
-    require,
-)
+from checker.language import Bag, Bug, Constant, Domain, Enum, Map, Option, Range, Scenario, SetOf, Struct
+from checker.language.drawing import Arrow, Drawing, Event, Lane
+from checker.language.roles import action, assume, invariant, leads_to, reachable, require
 from specs.transactions.coordinator import PREPARED, CoordinatorRules
 from specs.transactions.state import Decision, Error, Identity, Partition, TransactionNumber, TransactionState
 

@@ -3,22 +3,9 @@
 Sources: `KafkaRequestHandler.wrap` (3.6.0), `wrapAsyncCallback` (3.6.1), `ReplicaManager.appendRecords`; KAFKA-15653.
 """
 
-from checker.language import (
-    Arrow,
-    Bug,
-    Constant,
-    Domain,
-    Drawing,
-    Enum,
-    Lane,
-    Map,
-    Option,
-    Spec,
-    action,
-    always_eventually,
-    invariant,
-    require,
-)
+from checker.language import Bug, Constant, Domain, Enum, Map, Option, Spec
+from checker.language.drawing import Arrow, Drawing, Lane
+from checker.language.roles import action, always_eventually, invariant, require
 
 
 class Handler(Domain):

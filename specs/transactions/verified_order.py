@@ -4,22 +4,8 @@ Sources: `VerificationStateEntry` (`maybeUpdateLowestSequenceAndEpoch`), `Produc
 `AddPartitionsToTxnManager` of Apache Kafka 3.9.1 and 4.3.1; KAFKA-14920.
 """
 
-from checker.language import (
-    Arrow,
-    Bug,
-    Constant,
-    Drawing,
-    Lane,
-    Log,
-    Option,
-    Range,
-    Seq,
-    Spec,
-    action,
-    always_eventually,
-    invariant,
-    require,
-)
+from checker.language import Bug, Constant, Option, Range, Seq, Spec, action, always_eventually, invariant, require
+from checker.language.drawing import Arrow, Drawing, Lane, Log
 
 
 class BatchSequence(Range):

@@ -4,22 +4,8 @@ Each partition's leader is a broker with one connection. Sources: `Sender`, `Net
 `UnifiedLog` of Apache Kafka; see `transaction_manager` for the client and `specs.broker.producer_state` for the broker.
 """
 
-from checker.language import (
-    Channel,
-    Constant,
-    Drawing,
-    Event,
-    Lane,
-    Log,
-    Map,
-    Option,
-    Range,
-    Seq,
-    Struct,
-    action,
-    replace,
-    require,
-)
+from checker.language import Constant, Map, Option, Range, Seq, Struct, action, replace, require
+from checker.language.drawing import Channel, Drawing, Event, Lane, Log
 from specs.broker.producer_state import Batch, BatchId, Error, Offset, Partition
 from specs.producer.idempotent.transaction_manager import Outcome, TransactionManager
 

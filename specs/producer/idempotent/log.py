@@ -6,20 +6,8 @@ TCP: any request that was ever sent may arrive again, any number of times and in
 Sources: KIP-98; `ProducerAppendInfo` and `ProducerStateEntry` of Apache Kafka; KAFKA-5494.
 """
 
-from checker.language import (
-    Constant,
-    Option,
-    Range,
-    Scenario,
-    Seq,
-    Spec,
-    Struct,
-    action,
-    invariant,
-    lemma,
-    reachable,
-    require,
-)
+from checker.language import Constant, Option, Range, Scenario, Seq, Spec, Struct
+from checker.language.roles import action, invariant, lemma, reachable, require
 from specs.broker.producer_state import CachedBatch, Offset, RecordCount, Sequence
 
 

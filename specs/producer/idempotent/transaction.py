@@ -4,19 +4,7 @@ Sources: librdkafka#3575 and #3577; KIP-360; `TransactionManager.canRetry` and `
 client), `TransactionCoordinator.handleInitProducerId` and `endTransaction` (the coordinator).
 """
 
-from checker.language import (
-    Bug,
-    Constant,
-    Enum,
-    Range,
-    Seq,
-    Spec,
-    Struct,
-    action,
-    invariant,
-    reachable,
-    require,
-)
+from checker.language import Bug, Constant, Enum, Range, Seq, Spec, Struct, action, invariant, reachable, require
 
 
 class Record(Range):

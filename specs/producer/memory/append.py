@@ -1,18 +1,6 @@
 """Appending to the accumulator while memory is short: the double-checked append, the sender, flush and close."""
 
-from checker.language import (
-    Constant,
-    Enum,
-    Map,
-    Range,
-    Scenario,
-    Seq,
-    SetOf,
-    action,
-    invariant,
-    reachable,
-    require,
-)
+from checker.language import Constant, Enum, Map, Range, Scenario, Seq, SetOf, action, invariant, reachable, require
 from specs.producer.memory.buffer_pool import Pool, Thread
 
 

@@ -1,21 +1,7 @@
 """The producer's bounded memory: a pool of buffers, for which threads wait in a queue when it is empty."""
 
-from checker.language import (
-    Constant,
-    Domain,
-    Enum,
-    Map,
-    Range,
-    Scenario,
-    Seq,
-    SetOf,
-    Spec,
-    action,
-    invariant,
-    reachable,
-    require,
-    step_invariant,
-)
+from checker.language import Constant, Domain, Enum, Map, Range, Scenario, Seq, SetOf, Spec
+from checker.language.roles import action, invariant, reachable, require, step_invariant
 
 
 class Thread(Domain):

@@ -1,21 +1,7 @@
 """The reuse of a batch's buffer while the network may still read it (KAFKA-19012)."""
 
-from checker.language import (
-    Constant,
-    Domain,
-    Enum,
-    Map,
-    Option,
-    Range,
-    Scenario,
-    Seq,
-    SetOf,
-    Spec,
-    action,
-    invariant,
-    reachable,
-    require,
-)
+from checker.language import Constant, Domain, Enum, Map, Option, Range, Scenario, Seq, SetOf, Spec
+from checker.language.roles import action, invariant, reachable, require
 
 
 class RecordId(Range):

@@ -1,19 +1,7 @@
 """The wait for metadata: `send` needs to know a topic's partitions, and waits until the sender thread has asked."""
 
-from checker.language import (
-    Constant,
-    Domain,
-    Enum,
-    Map,
-    Range,
-    Scenario,
-    Spec,
-    action,
-    invariant,
-    reachable,
-    require,
-    step_invariant,
-)
+from checker.language import Constant, Domain, Enum, Map, Range, Scenario, Spec
+from checker.language.roles import action, invariant, reachable, require, step_invariant
 
 
 class Thread(Domain):

@@ -4,23 +4,8 @@ Source: Apache Kafka, Sender.runOnce and maybeSendAndPollTransactionalRequest, N
 InFlightRequests.canSendMore, of 2.6 and 2.7; KAFKA-10520.
 """
 
-from checker.language import (
-    Bug,
-    Constant,
-    Domain,
-    Enum,
-    Map,
-    Range,
-    Scenario,
-    Seq,
-    Spec,
-    Struct,
-    action,
-    invariant,
-    reachable,
-    replace,
-    require,
-)
+from checker.language import Bug, Constant, Domain, Enum, Map, Range, Scenario, Seq, Spec, Struct, replace
+from checker.language.roles import action, invariant, reachable, require
 
 
 class Node(Domain):

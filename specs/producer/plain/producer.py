@@ -3,23 +3,8 @@
 Scenarios: entries P1 to P5, P9 and P11 of docs/producer.md. `specs.producer.plain.sequence_checked` has the remedy.
 """
 
-from checker.language import (
-    Arrow,
-    Bug,
-    Channel,
-    Constant,
-    Drawing,
-    Lane,
-    Log,
-    Map,
-    Range,
-    Scenario,
-    Seq,
-    action,
-    invariant,
-    reachable,
-    require,
-)
+from checker.language import Bug, Constant, Map, Range, Scenario, Seq, action, invariant, reachable, require
+from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
 from specs.producer.plain.sender import Error, Node, Partition, Request, Response, Sender
 
 

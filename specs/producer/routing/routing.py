@@ -1,20 +1,7 @@
 """The choice of a record's partition, and the order of a key's records when the topic gets more partitions."""
 
-from checker.language import (
-    Constant,
-    Map,
-    Option,
-    Range,
-    Scenario,
-    Seq,
-    Spec,
-    Struct,
-    action,
-    invariant,
-    reachable,
-    require,
-    step_invariant,
-)
+from checker.language import Constant, Map, Option, Range, Scenario, Seq, Spec, Struct
+from checker.language.roles import action, invariant, reachable, require, step_invariant
 
 
 class Key(Range):
