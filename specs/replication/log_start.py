@@ -1,8 +1,9 @@
 """The start of the log: a leader deletes records that a follower has not fetched (KAFKA-9491, KAFKA-12996)."""
 
 from checker.language import Bug, Constant, Drawing, Event, Map, Range, SetOf, action, invariant, reachable, require
-from specs.replication.partition import EpochStart, Offset, Partition
+from specs.replication.partition import Partition
 from specs.replication.partition_drawing import DRAWING
+from specs.replication.partition_state import EpochStart, Offset
 from specs.replication.state import Replica
 
 

@@ -8,7 +8,8 @@ from checker.run.plan import Plan
 from checker.testing import is_enabled, play, state_with
 from specs.replication.log_start import LogStart
 from specs.replication.old_formats import OldFormats
-from specs.replication.partition import UNDEFINED, EpochEnd, EpochStart, Partition
+from specs.replication.partition import Partition
+from specs.replication.partition_state import UNDEFINED, EpochEnd, EpochStart
 from specs.replication.state import LeaderAndIsr, Record, Replica
 
 B1, B2, B3 = Replica(0), Replica(1), Replica(2)

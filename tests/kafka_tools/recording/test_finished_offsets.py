@@ -14,7 +14,8 @@ from kafka_tools.recording.finished_offsets import FinishedOffsets
 from kafka_tools.recording.partition import RecordedPartition
 from kafka_tools.recording.recorder import as_json, record_partition
 from specs.replication.by_version import AS_RECORDED
-from specs.replication.partition import EpochStart, FetchRequest, Partition
+from specs.replication.partition import Partition
+from specs.replication.partition_state import EpochStart, FetchRequest
 from specs.replication.state import Record, Replica
 from specs.replication.versions import replication_rules
 from tests.kafka_tools.judgement import judgement
