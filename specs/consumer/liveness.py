@@ -4,6 +4,7 @@ docs/consumer.md, section "Liveness", describes the scenarios.
 """
 
 from checker.language import Bug, Fairness, Scenario, action, always_eventually, require
+from specs.broken_promises import without_each
 from specs.consumer.consumer_protocol import ConsumerProtocol
 from specs.consumer.cooperative import CooperativeGroup
 from specs.consumer.group import ConsumerGroup, Member, Phase
@@ -108,19 +109,6 @@ CONVERGES = "group_converges"
 SMALL = dict(records=1, max_poll_records=1, max_generation=3)
 
 
-def without(spec, constants, promises, action, length, description):
-    """Return the scenario in which every promise but one is kept."""
-    return Scenario(
-        spec,
-        f"without_{action}",
-        constants,
-        fair={name: fairness for name, fairness in promises.items() if name != action},
-        properties=[CONVERGES],
-        expect={CONVERGES: length},
-        description=description,
-    )
-
-
 def converges(spec, name, constants, fair, description):
     """Return the scenario in which the group converges."""
     return Scenario(spec, name, constants, fair=fair, properties=[CONVERGES], description=description)
@@ -129,10 +117,12 @@ def converges(spec, name, constants, fair, description):
 scenarios = [
     converges(GroupLiveness, "fair_members", SMALL, CLASSIC,
         "Four weakly fair actions: rebalances end, in spite of an eviction."),
-    without(GroupLiveness, SMALL, CLASSIC, "process", 3, "A member never ends processing, so it does not rejoin."),
-    without(GroupLiveness, SMALL, CLASSIC, "join", 2, "A member polls no more, and is not evicted."),
-    without(GroupLiveness, SMALL, CLASSIC, "complete_rebalance", 3, "The coordinator waits although all have joined."),
-    without(GroupLiveness, SMALL, CLASSIC, "sync", 4, "A member does not take its assignment."),
+    *without_each(GroupLiveness, SMALL, CLASSIC, [CONVERGES], {
+        "process": (3, "A member never ends processing, so it does not rejoin."),
+        "join": (2, "A member polls no more, and is not evicted."),
+        "complete_rebalance": (3, "The coordinator waits although all have joined."),
+        "sync": (4, "A member does not take its assignment."),
+    }),
     converges(CooperativeLiveness, "fair_members", dict(SMALL, max_generation=4), CLASSIC,
         "Cooperative rebalances end: a partition that is withheld in one generation has an owner in a later one."),
     converges(CooperativeLiveness, "c5_stale_claims",

@@ -1,6 +1,7 @@
 """Liveness of KIP-320: which promises the high watermark, the ISR and the election of a leader depend on."""
 
 from checker.language import Bug, Scenario, action, always_eventually, leads_to, require
+from specs.broken_promises import without_each
 from specs.replication.kip320 import Kip320
 from specs.replication.state import Replica
 
@@ -68,30 +69,19 @@ THREE = dict(max_leader_epoch=1)
 COMMITTED, JOINED, ELECTED = "high_watermark_reaches_log_end", "follower_rejoins_isr", "leader_is_elected"
 
 
-def without(action, expect, description):
-    """Return the scenario in which every promise of `JOINS` but one is kept."""
-    return Scenario(
-        Kip320Liveness,
-        f"without_{action}",
-        TWO,
-        fair={name: fairness for name, fairness in JOINS.items() if name != action},
-        properties=[COMMITTED, JOINED],
-        expect=expect,
-        description=description,
-    )
-
-
 scenarios = [
     Scenario(Kip320Liveness, "fair_replicas", THREE, fair=JOINS, properties=[COMMITTED, JOINED],
         description="Five weakly fair actions: when writes stop, all is committed and every replica is in the ISR."),
     Scenario(Kip320Liveness, "fair_replicas_commit", THREE, fair=COMMITS, properties=[COMMITTED],
         description="The high watermark reaches the log end even if the leader never expands the ISR."),
-    without("become_leader", {COMMITTED: 2, JOINED: 3}, "The elected replica never learns that it leads."),
-    without("become_follower", {COMMITTED: 4, JOINED: 4}, "A follower stays in its old leader epoch, and is fenced."),
-    without("follower_fetch", {COMMITTED: 5, JOINED: 7}, "A follower in the ISR does not fetch, and is not removed."),
-    without("leader_increment_high_watermark", {COMMITTED: 6, JOINED: 8},
-        "The leader never commits its predecessor's records, so it adds no follower to the ISR (KAFKA-7128)."),
-    without("leader_expand_isr", {JOINED: 5}, "A follower has caught up, and the leader does not add it to the ISR."),
+    *without_each(Kip320Liveness, TWO, JOINS, [COMMITTED, JOINED], {
+        "become_leader": ({COMMITTED: 2, JOINED: 3}, "The elected replica never learns that it leads."),
+        "become_follower": ({COMMITTED: 4, JOINED: 4}, "A follower stays in its old leader epoch, and is fenced."),
+        "follower_fetch": ({COMMITTED: 5, JOINED: 7}, "A follower in the ISR does not fetch, and is not removed."),
+        "leader_increment_high_watermark": ({COMMITTED: 6, JOINED: 8},
+            "The leader never commits its predecessor's records, so it adds no follower to the ISR (KAFKA-7128)."),
+        "leader_expand_isr": ({JOINED: 5}, "A follower has caught up, and the leader does not add it to the ISR."),
+    }),
     Scenario(Kip320Liveness, "leader_alone", TWO, fair=SHRINKS, properties=[COMMITTED],
         description="A follower that never fetches is removed, and a strongly fair leader commits alone."),
     Scenario(Kip320Liveness, "flapping_isr", TWO, fair=dict(SHRINKS, leader_increment_high_watermark="weak"),

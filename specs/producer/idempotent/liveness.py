@@ -4,6 +4,7 @@ The section "Stuck" of docs/idempotence.md describes the scenarios. `catalogue` 
 """
 
 from checker.language import Bug, Scenario, eventually
+from specs.broken_promises import without_each
 from specs.broker.producer_state import BatchId, Partition
 from specs.producer.idempotent.catalogue import KNOWN_TWO, SINCE_4_5, THREE, TWO
 from specs.producer.idempotent.mistakes import Librdkafka
@@ -50,19 +51,6 @@ EXPIRY = dict(KNOWN_TWO, max_disconnects=1, max_timeouts=1)
 COMPLETED = "batch_is_completed"
 
 
-def without(action, length, description):
-    """Return the scenario in which every promise of `FAIR` but one is kept."""
-    return Scenario(
-        IdempotentLiveness,
-        f"without_{action}",
-        REJECTION,
-        fair={name: fairness for name, fairness in FAIR.items() if name != action},
-        properties=[COMPLETED],
-        expect={COMPLETED: length},
-        description=description,
-    )
-
-
 def stuck(name, length, spec=IdempotentLiveness, **bug):
     """Return a bug that leaves a batch incomplete although client and broker are fair."""
     return Bug(name, spec, {COMPLETED: length}, fair=FAIR_EXPIRY, promises=[COMPLETED], **bug)
@@ -71,11 +59,12 @@ def stuck(name, length, spec=IdempotentLiveness, **bug):
 scenarios = [
     Scenario(IdempotentLiveness, "fair_client_and_broker", FAULTS, fair=FAIR, properties=[COMPLETED],
         description="With four weakly fair actions every batch is completed in spite of one fault of four kinds."),
-    without("drain", 1, "The sender never sends the first batch."),
-    without("handle_produce", 3, "The broker never handles a request, and the connection stays open."),
-    without("receive_response", 5, "The client never reads the response, and the connection stays open."),
-    without("bump_epoch", 4,
-        "A rejected batch requests an epoch bump; until it takes place the sender drains nothing."),
+    *without_each(IdempotentLiveness, REJECTION, FAIR, [COMPLETED], {
+        "drain": (1, "The sender never sends the first batch."),
+        "handle_produce": (3, "The broker never handles a request, and the connection stays open."),
+        "receive_response": (5, "The client never reads the response, and the connection stays open."),
+        "bump_epoch": (4, "A rejected batch requests an epoch bump; until it takes place the sender drains nothing."),
+    }),
     Scenario(MarksEveryExpiryLiveness, "without_resolve_sequences", EXPIRY, fair=FAIR, properties=[COMPLETED],
         expect={COMPLETED: 4},
         description="With delivery timeouts a fifth promise is needed: the sender waits for unresolved sequences."),

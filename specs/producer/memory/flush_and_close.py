@@ -4,6 +4,7 @@ docs/producer-memory.md, section "Flush and close return", describes the scenari
 """
 
 from checker.language import Bug, Constant, Scenario, action, leads_to, require
+from specs.broken_promises import without_each
 from specs.producer.memory.append import CLOSED, SMALL, Append, At, BatchId, Closing, Flush, Partition, Sender
 from specs.producer.memory.append_faults import TWO_QUEUES, BlockedThreadWakesSender, ShortMemoryIsNotPressing
 from specs.producer.memory.buffer_pool import Thread
@@ -135,24 +136,13 @@ def returns(call, name, size, fair, description, spec=AppendLiveness):
     return Scenario(spec, name, size, fair=fair, properties=[f"{call}_returns"], description=description)
 
 
-def without(call, size, fair, action, length, description):
-    """Return the scenario in which every promise of a call but one is kept."""
-    return Scenario(
-        AppendLiveness,
-        f"{call}_without_{action}",
-        size,
-        fair={name: fairness for name, fairness in fair.items() if name != action},
-        properties=[f"{call}_returns"],
-        expect={f"{call}_returns": length},
-        description=description,
-    )
-
-
 scenarios = [
     returns("flush", "flush_returns", FLUSHED, FLUSH, "Four weakly fair actions suffice for flush."),
-    without("flush", FLUSHED, FLUSH, "append", 9, "A thread keeps the lock of a queue."),
-    without("flush", FLUSHED, FLUSH, "drain", 6, "The sender never sends the batch."),
-    without("flush", FLUSHED, FLUSH, "answer", 7, "No broker answers, and delivery.timeout.ms is infinite."),
+    *without_each(AppendLiveness, FLUSHED, FLUSH, ["flush_returns"], {
+        "append": (9, "A thread keeps the lock of a queue."),
+        "drain": (6, "The sender never sends the batch."),
+        "answer": (7, "No broker answers, and delivery.timeout.ms is infinite."),
+    }, prefix="flush_"),
     returns("flush", "flush_ends_at_delivery_timeout", FLUSHED, dict(append="weak", end_flush="weak", expire="weak"),
         "No broker answers: flush returns after delivery.timeout.ms, even if nothing is drained.",
         ExpiringAppend),
@@ -160,8 +150,10 @@ scenarios = [
         "Brokers find batches too large, and the sender splits them: flush returns.",
         SplitAppendLiveness),
     returns("close", "close_returns", GRACEFUL, CLOSE, "Five weakly fair actions suffice for close without a timeout."),
-    without("close", GRACEFUL, CLOSE, "answer", 7, "No broker answers, and close has no timeout."),
-    without("close", GRACEFUL, CLOSE, "stop", 2, "The sender never ends its loop."),
+    *without_each(AppendLiveness, GRACEFUL, CLOSE, ["close_returns"], {
+        "answer": (7, "No broker answers, and close has no timeout."),
+        "stop": (2, "The sender never ends its loop."),
+    }, prefix="close_"),
     returns("close", "close_ends_at_delivery_timeout", GRACEFUL,
         dict(append="weak", stop="weak", end_close="weak", expire="weak"),
         "No broker answers: close without a timeout returns after delivery.timeout.ms.",

@@ -4,6 +4,7 @@ docs/producer.md, section "Liveness", describes the scenarios.
 """
 
 from checker.language import Bug, Scenario, always_eventually, leads_to
+from specs.broken_promises import without_each
 from specs.producer.plain.application import Future, Partition
 from specs.producer.plain.drain import Drain
 from specs.producer.plain.producer import PlainProducer
@@ -48,19 +49,6 @@ FAULTS = dict(nodes=2, leader_moves=1, refusals=1, disconnects=1, retries=3, max
 COMPLETED, TURN = "record_is_completed", "takes_turn"
 
 
-def without(action, length, description):
-    """Return the scenario in which every promise of `FAIR` but one is kept."""
-    return Scenario(
-        PlainLiveness,
-        f"without_{action}",
-        MOVE,
-        fair={name: fairness for name, fairness in FAIR.items() if name != action},
-        properties=[COMPLETED],
-        expect={COMPLETED: length},
-        description=description,
-    )
-
-
 def starvation(name, length, **bug):
     """Return a bug that starves a partition although the sender is fair."""
     return Bug(name, DrainLiveness, {TURN: length}, fair=dict(drain="weak"), promises=[TURN], **bug)
@@ -69,10 +57,12 @@ def starvation(name, length, **bug):
 scenarios = [
     Scenario(PlainLiveness, "fair_client_and_brokers", FAULTS, fair=FAIR, properties=[COMPLETED],
         description="With four weakly fair actions every sent record is completed in spite of faults."),
-    without("sender_drain", 2, "The sender never sends the batch."),
-    without("broker_append", 3, "The leader never handles the request, and the connection stays open."),
-    without("receive_response", 4, "The client never reads the response, and the connection stays open."),
-    without("broker_is_not_leader", 4, "A broker that no longer leads does not answer."),
+    *without_each(PlainLiveness, MOVE, FAIR, [COMPLETED], {
+        "sender_drain": (2, "The sender never sends the batch."),
+        "broker_append": (3, "The leader never handles the request, and the connection stays open."),
+        "receive_response": (4, "The client never reads the response, and the connection stays open."),
+        "broker_is_not_leader": (4, "A broker that no longer leads does not answer."),
+    }),
     starvation("p14_starvation", 8, faulty=dict(index_per_node=False), larger=dict(partitions=3),
         fixed_name="p14_fixed_index_per_node",
         description="P14 (KAFKA-13834): every drain takes the busy partition, and none takes the other one.",
