@@ -1,14 +1,9 @@
 """Asynchronous ISR changes: the leader sends AlterIsr to the controller (KIP-497; today AlterPartition)."""
 
-from checker.language import Constant, Domain, Map, Range, Scenario, SetOf, Spec, Struct
+from checker.language import Constant, Map, Range, Scenario, SetOf, Spec, Struct
 from checker.language.drawing import Arrow, Drawing, Lane
 from checker.language.roles import action, invariant, reachable, require
-
-
-class Replica(Domain):
-    """A broker with a copy of the partition. The first one leads."""
-
-    size, prefix = "replicas", "b"
+from specs.replication.state import Replica
 
 
 class Version(Range):

@@ -11,8 +11,9 @@ replicas, records and versions:
 
 from checker.language import Constant, Map, Range, Refinement, Scenario, Seq, SetOf, Spec, Struct
 from checker.language.drawing import Arrow, Drawing, Lane
-from checker.language.roles import action, invariant, lemma, reachable, require
-from specs.replication.async_isr import AsyncIsr, Replica, Version, VersionedIsr
+from checker.language.roles import action, invariant, lemma, require
+from specs.replication.async_isr import AsyncIsr, Version, VersionedIsr
+from specs.replication.state import Replica
 
 
 class IsrVersion(Struct):
@@ -77,9 +78,7 @@ class AsyncIsrHistory(Spec):
         """Every replica is in sync, the logs are empty."""
         self.write_isr(set(Replica))
 
-    def leader(self):
-        """Return the replica that leads."""
-        return Replica[0]
+    leader = AsyncIsr.leader  # the log, and what is reachable, are those of `AsyncIsr`
 
     def controller_version(self):
         """Return the newest version."""
@@ -152,17 +151,8 @@ class AsyncIsrHistory(Spec):
         self.version = version
         self.pending_isr = set()
 
-    @action
-    def leader_write(self):
-        """The leader appends a producer's record."""
-        require(self.end_offset[self.leader()] < self.max_offset)
-        self.end_offset[self.leader()] += 1
-
-    @action
-    def follower_fetch(self, replica: Replica):
-        """A follower appends the next record of the leader's log."""
-        require(self.end_offset[replica] < self.end_offset[self.leader()])
-        self.end_offset[replica] += 1
+    leader_write = AsyncIsr.leader_write
+    follower_fetch = AsyncIsr.follower_fetch
 
     @invariant(
         says="{replica} is in the controller's ISR with log end offset {self.end_offset[replica]}, below the high "
@@ -218,10 +208,7 @@ class AsyncIsrHistory(Spec):
             for replica in self.versions[later].isr
         )
 
-    @reachable
-    def everything_is_committed(self):
-        """The high watermark reaches the bound."""
-        return self.high_watermark() == self.max_offset
+    everything_is_committed = AsyncIsr.everything_is_committed
 
 
 scenarios = [

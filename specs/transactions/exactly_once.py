@@ -19,37 +19,14 @@ from checker.language.roles import (
     step_invariant,
 )
 from checker.language.spec import Spec
-from specs.transactions.state import Decision, Identity, ProducerEpoch, ProducerId, TransactionState
+from specs.consumer.consumer import Count, Offset, RecordId
+from specs.transactions.state import Decision, Generation, Identity, ProducerEpoch, ProducerId, TransactionState
 
 
 class Instance(Domain):
     """An instance of the application: one consumer and one transactional producer in one thread."""
 
     size, prefix = "instances", "app"
-
-
-class RecordId(Range):
-    """The records of the input partition, by offset."""
-
-    low, high = 0, "records - 1"
-
-
-class Offset(Range):
-    """An offset of the input partition, or its end."""
-
-    low, high = 0, "records"
-
-
-class Count(Range):
-    """The number of records that an instance processes in one transaction."""
-
-    low, high = 1, "max_poll_records"
-
-
-class Generation(Range):
-    """A generation of the consumer group."""
-
-    low, high = 0, "max_generation"
 
 
 class Target(Enum):

@@ -13,6 +13,7 @@ from specs.transactions.state import (
     CoordinatorEpoch,
     Decision,
     Error,
+    Fate,
     LogEntry,
     Marker,
     Partition,
@@ -27,14 +28,6 @@ class Offset(Range):
     """The position of an entry in a log, or the end of the log."""
 
     low, high = 0, "log_size"
-
-
-class Fate(Enum):
-    """Whether consumers with isolation.level=read_committed get a batch."""
-
-    OPEN = "open"
-    COMMITTED = "committed"
-    ABORTED = "aborted"
 
 
 class ProducerEntry(Struct):

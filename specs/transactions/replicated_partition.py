@@ -8,11 +8,12 @@ Sources: `ProducerStateManager` (`firstUnstableOffset`, `onHighWatermarkUpdated`
 from checker.language import Bug, Constant, Enum, Map, Option, Range, Refinement, Scenario, Seq, Struct, replace
 from checker.language.drawing import Drawing, Event, Lane, Log
 from checker.language.roles import action, invariant, leads_to, reachable, require, step_invariant
-from specs.transactions.partition_leader import Fate, Guard, Offset, PartitionRules, ProducerEntry, SinglePartition
+from specs.transactions.partition_leader import Guard, Offset, PartitionRules, ProducerEntry, SinglePartition
 from specs.transactions.state import (
     Batch,
     Decision,
     Error,
+    Fate,
     Marker,
     Partition,
     ProducerEpoch,

@@ -4,7 +4,7 @@ Sources (Apache Kafka 4.3.1): `TransactionState`, `TransactionMetadata`, `Transa
 `EndTransactionMarker`, `Errors`.
 
 A spec that uses these types declares the constants that bound them: `partitions`, `max_producer_id`, `max_epoch`,
-`max_coordinator_epoch` and `transactions`.
+`max_coordinator_epoch` and `transactions`, with `Instance` and `Generation` also `instances` and `max_generation`.
 """
 
 from checker.language import Domain, Enum, OneOf, Option, Range, SetOf, Struct
@@ -14,6 +14,18 @@ class Partition(Domain):
     """A partition to which transactions write."""
 
     size, prefix = "partitions", "p"
+
+
+class Instance(Domain):
+    """An instance of the application. Each one succeeds another and has the same transactional.id."""
+
+    size, prefix = "instances", "i"
+
+
+class Generation(Range):
+    """A generation of the consumer group that has its offsets in the transactions."""
+
+    low, high = 0, "max_generation"
 
 
 class ProducerId(Range):
@@ -69,6 +81,22 @@ class Decision(Enum):
 
     COMMIT = "commit"
     ABORT = "abort"
+
+
+class Outcome(Enum):
+    """The end of a transaction as its application sees it."""
+
+    NONE = "none"
+    COMMITTED = "committed"  # commitTransaction returned
+    ABORTED = "aborted"  # abortTransaction returned
+
+
+class Fate(Enum):
+    """Whether consumers with isolation.level=read_committed get a record or a batch of the log."""
+
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
 
 
 class Error(Enum):

@@ -6,44 +6,28 @@ Sources: `TransactionManager` (`State`, `beginCompletingTransaction`, `maybeTran
 KIP-360, KIP-890; KAFKA-14402, KAFKA-17754, KAFKA-18579.
 """
 
-from checker.language import Bag, Bug, Constant, Domain, Enum, Map, OneOf, Option, Range, Scenario, SetOf, Struct
+from checker.language import Bag, Bug, Constant, Map, OneOf, Option, Range, Scenario, SetOf, Struct
 from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
 from checker.language.roles import action, assume, invariant, leads_to, reachable, require, step_invariant
 from specs.transactions.coordinator import PREPARED, CoordinatorRules
-from specs.transactions.partition_leader import Arrival, Fate, Guard, PartitionRules
+from specs.transactions.partition_leader import Arrival, Guard, PartitionRules
 from specs.transactions.state import (
     Batch,
     ClientState,
     Decision,
     Error,
+    Fate,
+    Generation,
     Identity,
+    Instance,
     Marker,
+    Outcome,
     Partition,
     ProducerId,
     TransactionNumber,
     TransactionState,
     Version,
 )
-
-
-class Instance(Domain):
-    """An instance of the application; all have the same transactional.id."""
-
-    size, prefix = "instances", "i"
-
-
-class Generation(Range):
-    """A generation of the consumer group that has its offsets in the transactions."""
-
-    low, high = 0, "max_generation"
-
-
-class Outcome(Enum):
-    """The end of a transaction as its application sees it."""
-
-    NONE = "none"
-    COMMITTED = "committed"  # commitTransaction returned
-    ABORTED = "aborted"  # abortTransaction returned
 
 
 class Client(Struct):

@@ -4,17 +4,11 @@ Sources: KIP-939; `TransactionManager` (`prepareTransaction`, `initializeTransac
 `TransactionCoordinator.handleInitProducerId`, `TransactionStateManager.timedOutTransactions` of Apache Kafka 4.3.1.
 """
 
-from checker.language import Bag, Bug, Constant, Domain, Enum, Map, Option, Range, Scenario, SetOf, Struct
+from checker.language import Bag, Bug, Constant, Enum, Map, Option, Range, Scenario, SetOf, Struct
 from checker.language.drawing import Arrow, Drawing, Event, Lane
 from checker.language.roles import action, assume, invariant, leads_to, reachable, require
 from specs.transactions.coordinator import PREPARED, CoordinatorRules
-from specs.transactions.state import Decision, Error, Identity, Partition, TransactionNumber, TransactionState
-
-
-class Instance(Domain):
-    """An instance of the application. Each one succeeds another and has the same transactional.id."""
-
-    size, prefix = "instances", "i"
+from specs.transactions.state import Decision, Error, Identity, Instance, Partition, TransactionNumber, TransactionState
 
 
 class Phase(Enum):

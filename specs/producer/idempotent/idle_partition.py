@@ -8,12 +8,7 @@ and 2.8; `specs.broker.sequence_check`: a batch of a new epoch must begin with s
 """
 
 from checker.language import Bug, Constant, Enum, Map, Range, SetOf, Spec, action, eventually_always, leads_to, require
-
-
-class Partition(Range):
-    """A partition, to which one batch at a time is sent."""
-
-    low, high = 0, "partitions - 1"
+from specs.producer.values import Partition
 
 
 class Batch(Enum):

@@ -4,7 +4,8 @@ Sources: librdkafka#3575 and #3577; KIP-360; `TransactionManager.canRetry` and `
 client), `TransactionCoordinator.handleInitProducerId` and `endTransaction` (the coordinator).
 """
 
-from checker.language import Bug, Constant, Enum, Range, Seq, Spec, Struct, action, invariant, reachable, require
+from checker.language import Bug, Constant, Range, Seq, Spec, Struct, action, invariant, reachable, require
+from specs.transactions.state import Fate, Outcome
 
 
 class Record(Range):
@@ -19,14 +20,6 @@ class Epoch(Range):
     low, high = 0, "max_refusals"
 
 
-class Fate(Enum):
-    """Whether consumers with isolation.level=read_committed get a record of the log."""
-
-    OPEN = "open"
-    COMMITTED = "committed"
-    ABORTED = "aborted"
-
-
 class Entry(Struct):
     """A record of the log under the epoch with which it was sent."""
 
@@ -34,14 +27,6 @@ class Entry(Struct):
     epoch: Epoch
     fate: Fate
     shows = "{record}(e{epoch}) {fate}"
-
-
-class Outcome(Enum):
-    """The end of the transaction as the application sees it."""
-
-    NONE = "none"
-    COMMITTED = "committed"  # commitTransaction returned
-    ABORTED = "aborted"  # a call failed, and abortTransaction returned
 
 
 class Transaction(Spec):

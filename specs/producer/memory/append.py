@@ -2,12 +2,7 @@
 
 from checker.language import Constant, Enum, Map, Range, Scenario, Seq, SetOf, action, invariant, reachable, require
 from specs.producer.memory.buffer_pool import Pool, Thread
-
-
-class Partition(Range):
-    """A partition, which has a queue of batches."""
-
-    low, high = 0, "partitions - 1"
+from specs.producer.values import Partition
 
 
 class BatchId(Range):

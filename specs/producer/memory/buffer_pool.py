@@ -1,13 +1,8 @@
 """The producer's bounded memory: a pool of buffers, for which threads wait in a queue when it is empty."""
 
-from checker.language import Constant, Domain, Enum, Map, Range, Scenario, Seq, SetOf, Spec
+from checker.language import Constant, Enum, Map, Range, Scenario, Seq, SetOf, Spec
 from checker.language.roles import action, invariant, reachable, require, step_invariant
-
-
-class Thread(Domain):
-    """A thread of the application that calls `send`."""
-
-    size, prefix = "threads", "t"
+from specs.producer.values import Thread
 
 
 class Size(Range):

@@ -2,18 +2,13 @@
 
 from checker.language import Constant, Domain, Enum, Map, Option, Range, Scenario, Seq, SetOf, Spec
 from checker.language.roles import action, invariant, reachable, require
+from specs.producer.values import Partition
 
 
 class RecordId(Range):
     """A record, which is the only one of its batch."""
 
     low, high = 0, "records - 1"
-
-
-class Partition(Range):
-    """A partition of one of several topics."""
-
-    low, high = 0, "partitions - 1"
 
 
 class Buffer(Domain):

@@ -1,13 +1,8 @@
 """The wait for metadata: `send` needs to know a topic's partitions, and waits until the sender thread has asked."""
 
-from checker.language import Constant, Domain, Enum, Map, Range, Scenario, Spec
+from checker.language import Constant, Enum, Map, Range, Scenario, Spec
 from checker.language.roles import action, invariant, reachable, require, step_invariant
-
-
-class Thread(Domain):
-    """A thread of the application that calls `send`."""
-
-    size, prefix = "threads", "t"
+from specs.producer.values import Thread
 
 
 class Version(Range):

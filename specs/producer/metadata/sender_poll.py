@@ -4,14 +4,9 @@ Source: Apache Kafka, Sender.runOnce and maybeSendAndPollTransactionalRequest, N
 InFlightRequests.canSendMore, of 2.6 and 2.7; KAFKA-10520.
 """
 
-from checker.language import Bug, Constant, Domain, Enum, Map, Range, Scenario, Seq, Spec, Struct, replace
+from checker.language import Bug, Constant, Enum, Map, Range, Scenario, Seq, Spec, Struct, replace
 from checker.language.roles import action, invariant, reachable, require
-
-
-class Node(Domain):
-    """A broker that the client is connected to."""
-
-    size, prefix = "nodes", "n"
+from specs.producer.values import Node
 
 
 class Kind(Enum):

@@ -1,6 +1,7 @@
 """An application, the futures that its producer returns, the logs, and the guarantees as properties."""
 
 from checker.language import Constant, Enum, Map, Option, Range, Seq, Spec, invariant, reachable
+from specs.producer.values import Partition
 
 LOG_SIZE = "(records * (restarts + 1) + resends) * (retries + 1)"
 """The largest length of a log: every attempt of every send is appended at most once."""
@@ -16,12 +17,6 @@ class Offset(Range):
     """An offset in a partition's log."""
 
     low, high = 0, LOG_SIZE
-
-
-class Partition(Range):
-    """The number of a partition, from 0."""
-
-    low, high = 0, "partitions - 1"
 
 
 class Future(Enum):

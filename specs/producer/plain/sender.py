@@ -5,14 +5,9 @@ in order; `specs.broker.network` has the processors, request queue and handlers 
 Source: RecordAccumulator, ProducerBatch, Sender, NetworkClient and InFlightRequests of Apache Kafka.
 """
 
-from checker.language import Constant, Domain, Enum, Map, Range, Seq, SetOf, Struct, action, invariant, replace, require
+from checker.language import Constant, Enum, Map, Range, Seq, SetOf, Struct, action, invariant, replace, require
 from specs.producer.plain.application import Application, Future, Offset, Partition, RecordId
-
-
-class Node(Domain):
-    """A broker in the client's metadata."""
-
-    size, prefix = "nodes", "n"
+from specs.producer.values import Node
 
 
 class Stage(Enum):
