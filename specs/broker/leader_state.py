@@ -61,14 +61,7 @@ class LeaderState(ProducerState):
                 "verified": "verification",
             },
         ),
-        arrows=(
-            Arrow(
-                "produce",
-                "'client'",
-                "partition",
-                "batch s{sequence}, {records} record{'s'[:records - 1]}",
-            ),
-        ),
+        arrows=(Arrow("produce", "'client'", "partition", "batch s{sequence}, {records} record{'s'[:records - 1]}"),),
         events=(
             Event(
                 "produce",

@@ -126,11 +126,7 @@ class ConsumerProtocol(Spec):
             members={"in_group": "members"},
             facts={"group_epoch": "group epoch", "target_epoch": "target epoch", "target": "target assignment"},
         ),
-        Lane(
-            "partition",
-            each=Partition,
-            facts={"partition_epoch": "owned at epoch", "target": "assigned to"},
-        ),
+        Lane("partition", each=Partition, facts={"partition_epoch": "owned at epoch", "target": "assigned to"}),
         Lane(
             "member",
             each=Member,
@@ -188,9 +184,7 @@ class ConsumerProtocol(Spec):
         require(self.has_news(member))
         reports = self.reports[member] or self.sends_all[member]
         self.request[member] = Heartbeat(
-            epoch=self.epoch[member],
-            owned=self.reported(member) if reports else None,
-            is_full=self.sends_all[member],
+            epoch=self.epoch[member], owned=self.reported(member) if reports else None, is_full=self.sends_all[member]
         )
         self.reports[member] = False
         self.sends_all[member] = False
@@ -342,9 +336,7 @@ class ConsumerProtocol(Spec):
             return
         shows = request.epoch == 0 or request.is_full or self.assigned[member] != before
         self.response[member] = Response(
-            refusal=Refusal.NONE,
-            epoch=self.member_epoch[member],
-            assignment=self.assigned[member] if shows else None,
+            refusal=Refusal.NONE, epoch=self.member_epoch[member], assignment=self.assigned[member] if shows else None
         )
 
     def apply_heartbeat(self, member, request):

@@ -22,12 +22,7 @@ COLUMNS = {
     "late": "processes an old record after a newer one",
 }
 
-PROPERTIES = {
-    "gap": ("no_gap",),
-    "duplicate": ("no_duplicate",),
-    "reorder": ("no_reorder",),
-    "late": ("no_late_copy",),
-}
+PROPERTIES = {"gap": ("no_gap",), "duplicate": ("no_duplicate",), "reorder": ("no_reorder",), "late": ("no_late_copy",)}
 
 LEGEND = (
     "Yes: with the number of states of the shortest counterexample, including the initial state. No: with the number "

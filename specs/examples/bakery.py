@@ -157,6 +157,4 @@ class Bakery(Spec):
         )
 
 
-scenarios = [
-    Scenario(Bakery, "two_processes", description="The tickets are bounded by a constraint."),
-]
+scenarios = [Scenario(Bakery, "two_processes", description="The tickets are bounded by a constraint.")]

@@ -117,6 +117,4 @@ class Paxos(Spec):
         return any(self.is_chosen(value) for value in Value)
 
 
-scenarios = [
-    Scenario(Paxos, "two_ballots", description="Three acceptors, two values and two ballots."),
-]
+scenarios = [Scenario(Paxos, "two_ballots", description="Three acceptors, two values and two ballots.")]

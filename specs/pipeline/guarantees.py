@@ -97,9 +97,7 @@ NOTES = {
         "raises its epoch after that, it writes the first record after the second, and the second once more.",
         (
             GuaranteeCheck(
-                Pipeline,
-                dict(min_insync_replicas=2, slow_followers=0, broker_crashes=1),
-                ("no_missing_earlier",),
+                Pipeline, dict(min_insync_replicas=2, slow_followers=0, broker_crashes=1), ("no_missing_earlier",)
             ),
             GuaranteeCheck(Pipeline, dict(min_insync_replicas=2, leader_moves=1), ("no_reorder",)),
         ),

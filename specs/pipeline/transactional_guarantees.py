@@ -6,63 +6,47 @@ The cells are compared with Kafka's documentation of `isolation.level`, `transac
 
 from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote, GuaranteeRow, Table
 from specs.transactions.exactly_once import ExactlyOnceLoop
-from specs.transactions.guarantees import RULES
+from specs.transactions.guarantees import RULES, Question
 from specs.transactions.reader import TransactionalReader
 from specs.transactions.transactional_producer import Transactions
 from specs.transactions.versions import transaction_version
-
-COLUMNS = {
-    "unfinished": "unfinished, then committed: the producer restarts",
-    "twice": "committed twice: the producer restarts",
-    "late": "aborted, then committed: a request is late",
-    "torn": "half committed: a request is late",
-    "hangs": "open for ever: a request is late",
-    "abort": "aborted or open, but read: the application aborts",
-    "lost": "committed, then lost: the leader crashes",
-    "partial": "read in part: the leader crashes",
-    "unread": "committed, but never read: the leader crashes",
-    "crash_twice": "processed twice: an instance crashes",
-    "rebalance_twice": "processed twice: a rebalance",
-    "answer_twice": "processed twice: an answer is lost",
-    "skipped": "never processed: an instance crashes",
-}
 
 PRODUCER = dict(max_epoch=4, max_late=1, log_size=10)
 RESTARTED = dict(instances=2, max_epoch=8, max_arrivals=3, log_size=10)
 LEADER = dict(transactions=1, max_producer_id=0, elections=1)
 
-SIZES = {
-    "unfinished": (Transactions, dict(RESTARTED, max_late=0)),
-    "twice": (Transactions, dict(RESTARTED, transactions=1, max_late=1, gives_up=False)),
-    "late": (Transactions, PRODUCER),
-    "torn": (Transactions, dict(PRODUCER, partitions=2, gives_up=False)),
-    "hangs": (Transactions, dict(PRODUCER, transactions=1)),
-    "abort": (TransactionalReader, {}),
-    "lost": (TransactionalReader, LEADER),
-    "partial": (TransactionalReader, dict(LEADER, partitions=2)),
-    "unread": (TransactionalReader, LEADER),
-    "crash_twice": (ExactlyOnceLoop, dict(rebalances=0, crashes=1)),
-    "rebalance_twice": (ExactlyOnceLoop, dict(rebalances=1, crashes=0)),
-    "answer_twice": (ExactlyOnceLoop, dict(records=1, rebalances=1, crashes=0, lost_answers=2)),
-    "skipped": (ExactlyOnceLoop, dict(rebalances=0, crashes=1)),
-}
-"""The spec of each column, and the size at which it is explored."""
+QUESTIONS = {
+    "unfinished": Question("unfinished, then committed: the producer restarts",
+        Transactions, dict(RESTARTED, max_late=0), ("fenced_is_never_committed", "all_or_nothing")),
+    "twice": Question("committed twice: the producer restarts",
+        Transactions, dict(RESTARTED, transactions=1, max_late=1, gives_up=False), ("committed_once",)),
+    "late": Question("aborted, then committed: a request is late",
+        Transactions, PRODUCER, ("aborted_is_never_read",)),
+    "torn": Question("half committed: a request is late",
+        Transactions, dict(PRODUCER, partitions=2, gives_up=False), ("all_or_nothing",)),
+    "hangs": Question("open for ever: a request is late",
+        Transactions, dict(PRODUCER, transactions=1), ("open_is_known",)),
+    "abort": Question("aborted or open, but read: the application aborts",
+        TransactionalReader, {}, ("no_aborted_read", "no_open_read")),
+    "lost": Question("committed, then lost: the leader crashes",
+        TransactionalReader, LEADER, ("no_committed_record_lost",)),
+    "partial": Question("read in part: the leader crashes",
+        TransactionalReader, dict(LEADER, partitions=2), ("no_torn_transaction", "whole_transactions")),
+    "unread": Question("committed, but never read: the leader crashes",
+        TransactionalReader, LEADER, ("is_readable",)),
+    "crash_twice": Question("processed twice: an instance crashes",
+        ExactlyOnceLoop, dict(rebalances=0, crashes=1), ("no_duplicate",)),
+    "rebalance_twice": Question("processed twice: a rebalance",
+        ExactlyOnceLoop, dict(rebalances=1, crashes=0), ("no_duplicate",)),
+    "answer_twice": Question("processed twice: an answer is lost",
+        ExactlyOnceLoop, dict(records=1, rebalances=1, crashes=0, lost_answers=2), ("no_duplicate",)),
+    "skipped": Question("never processed: an instance crashes",
+        ExactlyOnceLoop, dict(rebalances=0, crashes=1), ("no_gap", "every_record_has_a_readable_result")),
+}  # fmt: skip
+"""The heading of each column, its spec, the size at which it is explored, and the properties it checks."""
 
-PROPERTIES = {
-    "unfinished": ("fenced_is_never_committed", "all_or_nothing"),
-    "twice": ("committed_once",),
-    "late": ("aborted_is_never_read",),
-    "torn": ("all_or_nothing",),
-    "hangs": ("open_is_known",),
-    "abort": ("no_aborted_read", "no_open_read"),
-    "lost": ("no_committed_record_lost",),
-    "partial": ("no_torn_transaction", "whole_transactions"),
-    "unread": ("is_readable",),
-    "crash_twice": ("no_duplicate",),
-    "rebalance_twice": ("no_duplicate",),
-    "answer_twice": ("no_duplicate",),
-    "skipped": ("no_gap", "every_record_has_a_readable_result"),
-}
+COLUMNS = {name: question.heading for name, question in QUESTIONS.items()}
+
 
 RECOMMENDED = dict(
     kafka="4.3",
@@ -154,20 +138,16 @@ def loop_constants(column, settings):
     )
 
 
-CONSTANTS = {
-    Transactions: producer_constants,
-    TransactionalReader: reader_constants,
-    ExactlyOnceLoop: loop_constants,
-}
+CONSTANTS = {Transactions: producer_constants, TransactionalReader: reader_constants, ExactlyOnceLoop: loop_constants}
 
 
 def cell(column, settings):
     """Return one cell of a row."""
-    spec, size = SIZES[column]
+    _, spec, size, properties = QUESTIONS[column]
     constants = RULES[spec](release(settings)) | CONSTANTS[spec](column, settings) | size
     answer = documented(column, settings)
     is_refuted = column == "late" and answer is False and transaction_version(release(settings)) == 1
-    check = GuaranteeCheck(spec, constants, PROPERTIES[column])
+    check = GuaranteeCheck(spec, constants, properties)
     return GuaranteeCell((check,), answer, differs="T2" if is_refuted else "")
 
 
@@ -184,6 +164,4 @@ def row(settings):
     return GuaranteeRow(shown, {column: cell(column, settings) for column in COLUMNS})
 
 
-tables = [
-    Table("transactions", COLUMNS, tuple(row(settings) for settings in SETTINGS), notes=NOTES, legend=LEGEND),
-]
+tables = [Table("transactions", COLUMNS, tuple(row(settings) for settings in SETTINGS), notes=NOTES, legend=LEGEND)]

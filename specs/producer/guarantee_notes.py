@@ -60,15 +60,9 @@ NOTES = {
         "A record whose future failed may be in the log. If the application sends it again, the log may have it twice "
         "(P11).",
         (
+            GuaranteeCheck(PlainProducer, dict(retries=0, delivery_timeouts=True, resends=1), ("no_duplicate",)),
             GuaranteeCheck(
-                PlainProducer,
-                dict(retries=0, delivery_timeouts=True, resends=1),
-                ("no_duplicate",),
-            ),
-            GuaranteeCheck(
-                PlainProducer,
-                dict(acks="0", retries=0, delivery_timeouts=True, resends=1),
-                ("no_duplicate",),
+                PlainProducer, dict(acks="0", retries=0, delivery_timeouts=True, resends=1), ("no_duplicate",)
             ),
         ),
     ),

@@ -229,12 +229,4 @@ def combinations():
             yield acks, retries, in_flight, idempotent, broker, restart
 
 
-tables = [
-    Table(
-        "guarantees",
-        COLUMNS,
-        tuple(row(*combination) for combination in combinations()),
-        NOTES,
-        LEGEND,
-    )
-]
+tables = [Table("guarantees", COLUMNS, tuple(row(*combination) for combination in combinations()), NOTES, LEGEND)]

@@ -150,9 +150,7 @@ class Fetches(PartitionVariables, abstract=True):
         self.note_progress(leader, follower, request)
         self.fetches[follower] = None
         self.answers[follower] = FetchResponse(
-            record=self.log[leader][request.offset] if has_record else None,
-            high_watermark=committed,
-            diverging=None,
+            record=self.log[leader][request.offset] if has_record else None, high_watermark=committed, diverging=None
         )
 
     @action

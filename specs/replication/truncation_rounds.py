@@ -17,9 +17,7 @@ class TruncationRounds(PartitionVariables, abstract=True):
         require(follower in self.alive and follower in self.truncating)
         require(self.epoch_ends[follower] is None)
         question = EpochQuestion(
-            leader=self.leader[follower],
-            leader_epoch=self.leader_epoch[follower],
-            epoch=self.latest_epoch(follower),
+            leader=self.leader[follower], leader_epoch=self.leader_epoch[follower], epoch=self.latest_epoch(follower)
         )
         require(self.questions[follower] != question)
         self.questions[follower] = question

@@ -226,9 +226,7 @@ class ExactlyOnceLoop(Spec):
     aborts_left = Range(0, "aborts")
 
     refines = Refinement(
-        ExactlyOnceProcessing,
-        results=lambda self: self.decided_results(),
-        offset=lambda self: self.decided_offset(),
+        ExactlyOnceProcessing, results=lambda self: self.decided_results(), offset=lambda self: self.decided_offset()
     )
 
     draws = Drawing(
@@ -240,12 +238,7 @@ class ExactlyOnceLoop(Spec):
             each=Instance,
             crowned={"has_partition": "considers itself the owner"},
             boxes={"unsent": "results to send"},
-            facts={
-                "phase": "phase",
-                "known_generation": "generation",
-                "identity": "producer",
-                "position": "position",
-            },
+            facts={"phase": "phase", "known_generation": "generation", "identity": "producer", "position": "position"},
             alive="is_up",
         ),
         Lane("output", logs=(Log("output", markers={"last_stable_offset": "LSO"}, end="LEO"),)),
@@ -290,9 +283,7 @@ class ExactlyOnceLoop(Spec):
             ),
             Event("repeat_commit", "{instance} sends EndTxn(commit) again, or gives up"),
             Event(
-                "lose_answer_of_offsets",
-                "{instance} sends TxnOffsetCommit, and the answer is lost",
-                kind="disconnect",
+                "lose_answer_of_offsets", "{instance} sends TxnOffsetCommit, and the answer is lost", kind="disconnect"
             ),
             Event("abort", "{instance} sends EndTxn(abort)"),
             Event("abort_by_choice", "{instance} sends EndTxn(abort)"),

@@ -4,6 +4,10 @@ The cells are compared with KIP-890 ("Motivation" and "Proposed Changes"), with 
 and with the documentation of `isolation.level`: a consumer with read_committed reads only committed records.
 """
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from checker.language import Spec
 from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeRow, Table
 from specs.kafka_versions import EPOCH_PER_TRANSACTION, VERIFIES_TRANSACTIONS
 from specs.transactions.coordinator import Coordinator
@@ -35,85 +39,69 @@ UPGRADED = "4.3.0"
 PROPOSED = "4.3.0"
 """The release to which the row on KIP-939 adds Enable2Pc and KeepPreparedTxn."""
 
-COLUMNS = {
-    "late_hang": "open for ever: a late Produce after an abort (T1)",
-    "late_read": "aborted, then read: a late request (T2)",
-    "late_torn": "half committed: a late EndTxn (T3)",
-    "coordinator": "never complete: the coordinator moves (T4)",
-    "next": "failed without a cause: the next transaction (T5)",
-    "exhausted": "open for ever: no epoch is left (T6)",
-    "marker_retry": "never complete: the answer to a marker is lost (T7)",
-    "late_marker": "committed, then lost: a copy of a marker is late (T7)",
-    "timeout": "half committed: a timeout (T8)",
-    "other_epoch": "ended by another epoch: an instance with a higher one (T8)",
-    "expiry": "committed, then lost: the leader forgets the producer (T8)",
-    "zombie": "processed twice: a transactional.id expires (T8)",
-    "unclean": "open for ever: an unclean election (T9)",
-    "order": "out of order for ever: a first batch is not verified (T10)",
-    "buffers": "failed without a cause: two verified batches (T10)",
-    "delayed_fetch": "aborted, then read: a fetch waits (T11)",
-    "two_phase": "prepared, then aborted: two-phase commit (KIP-939)",
-}
 
-SIZES = {
-    "late_hang": (Transactions, dict(transactions=1, max_epoch=3)),
-    "late_read": (Transactions, dict(max_epoch=4)),
-    "late_torn": (Transactions, dict(partitions=2, max_epoch=4, gives_up=False)),
-    "coordinator": (Coordinator, dict(max_epoch=2, max_producer_id=0, max_coordinator_epoch=1)),
-    "next": (Transactions, dict(max_epoch=4, max_late=0, gives_up=False, aborts=False)),
-    "exhausted": (Coordinator, dict(max_epoch=2)),
-    "marker_retry": (Transactions, dict(transactions=1, max_epoch=3, max_late=0, max_marker_copies=1)),
-    "late_marker": (
-        Transactions,
-        dict(max_epoch=4, gives_up=False, late_markers="any", max_marker_copies=1),
-    ),
-    "timeout": (Transactions, dict(partitions=2, transactions=1, max_epoch=4, max_late=0, times_out=True)),
-    "other_epoch": (Coordinator, dict(max_epoch=2, clients="any")),
-    "expiry": (
+ZOMBIE = dict(crashes=0, records=1, expirations=1, transactional_id="partition") | dict(
+    fences_generations=False, after_abort="transaction_start"
+)
+
+
+class Question(NamedTuple):
+    """A column of a table: may something bad happen?"""
+
+    heading: str
+    spec: type[Spec]
+    size: Mapping[str, object]
+    properties: tuple[str, ...]
+
+
+QUESTIONS = {
+    "late_hang": Question("open for ever: a late Produce after an abort (T1)",
+        Transactions, dict(transactions=1, max_epoch=3), ("open_is_known",)),
+    "late_read": Question("aborted, then read: a late request (T2)",
+        Transactions, dict(max_epoch=4), ("aborted_is_never_read",)),
+    "late_torn": Question("half committed: a late EndTxn (T3)",
+        Transactions, dict(partitions=2, max_epoch=4, gives_up=False), ("all_or_nothing",)),
+    "coordinator": Question("never complete: the coordinator moves (T4)",
+        Coordinator, dict(max_epoch=2, max_producer_id=0, max_coordinator_epoch=1), ("completes",)),
+    "next": Question("failed without a cause: the next transaction (T5)",
+        Transactions, dict(max_epoch=4, max_late=0, gives_up=False, aborts=False), ("no_spurious_error",)),
+    "exhausted": Question("open for ever: no epoch is left (T6)",
+        Coordinator, dict(max_epoch=2), ("ongoing_can_end",)),
+    "marker_retry": Question("never complete: the answer to a marker is lost (T7)",
+        Transactions, dict(transactions=1, max_epoch=3, max_late=0, max_marker_copies=1), ("completes",)),
+    "late_marker": Question("committed, then lost: a copy of a marker is late (T7)",
+        Transactions, dict(max_epoch=4, gives_up=False, late_markers="any", max_marker_copies=1),
+        ("committed_is_never_lost",)),
+    "timeout": Question("half committed: a timeout (T8)",
+        Transactions, dict(partitions=2, transactions=1, max_epoch=4, max_late=0, times_out=True), ("all_or_nothing",)),
+    "other_epoch": Question("ended by another epoch: an instance with a higher one (T8)",
+        Coordinator, dict(max_epoch=2, clients="any"), ("ends_only_its_own_epoch",)),
+    "expiry": Question("committed, then lost: the leader forgets the producer (T8)",
         Transactions,
         dict(max_epoch=4, max_coordinator_epoch=1, gives_up=False, late_markers="former", max_marker_copies=1),
-    ),
-    "zombie": (
-        ExactlyOnceLoop,
-        dict(
-            crashes=0,
-            records=1,
-            expirations=1,
-            transactional_id="partition",
-            fences_generations=False,
-            after_abort="transaction_start",
-        ),
-    ),
-    "unclean": (TransactionalReader, dict(transactions=1, elections=1, unclean_elections=True)),
-    "order": (VerifiedOrder, {}),
-    "buffers": (VerificationBuffers, {}),
-    "delayed_fetch": (TransactionalReader, dict(max_fetch=2)),
-    "two_phase": (TwoPhaseCommit, dict(transactions=1)),
-}
-"""The spec of each column, and the size at which it is explored."""
+        ("committed_is_never_lost",)),
+    "zombie": Question("processed twice: a transactional.id expires (T8)",
+        ExactlyOnceLoop, ZOMBIE, ("no_duplicate",)),
+    "unclean": Question("open for ever: an unclean election (T9)",
+        TransactionalReader, dict(transactions=1, elections=1, unclean_elections=True), ("no_hanging_transaction",)),
+    "order": Question("out of order for ever: a first batch is not verified (T10)",
+        VerifiedOrder, {}, ("begins_with_the_first",)),
+    "buffers": Question("failed without a cause: two verified batches (T10)",
+        VerificationBuffers, {}, ("no_request_is_refused",)),
+    "delayed_fetch": Question("aborted, then read: a fetch waits (T11)",
+        TransactionalReader, dict(max_fetch=2), ("no_aborted_read",)),
+    "two_phase": Question("prepared, then aborted: two-phase commit (KIP-939)",
+        TwoPhaseCommit, dict(transactions=1), ("store_and_kafka_agree",)),
+}  # fmt: skip
+"""The heading of each column, its spec, the size at which it is explored, and the properties it checks."""
+
+COLUMNS = {name: question.heading for name, question in QUESTIONS.items()}
+SIZES = {name: (question.spec, question.size) for name, question in QUESTIONS.items()}
+PROPERTIES = {name: question.properties for name, question in QUESTIONS.items()}
 
 LOG_SIZE = 10
 """Room for everything that the clients and the coordinator of a column may append to a partition."""
 
-PROPERTIES = {
-    "late_hang": ("open_is_known",),
-    "late_read": ("aborted_is_never_read",),
-    "late_torn": ("all_or_nothing",),
-    "coordinator": ("completes",),
-    "next": ("no_spurious_error",),
-    "exhausted": ("ongoing_can_end",),
-    "marker_retry": ("completes",),
-    "late_marker": ("committed_is_never_lost",),
-    "timeout": ("all_or_nothing",),
-    "other_epoch": ("ends_only_its_own_epoch",),
-    "expiry": ("committed_is_never_lost",),
-    "zombie": ("no_duplicate",),
-    "unclean": ("no_hanging_transaction",),
-    "order": ("begins_with_the_first",),
-    "buffers": ("no_request_is_refused",),
-    "delayed_fetch": ("no_aborted_read",),
-    "two_phase": ("store_and_kafka_agree",),
-}
 
 RULES = {
     Transactions: transaction_rules,
@@ -210,10 +198,5 @@ PROPOSED_ROW = GuaranteeRow(
 )
 
 tables = [
-    Table(
-        "guarantees",
-        COLUMNS,
-        (*(row(*releases) for releases in ROWS), UPGRADED_ROW, PROPOSED_ROW),
-        legend=LEGEND,
-    )
+    Table("guarantees", COLUMNS, (*(row(*releases) for releases in ROWS), UPGRADED_ROW, PROPOSED_ROW), legend=LEGEND)
 ]

@@ -257,5 +257,5 @@ class SinglePartition(PartitionRules):
 
 
 scenarios = [
-    Scenario(SinglePartition, "three_entries", constants={"log_size": 3, "max_producer_id": 0, "max_epoch": 1}),
+    Scenario(SinglePartition, "three_entries", constants={"log_size": 3, "max_producer_id": 0, "max_epoch": 1})
 ]

@@ -74,9 +74,7 @@ class ReplicatedPartition(PartitionRules):
     aborted = Map(Partition, Seq(AbortedTransaction, "transactions"))
 
     refines = Refinement(
-        SinglePartition,
-        log=lambda self: self.replicated_logs(),
-        producers=lambda self: self.replicated_producers(),
+        SinglePartition, log=lambda self: self.replicated_logs(), producers=lambda self: self.replicated_producers()
     )
 
     draws = Drawing(
@@ -84,13 +82,7 @@ class ReplicatedPartition(PartitionRules):
         Lane(
             "leader of",
             each=Partition,
-            logs=(
-                Log(
-                    "log",
-                    markers={"last_stable_offset": "LSO", "high_watermark_of": "HW"},
-                    at=("offset",),
-                ),
-            ),
+            logs=(Log("log", markers={"last_stable_offset": "LSO", "high_watermark_of": "HW"}, at=("offset",)),),
             boxes={"aborted": "aborted index"},
         ),
         Lane("follower", facts={"follower_end": "log end", "in_sync": "in the ISR"}),

@@ -815,10 +815,7 @@ class Transactions(PartitionRules, CoordinatorRules):
     @leads_to("is_ending", says="{instance} waits for ever: {self.client[instance]}")
     def end_returns(self, instance: Instance):
         """Every commitTransaction and abortTransaction returns."""
-        return self.client[instance].state not in (
-            ClientState.COMMITTING_TRANSACTION,
-            ClientState.ABORTING_TRANSACTION,
-        )
+        return self.client[instance].state not in (ClientState.COMMITTING_TRANSACTION, ClientState.ABORTING_TRANSACTION)
 
     def is_unstable(self, partition):
         """Return whether a transaction is open in a partition."""

@@ -83,10 +83,7 @@ class IdempotentConnection(TransactionManager, abstract=True):
             ),
         ),
         events=(
-            Event(
-                "drain",
-                "The client sends batch {queue[partition][0]}",
-            ),
+            Event("drain", "The client sends batch {queue[partition][0]}"),
             Event("receive_response", "The client reads the response to batch {requests[partition][0].batch.id}"),
             Event(
                 "handle_produce",
