@@ -46,46 +46,33 @@ NOTES = {
     "revoked": GuaranteeNote(
         "A consumer that commits in onPartitionsRevoked, or before every poll, repeats no record in a rebalance "
         "(`consumer_group/c2_fixed_commit_when_revoked`).",
-        (GuaranteeCheck(ConsumerGroup, dict(evictions=0, commits_when_revoked=False), ("no_duplicate",)),),
-    ),
+        (GuaranteeCheck(ConsumerGroup, dict(evictions=0, commits_when_revoked=False), ("no_duplicate",)),)),
     "zombie": GuaranteeNote(
         "An evicted consumer continues to process the records that it holds; its commits are refused, its effects are "
         "not (C3). A sink that refuses earlier generations prevents these effects (`fenced_sink`).",
-        (GuaranteeCheck(ConsumerGroup, {}, ("no_zombie_effect",)),),
-    ),
+        (GuaranteeCheck(ConsumerGroup, {}, ("no_zombie_effect",)),)),
     "reset": GuaranteeNote(
         "Without a committed offset, auto.offset.reset=latest, the default, leaves records out: before the first "
         "commit, in a new partition, after offsets.retention.minutes without a member (C7).",
-        (
-            GuaranteeCheck(OffsetReset, dict(records=1, auto_offset_reset="latest"), ("no_gap",)),
-            GuaranteeCheck(
-                OffsetReset, dict(records=1, auto_offset_reset="latest", finds_partition_late=True), ("no_gap",)
-            ),
-            GuaranteeCheck(
-                OffsetExpiry, dict(auto_offset_reset="latest", commits_at_start=True, longest_outage=2), ("no_gap",)
-            ),
-        ),
-    ),
+        (GuaranteeCheck(OffsetReset, dict(records=1, auto_offset_reset="latest"), ("no_gap",)),
+         GuaranteeCheck(OffsetReset, dict(records=1, auto_offset_reset="latest", finds_partition_late=True),
+             ("no_gap",)),
+         GuaranteeCheck(OffsetExpiry, dict(auto_offset_reset="latest", commits_at_start=True, longest_outage=2),
+             ("no_gap",)))),
     "background": GuaranteeNote(
         "With group.protocol=consumer another thread commits automatically. In 3.7 to 3.9 and since 4.2 it may commit "
         "the position of records that poll has taken and that are not processed, and a crash leaves them out (C12, "
         "C14). A commit before a rebalance that is retried does that in every release since 3.8 (C15).",
-        (
-            GuaranteeCheck(BackgroundCommits, dict(commits="any_time"), ("no_gap",)),
-            GuaranteeCheck(BackgroundCommits, dict(commits="while_polling"), ("no_gap",)),
-            GuaranteeCheck(BackgroundCommits, dict(retries=1), ("no_gap",)),
-        ),
-    ),
+        (GuaranteeCheck(BackgroundCommits, dict(commits="any_time"), ("no_gap",)),
+         GuaranteeCheck(BackgroundCommits, dict(commits="while_polling"), ("no_gap",)),
+         GuaranteeCheck(BackgroundCommits, dict(retries=1), ("no_gap",)))),
     "truncation": GuaranteeNote(
         "An unclean election replaces records with other records. The client validates a position with a leader epoch "
         "(KIP-320), but not a position without one, from ListOffsets or from a commit without an epoch (C6).",
-        (
-            GuaranteeCheck(TruncatedLog, dict(validates=False), ("no_gap",)),
-            GuaranteeCheck(TruncatedLog, dict(restarts=1, commits_epoch=False), ("no_gap",)),
-            GuaranteeCheck(TruncatedLog, dict(seeks_to_end=1), ("no_gap",)),
-        ),
-    ),
-}
+        (GuaranteeCheck(TruncatedLog, dict(validates=False), ("no_gap",)),
+         GuaranteeCheck(TruncatedLog, dict(restarts=1, commits_epoch=False), ("no_gap",)),
+         GuaranteeCheck(TruncatedLog, dict(seeks_to_end=1), ("no_gap",)))),
+}  # fmt: skip
 
 COMMITS = ("before", "after", "automatically", "with the effect")
 FAILURES = ("crash", "exception", "rebalance", "eviction")
