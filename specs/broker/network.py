@@ -8,6 +8,7 @@ from checker.language import Bug, Constant, Domain, Map, Option, Range, Scenario
 from checker.language.drawing import Channel, Drawing, Lane, Log
 from checker.language.roles import action, invariant, reachable, require
 from specs.producer.plain.sender import Error, Node, Offset, Partition, RecordId, Request, Response, Sender
+from specs.scenario_forms import violates
 
 
 class Connection(Range):
@@ -280,14 +281,11 @@ scenarios = [
     Scenario(SequenceCheckedBroker, "p12_fixed_by_sequences_in_flight_2",
         dict(records=4, max_in_flight=2, disconnects=2, refusals=1, retries=2), deadlock=True,
         description="P12 with sequences, two in flight, four records, two lost connections and a refusal."),
-    Scenario(BrokerNetwork, "p12_zombie_without_retries", dict(acks="1", disconnects=1, retries=0),
-        expect={"no_reorder": 12}, properties=["no_reorder"],
-        description="P12 with retries=0: the first record fails, the second is appended, and then the zombie."),
-    Scenario(BrokerNetwork, "p12_zombie_with_acks_0", dict(acks="0", disconnects=1, retries=0),
-        expect={"no_reorder": 14}, properties=["no_reorder"],
-        description="P12 with acks=0: a request succeeds before it is read, and the next one overtakes it."),
-    Scenario(BrokerNetwork, "p9_zombie_of_a_predecessor",
-        dict(records=1, acks="1", retries=0, restarts=1, read_back=True), expect={"no_duplicate": 12},
-        properties=["no_duplicate"],
-        description="P9: a successor reads the log and sends while a handler still has its predecessor's request."),
+    violates(BrokerNetwork, "p12_zombie_without_retries", dict(acks="1", disconnects=1, retries=0), {"no_reorder": 12},
+        "P12 with retries=0: the first record fails, the second is appended, and then the zombie."),
+    violates(BrokerNetwork, "p12_zombie_with_acks_0", dict(acks="0", disconnects=1, retries=0), {"no_reorder": 14},
+        "P12 with acks=0: a request succeeds before it is read, and the next one overtakes it."),
+    violates(BrokerNetwork, "p9_zombie_of_a_predecessor",
+        dict(records=1, acks="1", retries=0, restarts=1, read_back=True), {"no_duplicate": 12},
+        "P9: a successor reads the log and sends while a handler still has its predecessor's request."),
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from checker.language import Bug, Constant, Map, Option, Range, Scenario, SetOf,
 from checker.language.drawing import Arrow, Drawing, Lane
 from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.group import Member
+from specs.scenario_forms import violates
 
 
 class Partition(Range):
@@ -605,23 +606,19 @@ scenarios = [
         promises=[*SAFE, "joins_are_accepted", *REACHED],
         description="C10: a heartbeat leaves out an assigned partition, which the member adds before the response.",
         remedy="C10 with reports of all partitions that the member owns or may add before the response."),
-    Scenario(ConsumerProtocol, "c10_without_a_timeout", dict(partitions=2, max_epoch=4),
-        expect={"owned_partitions_are_held": 21, "one_owner": 26},
-        properties=["owned_partitions_are_held", "one_owner"],
-        description="C10 without a lost heartbeat: the report acknowledges an earlier assignment."),
-    Scenario(ConsumerProtocol, "c10_while_consumers_join", dict(members=3, max_epoch=4, departures=0),
-        expect={"owned_partitions_are_held": 25, "one_owner": 30},
-        properties=["owned_partitions_are_held", "one_owner"],
-        description="C10 without a lost heartbeat or a departure, while three consumers join."),
+    violates(ConsumerProtocol, "c10_without_a_timeout", dict(partitions=2, max_epoch=4),
+        {"owned_partitions_are_held": 21, "one_owner": 26},
+        "C10 without a lost heartbeat: the report acknowledges an earlier assignment."),
+    violates(ConsumerProtocol, "c10_while_consumers_join", dict(members=3, max_epoch=4, departures=0),
+        {"owned_partitions_are_held": 25, "one_owner": 30},
+        "C10 without a lost heartbeat or a departure, while three consumers join."),
     Scenario(ConsumerProtocol, "c10_waits_for_the_next_report", dict(partitions=2, max_epoch=4, skips_revocation=False),
         description="C10 without a lost heartbeat: no gap if the coordinator waits for the report after its demand."),
-    Scenario(ConsumerProtocol, "c10_waits_but_a_response_is_lost",
+    violates(ConsumerProtocol, "c10_waits_but_a_response_is_lost",
         dict(timeouts=1, partitions=2, max_epoch=4, skips_revocation=False),
-        expect={"owned_partitions_are_held": 14, "one_owner": 19},
-        properties=["owned_partitions_are_held", "one_owner"],
-        description="C10 with a coordinator that waits, and whose demand is lost."),
-    Scenario(ConsumerProtocol, "c11_late_heartbeat", dict(timeouts=1, late_requests=True, reports_unapplied=True),
-        expect={"owned_partitions_are_held": 12, "one_owner": 17},
-        properties=["owned_partitions_are_held", "one_owner"],
-        description="C11: the coordinator handles a heartbeat of a closed connection after a later heartbeat."),
+        {"owned_partitions_are_held": 14, "one_owner": 19},
+        "C10 with a coordinator that waits, and whose demand is lost."),
+    violates(ConsumerProtocol, "c11_late_heartbeat", dict(timeouts=1, late_requests=True, reports_unapplied=True),
+        {"owned_partitions_are_held": 12, "one_owner": 17},
+        "C11: the coordinator handles a heartbeat of a closed connection after a later heartbeat."),
 ]  # fmt: skip

@@ -5,8 +5,9 @@ Sources: ConsumerCoordinator (onJoinPrepare, onJoinComplete), AbstractStickyAssi
 CooperativeStickyAssignor.adjustAssignment, KAFKA-12983 and KAFKA-12984 of Apache Kafka.
 """
 
-from checker.language import Bug, Constant, Scenario, action, reachable, require
+from checker.language import Bug, Constant, action, reachable, require
 from specs.consumer.group import ConsumerGroup, Member, Phase
+from specs.scenario_forms import violates
 
 
 class CooperativeGroup(ConsumerGroup):
@@ -101,10 +102,9 @@ scenarios = [
         fixed_name="c5_fixed_by_the_assignor",
         description="C5 (KAFKA-12984): a member that missed a generation claims its partition; both claims count.",
         remedy="C5 where only a single claim of the latest generation counts: no generation has two owners."),
-    Scenario(CooperativeGroup, "c5_two_owners_of_the_same_generation",
-        dict(LARGER, believes="latest", joins_without_losing=True), expect={"one_owner_a_generation": 14},
-        properties=["one_owner_a_generation"],
-        description="C5: a rebalance interrupted before any assignment gives the stale claim a new generation."),
+    violates(CooperativeGroup, "c5_two_owners_of_the_same_generation",
+        dict(LARGER, believes="latest", joins_without_losing=True), {"one_owner_a_generation": 14},
+        "C5: a rebalance interrupted before any assignment gives the stale claim a new generation."),
     Bug("c5_stale_owner_commits", CooperativeGroup, violates={"commits_move_forward": 12},
         size=dict(session_timeouts=1), faulty=dict(session_timeouts=0, joins_without_losing=True), larger=LARGER,
         promises=[*KEEPS, "the_partition_moves", "a_zombie_is_at_work", "every_consumer_is_a_member"],

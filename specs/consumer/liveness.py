@@ -4,10 +4,10 @@ docs/consumer.md, section "Liveness", describes the scenarios.
 """
 
 from checker.language import Bug, Fairness, Scenario, action, always_eventually, require
-from specs.broken_promises import without_each
 from specs.consumer.consumer_protocol import ConsumerProtocol
 from specs.consumer.cooperative import CooperativeGroup
 from specs.consumer.group import ConsumerGroup, Member, Phase
+from specs.scenario_forms import without_each
 
 
 class GroupLiveness(ConsumerGroup):

@@ -8,6 +8,7 @@ FetchCollector.handleInitializeErrors, ClassicGroup.offsetExpirationCondition (K
 from checker.language import Bug, Constant, Range, Scenario, action, invariant, reachable, require
 from specs.consumer.commits import PollLoop
 from specs.consumer.consumer import Offset
+from specs.scenario_forms import violates
 
 
 class OffsetReset(PollLoop):
@@ -192,14 +193,12 @@ scenarios = [
         promises=[*NO_GAP, "no_step_back", "offset_is_old"], fixed_name="c7_fixed_kip211",
         description="C7 (KAFKA-4682): the offset of a running consumer expires on a partition without new records.",
         remedy="C7 since KIP-211: only offsets of an empty group expire, and outages are shorter than the retention."),
-    Scenario(OffsetExpiry, "c7_earliest_and_an_expired_offset",
-        dict(records=1, auto_offset_reset="earliest", expiry="since_commit"), expect={"no_step_back": 10},
-        properties=["no_step_back"],
-        description="C7 (KAFKA-4682) with earliest: the offset expires, and committed records are processed again."),
-    Scenario(OffsetExpiry, "c7_outage_longer_than_retention",
-        dict(auto_offset_reset="latest", commits_at_start=True, longest_outage=2), expect={"no_gap": 7},
-        properties=["no_gap"],
-        description="C7 since KIP-211: after an outage of offsets.retention.minutes, latest skips the new records."),
+    violates(OffsetExpiry, "c7_earliest_and_an_expired_offset",
+        dict(records=1, auto_offset_reset="earliest", expiry="since_commit"), {"no_step_back": 10},
+        "C7 (KAFKA-4682) with earliest: the offset expires, and committed records are processed again."),
+    violates(OffsetExpiry, "c7_outage_longer_than_retention",
+        dict(auto_offset_reset="latest", commits_at_start=True, longest_outage=2), {"no_gap": 7},
+        "C7 since KIP-211: after an outage of offsets.retention.minutes, latest skips the new records."),
     Bug("c7_latest_when_out_of_range", RecordDeletion, violates={"no_gap": 5},
         faulty=dict(auto_offset_reset="latest", crashes=0), fixed=dict(auto_offset_reset="earliest"),
         larger=dict(LARGER, deletions=3), promises=DELETION, fixed_name="c7_fixed_out_of_range",

@@ -5,12 +5,13 @@ Sources: ConsumerGroup.validateOffsetCommit and createAssignmentEpochValidator o
 KIP-1251; CommitRequestManager of Kafka's client.
 """
 
-from checker.language import Bug, Constant, Map, Option, Scenario, Struct
+from checker.language import Bug, Constant, Map, Option, Struct
 from checker.language.drawing import Arrow, Drawing
 from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.consumer import Offset
 from specs.consumer.consumer_protocol import REACHED, SAFE, ConsumerProtocol, Epoch
 from specs.consumer.group import Member
+from specs.scenario_forms import violates
 
 
 class Commit(Struct):
@@ -145,11 +146,10 @@ scenarios = [
         larger=dict(REPAIRED, records=2), fixed_name="c13_fixed_by_assignment_epochs",
         description="C13: the owner commits while the response with its next epoch is in transit, and is refused.",
         remedy="C13, KIP-1251 (4.3): an older epoch is accepted from the partition's assignment epoch on."),
-    Scenario(ProtocolCommits, "c13_older_epoch_of_an_owner", dict(REPAIRED, commit_fence="holds"),
-        expect={"commits_move_forward": 18}, properties=["commits_move_forward"],
-        description="C13: why KIP-1251 compares epochs: a partition moves to another member and back."),
-    Scenario(ProtocolCommits, "c10_commit_of_the_previous_owner", dict(timeouts=1),
-        expect={"only_owners_commit": 17, "commits_move_forward": 24},
-        properties=["only_owners_commit", "commits_move_forward"],
-        description="C10 with commits: the previous owner has the current epoch, and its commit is accepted."),
+    violates(ProtocolCommits, "c13_older_epoch_of_an_owner", dict(REPAIRED, commit_fence="holds"),
+        {"commits_move_forward": 18},
+        "C13: why KIP-1251 compares epochs: a partition moves to another member and back."),
+    violates(ProtocolCommits, "c10_commit_of_the_previous_owner", dict(timeouts=1),
+        {"only_owners_commit": 17, "commits_move_forward": 24},
+        "C10 with commits: the previous owner has the current epoch, and its commit is accepted."),
 ]  # fmt: skip

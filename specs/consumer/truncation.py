@@ -9,6 +9,7 @@ from checker.language import Bug, Constant, Option, Range, Scenario, Seq, Spec, 
 from checker.language.drawing import Arrow, Drawing, Lane, Log
 from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.consumer import Offset
+from specs.scenario_forms import violates
 
 
 class RecordId(Range):
@@ -278,18 +279,16 @@ scenarios = [
     Scenario(TruncatedLog, "c6_fixed_validation_larger", dict(records=5, elections=2, restarts=1),
         properties=[*EPOCHS, *GUARDS],
         description="C6 with KIP-320, five records, two elections, a restart."),
-    Scenario(TruncatedLog, "c6_reset_to_the_end", dict(validates=False), expect={"reset_skips_nothing": 7},
-        properties=["reset_skips_nothing"],
-        description="C6 before KIP-320: the truncated log ends before the position; latest skips its new records."),
-    Scenario(TruncatedLog, "c6_reset_to_the_beginning", dict(validates=False, auto_offset_reset="earliest"),
-        expect={"no_duplicate": 7}, properties=["no_duplicate"],
-        description="C6 before KIP-320: the truncated log ends before the position; earliest returns records again."),
+    violates(TruncatedLog, "c6_reset_to_the_end", dict(validates=False), {"reset_skips_nothing": 7},
+        "C6 before KIP-320: the truncated log ends before the position; latest skips its new records."),
+    violates(TruncatedLog, "c6_reset_to_the_beginning", dict(validates=False, auto_offset_reset="earliest"),
+        {"no_duplicate": 7},
+        "C6 before KIP-320: the truncated log ends before the position; earliest returns records again."),
     Scenario(TruncatedLog, "c6_fixed_none", dict(records=5, elections=2, auto_offset_reset="none"),
         properties=[*EPOCHS, "no_duplicate"],
         description="C6 with KIP-320 and auto.offset.reset=none: LogTruncationException, and an operator decides."),
-    Scenario(TruncatedLog, "c6_committed_without_epoch", dict(restarts=1, commits_epoch=False), expect={"no_gap": 9},
-        properties=["no_gap"],
-        description="C6 with KIP-320: a successor does not validate a committed offset without an epoch."),
+    violates(TruncatedLog, "c6_committed_without_epoch", dict(restarts=1, commits_epoch=False), {"no_gap": 9},
+        "C6 with KIP-320: a successor does not validate a committed offset without an epoch."),
     Bug("c6_position_without_epoch", TruncatedLog, violates={"no_gap": 8}, size=dict(seeks_to_end=1, restarts=1),
         faulty=dict(restarts=0), fixed=dict(keeps_epoch_of_list_offsets=True),
         larger=dict(records=5, elections=2, seeks_to_end=1), promises=[*EPOCHS, *GUARDS],

@@ -6,9 +6,10 @@ build them around it (KafkaConsumer, class comment, "Multi-threaded Processing")
 
 from dataclasses import replace
 
-from checker.language import Bug, Constant, Map, Range, Scenario, Seq, action, invariant, reachable, require
+from checker.language import Bug, Constant, Map, Range, Seq, action, invariant, reachable, require
 from checker.language.drawing import Arrow, Drawing, Lane, Log
 from specs.consumer.consumer import Consumer, Count, RecordId
+from specs.scenario_forms import violates
 
 
 class Key(Range):
@@ -149,9 +150,8 @@ scenarios = [
         fixed_name="c4_fixed_contiguous",
         description="C4: poll commits records that are still in worker queues, and the process dies.",
         remedy="C4 with commits only up to the first unprocessed record: no gap."),
-    Scenario(WorkerPool, "c4_each_commits_its_own", dict(keys=1, dispatch="round_robin", commit="each"),
-        expect={"no_gap": 7}, properties=["no_gap"],
-        description="C4: a worker commits after its record while another worker still holds the record before."),
+    violates(WorkerPool, "c4_each_commits_its_own", dict(keys=1, dispatch="round_robin", commit="each"), {"no_gap": 7},
+        "C4: a worker commits after its record while another worker still holds the record before."),
     Bug("keys_round_robin", WorkerPool, violates={"no_reorder": 6}, faulty=dict(dispatch="round_robin", crashes=0),
         fixed=dict(dispatch="by_key"), larger=dict(records=4, keys=3), promises=["no_gap", "no_reorder", *REACHED],
         fixed_name="keys_by_key",

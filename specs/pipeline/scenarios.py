@@ -2,6 +2,7 @@
 
 from checker.language import Bug, Scenario
 from specs.pipeline.pipeline import Pipeline
+from specs.scenario_forms import violates
 
 LOG = ["no_acked_loss", "no_duplicate", "no_reorder", "no_missing_earlier", "no_endless_retry"]
 """The properties of the log, and of the producer that fills it."""
@@ -23,17 +24,13 @@ ELIGIBLE = dict(DURABLE, power_failures=1, eligible_leader_replicas=True)
 ALL_AT_ONCE = dict(broker_crashes=2, lost_responses=1, late_requests=True)
 
 
-def violates(name, constants, expect, description):
-    """Return a scenario that is checked for the expected violations only."""
-    return Scenario(Pipeline, name, constants, expect=expect, properties=list(expect), description=description)
-
-
 scenarios = [
-    violates("acks_0_loss", dict(acks="0", idempotent=False, broker_crashes=1), {"no_acked_loss": 6},
+    violates(Pipeline, "acks_0_loss", dict(acks="0", idempotent=False, broker_crashes=1), {"no_acked_loss": 6},
         "acks=0: the producer reports success when the request is written; the leader dies before it reads it."),
-    violates("acks_0_restart_duplicate", dict(acks="0", idempotent=False, producer_restarts=1), {"no_duplicate": 8},
+    violates(Pipeline, "acks_0_restart_duplicate", dict(acks="0", idempotent=False, producer_restarts=1),
+        {"no_duplicate": 8},
         "acks=0: the request is written, and the producer dies before the callback; its successor writes again."),
-    violates("acks_0_without_retries_leaves_out",
+    violates(Pipeline, "acks_0_without_retries_leaves_out",
         dict(acks="0", idempotent=False, retries=False, lost_responses=1, slow_followers=0), {"no_missing_earlier": 6},
         "acks=0 and retries=0: the connection closes in the middle of a write, and the next record is written."),
     Bug("acks_1_loss_at_failover", Pipeline, violates={"no_acked_loss": 6}, size=dict(broker_crashes=2),
@@ -42,13 +39,14 @@ scenarios = [
         promises=[*DURABILITY, "another_broker_leads", "writes_with_one_broker_down"],
         description="acks=1: the leader acknowledges, and dies before a follower has fetched the record.",
         remedy="acks=all, min.insync.replicas=2 of 3, clean elections: two crashes lose no record."),
-    violates("min_isr_2_refuses_with_two_brokers_down", dict(DURABLE, broker_crashes=2),
+    violates(Pipeline, "min_isr_2_refuses_with_two_brokers_down", dict(DURABLE, broker_crashes=2),
         {"writes_with_two_brokers_down": None},
         "The price of min.insync.replicas=2 of 3: with two brokers down no write succeeds."),
-    violates("min_isr_1_unclean_loss", dict(min_insync_replicas=1, broker_crashes=1, unclean_elections=True),
+    violates(Pipeline, "min_isr_1_unclean_loss", dict(min_insync_replicas=1, broker_crashes=1, unclean_elections=True),
         {"no_acked_loss": 8},
         "acks=all with min.insync.replicas=1 is acks=1 once the leader is alone in the ISR."),
-    violates("unclean_election_loss", dict(DURABLE, broker_crashes=2, unclean_elections=True), {"no_acked_loss": 9},
+    violates(Pipeline, "unclean_election_loss", dict(DURABLE, broker_crashes=2, unclean_elections=True),
+        {"no_acked_loss": 9},
         "Every member of the ISR dies, and a replica outside it is elected: acknowledged records are truncated."),
     Bug("one_disk_is_lost", Pipeline, violates={"acknowledged_on_two_disks": 5}, larger=dict(records=3),
         faulty=dict(min_insync_replicas=1), fixed=dict(min_insync_replicas=2),
@@ -56,14 +54,15 @@ scenarios = [
         description="acks=all with min.insync.replicas=1: the leader is alone in the ISR and acknowledges a record "
         "that only its disk has.",
         remedy="With min.insync.replicas=2, every acknowledged record is on two disks."),
-    violates("last_replica_standing", dict(DURABLE, broker_crashes=1, power_failures=1), {"no_acked_loss": 10},
+    violates(Pipeline, "last_replica_standing", dict(DURABLE, broker_crashes=1, power_failures=1),
+        {"no_acked_loss": 10},
         "The last member of the ISR loses its page cache and is elected anyway (KIP-966)."),
     Scenario(Pipeline, "last_replica_standing_power_loss_elr", ELIGIBLE, properties=DURABILITY,
         description="With eligible leader replicas, a power failure of one broker loses no record."),
     Scenario(Pipeline, "last_replica_standing_power_loss_elr_larger", dict(ELIGIBLE, records=3), properties=DURABILITY,
         description="With eligible leader replicas, a power failure of one broker loses no record."),
-    violates("last_known_leader", dict(DURABLE, broker_crashes=1, power_failures=1, eligible_leader_replicas=True),
-        {"no_acked_loss": 11},
+    violates(Pipeline, "last_known_leader",
+        dict(DURABLE, broker_crashes=1, power_failures=1, eligible_leader_replicas=True), {"no_acked_loss": 11},
         "Eligible leader replicas, and no replica is eligible: the last known leader is elected without its records."),
     Bug("blackout_loss", Pipeline, violates={"no_acked_loss": 9}, size=dict(DURABLE, blackouts=1),
         larger=dict(DURABLE, blackouts=1, records=3), fixed=dict(flushes=True), fixed_name="blackout_flushed",
@@ -75,7 +74,7 @@ scenarios = [
         fixed=dict(late_requests=True), fixed_name="idempotent_lost_response", promises=PRODUCER,
         description="Without idempotence: the response is lost, and the record is sent again.",
         remedy="The leader recognises an idempotent producer's duplicates, and rejects records out of order."),
-    violates("retry_reorders", dict(DURABLE, idempotent=False, lost_responses=1), {"no_reorder": 11},
+    violates(Pipeline, "retry_reorders", dict(DURABLE, idempotent=False, lost_responses=1), {"no_reorder": 11},
         "Without idempotence, two requests in flight: both fail, and are requeued in reverse order."),
     Bug("delivery_timeout_duplicate", Pipeline, violates={"no_duplicate": 14},
         size=dict(DURABLE, delivery_timeouts=1, slow_followers=0), larger=dict(DURABLE, delivery_timeouts=1, records=3),
@@ -84,10 +83,10 @@ scenarios = [
         description="P11: a record in flight fails with a TimeoutException, and the application sends it again.",
         remedy="P11: the application does not send a record again that has timed out; brokers without I2 and I7, with "
         "the unreleased rule of 4.5."),
-    violates("delivery_timeout_leaves_out", dict(DURABLE, delivery_timeouts=1, slow_followers=0),
+    violates(Pipeline, "delivery_timeout_leaves_out", dict(DURABLE, delivery_timeouts=1, slow_followers=0),
         {"no_missing_earlier": 4},
         "P11: a record fails with a TimeoutException before it is sent, and the next one is written."),
-    violates("expired_on_first_attempt",
+    violates(Pipeline, "expired_on_first_attempt",
         dict(DURABLE, **REPAIRED, delivery_timeouts=1, lost_responses=1, slow_followers=0), {"no_endless_retry": 5},
         "The first record times out on its first attempt, so the client does not mark its sequence as unresolved: with "
         "the unreleased rule of 4.5, the second is refused until it times out."),
@@ -99,7 +98,7 @@ scenarios = [
         "then both old requests are handled.",
         remedy="With the unreleased rule of 4.5 and one request in flight, no second record raises the epoch while it "
         "is in a late request."),
-    violates("leader_change_loss", dict(acks="1", idempotent=False, leader_moves=1, slow_followers=0),
+    violates(Pipeline, "leader_change_loss", dict(acks="1", idempotent=False, leader_moves=1, slow_followers=0),
         {"no_acked_loss": 4},
         "acks=1, and a planned leader change: the former leader truncates what only it has acknowledged."),
     Bug("leader_change_i2", Pipeline, violates={"no_missing_earlier": 9, "no_endless_retry": 9},
@@ -107,7 +106,7 @@ scenarios = [
         fixed=REPAIRED, fixed_name="leader_change_repaired_broker", promises=PRODUCER,
         description="I2 without a crash: the second record reaches the new leader before the first, which is refused.",
         remedy="A planned leader change, with the unreleased rule of 4.5 (sequence 0 first)."),
-    violates("producer_restart_duplicate", dict(DURABLE, producer_restarts=1), {"no_duplicate": 6},
+    violates(Pipeline, "producer_restart_duplicate", dict(DURABLE, producer_restarts=1), {"no_duplicate": 6},
         "Idempotence covers one session of the producer: its successor sends unacknowledged records again."),
     Bug("read_then_gone", Pipeline, violates={"reads_are_stable": 8},
         size=dict(consumer="commits_last", broker_crashes=1),
@@ -123,13 +122,14 @@ scenarios = [
         promises=[*PRODUCER, *CONSUMER],
         description="A consumer that commits before it processes, and dies in between: the record is skipped.",
         remedy="A consumer that commits last and starts from the beginning skips no record."),
-    violates("commits_last_reprocessing",
+    violates(Pipeline, "commits_last_reprocessing",
         dict(consumer="commits_last", consumer_crashes=1, auto_offset_reset="earliest"), {"no_reprocessing": 10},
         "A consumer that processes before it commits, and dies in between: the record is processed again."),
-    violates("latest_before_first_commit_gap", dict(consumer="auto_commit", consumer_crashes=1), {"no_gap": 6},
+    violates(Pipeline, "latest_before_first_commit_gap", dict(consumer="auto_commit", consumer_crashes=1),
+        {"no_gap": 6},
         "auto.offset.reset=latest, and a consumer that dies before its first commit: its records are skipped."),
-    violates("background_commit_gap", dict(consumer="background", consumer_crashes=1, auto_offset_reset="earliest"),
-        {"no_gap": 8},
+    violates(Pipeline, "background_commit_gap",
+        dict(consumer="background", consumer_crashes=1, auto_offset_reset="earliest"), {"no_gap": 8},
         "librdkafka's timer commits the returned records, and the consumer dies before it processes them."),
     Scenario(Pipeline, "end_to_end",
         dict(DURABLE, **REPAIRED, **ALL_AT_ONCE, consumer="commits_last", consumer_crashes=1)
@@ -142,7 +142,7 @@ scenarios = [
         fixed=REPAIRED, fixed_name="i2_repaired_broker", promises=PRODUCER,
         description="A new leader refuses the first record before it knows that it leads, and takes the second.",
         remedy="Two crashes, with the unreleased rule of 4.5 (sequence 0 first), and a snapshot of the whole cache."),
-    violates("i2_reorder", dict(DURABLE, broker_crashes=1), {"no_reorder": 15},
+    violates(Pipeline, "i2_reorder", dict(DURABLE, broker_crashes=1), {"no_reorder": 15},
         "The leader takes the second record first; an epoch bump then writes the first one after it."),
     Bug("implicit_acks_loss", Pipeline, violates={"no_acked_loss": 9},
         size=dict(DURABLE, broker_crashes=1, slow_followers=0, implicit_acks=True),

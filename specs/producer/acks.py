@@ -4,9 +4,10 @@ Scenarios: entries P6, P7 and P8 of docs/producer.md. The partition is the one o
 `replication` models how replicas really agree.
 """
 
-from checker.language import Bug, Constant, Range, Scenario, SetOf, action, invariant, require
+from checker.language import Bug, Constant, Range, SetOf, action, invariant, require
 from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
 from specs.pipeline.partition import Broker, Partition, RecordId
+from specs.scenario_forms import violates
 
 
 class Acks(Partition):
@@ -139,8 +140,8 @@ ALONE = dict(min_insync_replicas=2, unclean_elections=True, starts_in_sync=False
 READS = ["reads_are_stable", "in_sync_have_committed", "another_broker_leads"]
 
 scenarios = [
-    Scenario(Acks, "p6_acks_0_loss", dict(acks="0"), expect={"no_acked_loss": 4}, properties=["no_acked_loss"],
-        description="P6: success is reported when the request is written; the leader dies before it reads it."),
+    violates(Acks, "p6_acks_0_loss", dict(acks="0"), {"no_acked_loss": 4},
+        "P6: success is reported when the request is written; the leader dies before it reads it."),
     Bug("p7_acks_1_loss_on_failover", Acks, violates={"no_acked_loss": 5},
         size=dict(min_insync_replicas=2, broker_crashes=2),
         larger=dict(min_insync_replicas=2, broker_crashes=2, records=2, replication_factor=3),
@@ -152,13 +153,12 @@ scenarios = [
         faulty=dict(acks="1", broker_crashes=1), fixed=dict(acks="all"), fixed_name="p8_fixed_acks_all",
         description="P8: with acks=1 the leader acknowledges alone, in spite of min.insync.replicas=2.",
         remedy="P8 with acks=all: a leader alone in the ISR refuses writes, so an unclean election loses no record."),
-    Scenario(Acks, "p8_min_isr_1", dict(ALONE, acks="all", min_insync_replicas=1), expect={"no_acked_loss": 7},
-        properties=["no_acked_loss"],
-        description="P8: acks=all with min.insync.replicas=1 is acks=1 once the leader is alone in the ISR."),
-    Scenario(Acks, "p8_unclean_beyond_min_isr",
+    violates(Acks, "p8_min_isr_1", dict(ALONE, acks="all", min_insync_replicas=1), {"no_acked_loss": 7},
+        "P8: acks=all with min.insync.replicas=1 is acks=1 once the leader is alone in the ISR."),
+    violates(Acks, "p8_unclean_beyond_min_isr",
         dict(acks="all", min_insync_replicas=2, replication_factor=3, unclean_elections=True, broker_crashes=2),
-        expect={"no_acked_loss": 10}, properties=["no_acked_loss"],
-        description="P8: with more brokers than min.insync.replicas, an unclean election loses acknowledged records."),
+        {"no_acked_loss": 10},
+        "P8: with more brokers than min.insync.replicas, an unclean election loses acknowledged records."),
     Bug("p8_read_then_lost", Acks, violates={"reads_are_stable": 7},
         size=dict(acks="1", min_insync_replicas=2, unclean_elections=True, broker_crashes=2),
         larger=dict(acks="1", min_insync_replicas=2, unclean_elections=True, broker_crashes=3, records=2),

@@ -3,6 +3,7 @@
 from checker.language import Scenario, invariant, step_invariant
 from specs.replication.partition import Partition
 from specs.replication.state import Replica
+from specs.scenario_forms import violates
 
 
 class Beliefs(Partition):
@@ -83,41 +84,33 @@ MAJORITY = dict(replicas=3, log_size=1, max_records=1, max_leader_epoch=1, max_p
 )
 
 scenarios = [
-    Scenario(Partition, "acks_1_lost_at_failover", dict(FAIL_OVER, acks="1"), expect={"no_acked_loss": 5},
-        properties=["no_acked_loss"],
-        description="acks=1: the leader acknowledges, and dies before its follower has fetched; the election is "
-        "clean."),
+    violates(Partition, "acks_1_lost_at_failover", dict(FAIL_OVER, acks="1"), {"no_acked_loss": 5},
+        "acks=1: the leader acknowledges, and dies before its follower has fetched; the election is clean."),
     Scenario(Partition, "acks_all_not_lost_at_failover", FAIL_OVER,
         properties=["no_acked_loss", "record_is_acknowledged", "another_replica_leads"],
         description="The same with acks=all: every member of the ISR has the acknowledged records."),
-    Scenario(Beliefs, "four_of_five_acknowledge", FIVE, expect={"every_replica_has_acknowledged": 20},
-        properties=["every_replica_has_acknowledged"],
-        description="acks=all waits for the ISR: the fifth replica is slow and leaves it, and four acknowledge."),
-    Scenario(Beliefs, "high_watermark_without_the_slow_replica", FIVE,
-        expect={"high_watermark_is_below_every_log_end": 20}, properties=["high_watermark_is_below_every_log_end"],
-        description="The high watermark is the minimum of the ISR: the slow fifth replica leaves the ISR."),
-    Scenario(Beliefs, "one_of_three_acknowledges", dict(MAJORITY, min_insync_replicas=1),
-        expect={"majority_has_acknowledged": 7}, properties=["majority_has_acknowledged"],
-        description="min.insync.replicas=1: the ISR is the leader alone, and it acknowledges alone."),
+    violates(Beliefs, "four_of_five_acknowledge", FIVE, {"every_replica_has_acknowledged": 20},
+        "acks=all waits for the ISR: the fifth replica is slow and leaves it, and four acknowledge."),
+    violates(Beliefs, "high_watermark_without_the_slow_replica", FIVE, {"high_watermark_is_below_every_log_end": 20},
+        "The high watermark is the minimum of the ISR: the slow fifth replica leaves the ISR."),
+    violates(Beliefs, "one_of_three_acknowledges", dict(MAJORITY, min_insync_replicas=1),
+        {"majority_has_acknowledged": 7},
+        "min.insync.replicas=1: the ISR is the leader alone, and it acknowledges alone."),
     Scenario(Beliefs, "followers_fetch", dict(FAIL_OVER, max_records=2, max_partition_epoch=4, lagging=True),
         properties=["answers_follow_fetches", "records_come_in_answers", "record_is_acknowledged"],
         description="A leader sends nothing unasked: every record and high watermark is the answer to a fetch."),
-    Scenario(Beliefs, "majority_refuses_writes", MAJORITY, expect={"leader_takes_writes": 7},
-        properties=["leader_takes_writes"],
-        description="min.insync.replicas=2 of 3: with two replicas gone, the leader refuses writes."),
-    Scenario(Beliefs, "all_in_sync_refuses_writes", dict(MAJORITY, min_insync_replicas=3),
-        expect={"leader_takes_writes": 4}, properties=["leader_takes_writes"],
-        description="min.insync.replicas=3 of 3: with one replica gone, the leader refuses writes."),
-    Scenario(Partition, "all_lose_power",
-        dict(MAJORITY, crashes=0, power_failures=3, max_partition_epoch=6, lagging=False), expect={"no_acked_loss": 20},
-        properties=["no_acked_loss"],
-        description="acks=all, min.insync.replicas=2 of 3: every broker loses power, and the record was in page caches "
-        "only."),
+    violates(Beliefs, "majority_refuses_writes", MAJORITY, {"leader_takes_writes": 7},
+        "min.insync.replicas=2 of 3: with two replicas gone, the leader refuses writes."),
+    violates(Beliefs, "all_in_sync_refuses_writes", dict(MAJORITY, min_insync_replicas=3), {"leader_takes_writes": 4},
+        "min.insync.replicas=3 of 3: with one replica gone, the leader refuses writes."),
+    violates(Partition, "all_lose_power",
+        dict(MAJORITY, crashes=0, power_failures=3, max_partition_epoch=6, lagging=False), {"no_acked_loss": 20},
+        "acks=all, min.insync.replicas=2 of 3: every broker loses power, and the record was in page caches only."),
     Scenario(Partition, "majority_loses_nothing", dict(MAJORITY, crashes=2, max_leader_epoch=2, max_partition_epoch=5),
         properties=["no_acked_loss", "record_is_acknowledged", "another_replica_leads"],
         description="min.insync.replicas=2 of 3, clean elections only, two crashes: no acknowledged record is lost."),
-    Scenario(Beliefs, "unclean_election_truncates",
+    violates(Beliefs, "unclean_election_truncates",
         dict(FAIL_OVER, unclean_elections=True, starts_in_sync=False, max_partition_epoch=3),
-        expect={"some_replica_has_acknowledged": 11}, properties=["some_replica_has_acknowledged"],
-        description="Unclean election: the old leader restarts as a follower, and truncates its record."),
+        {"some_replica_has_acknowledged": 11},
+        "Unclean election: the old leader restarts as a follower, and truncates its record."),
 ]  # fmt: skip

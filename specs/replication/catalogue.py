@@ -6,6 +6,7 @@ violation. `versions` has the rules of each Kafka version.
 
 from checker.language import Bug, Scenario
 from specs.replication.partition import Partition
+from specs.scenario_forms import violates
 
 SMALL = dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=1, lagging=False)
 RESTARTS = dict(SMALL, crashes=2, quick_restarts=True)
@@ -47,12 +48,11 @@ truncation = [
         description="KAFKA-7415: a leader that has written nothing has no cache entry for its epoch, and its follower "
         "truncates a committed record.",
         remedy="KAFKA-7415: a leader's epoch begins with its election."),
-    Scenario(Partition, "r4_divergence",
+    violates(Partition, "r4_divergence",
         dict(replicas=2, log_size=1, max_leader_epoch=2, max_partition_epoch=5, crashes=2, unclean_elections=True)
         | dict(truncation="kip279", epoch_on_election=False, late_requests=False, starts_in_sync=False, acks="1"),
-        expect={"counted_followers_agree": 14}, properties=["counted_followers_agree"],
-        description="KAFKA-7415 after an unclean election: the leader answers before its first write, and logs "
-        "diverge."),
+        {"counted_followers_agree": 14},
+        "KAFKA-7415 after an unclean election: the leader answers before its first write, and logs diverge."),
     Bug("r4_cache_is_not_truncated", Partition, violates={"truncation_makes_progress": 10},
         size=SMALL | dict(ELECTIONS, max_leader_epoch=2), faulty=dict(truncates_cache_at_end=False),
         description="KAFKA-10706: the log is not too long, but its last epoch is wrong: every fetch diverges again.",
@@ -87,11 +87,10 @@ fetches = [
         faulty=dict(truncation="kip279", fences_fetches=False), fixed=dict(truncation="kip279"),
         description="KIP-320: a follower that is two epochs behind fetches from its old leader, which leads again.",
         remedy="KIP-320: the leader rejects a fetch of another leader epoch."),
-    Scenario(Partition, "r5_question_without_epoch",
+    violates(Partition, "r5_question_without_epoch",
         dict(ELECTIONS, replicas=3, log_size=1, max_partition_epoch=3, crashes=1, lagging=False)
-        | dict(truncation="kip279", fences_questions=False),
-        expect={"strong_isr": 17}, properties=["strong_isr"],
-        description="KIP-320: a follower asks where to truncate before its leader has learned that it leads."),
+        | dict(truncation="kip279", fences_questions=False), {"strong_isr": 17},
+        "KIP-320: a follower asks where to truncate before its leader has learned that it leads."),
     Bug("r7_joins_at_lagging_high_watermark", Partition, violates={"no_acked_loss": 18},
         size=dict(ELECTIONS, replicas=3, log_size=1, max_records=1, max_partition_epoch=4),
         larger=dict(ELECTIONS, replicas=3, log_size=1, max_records=2, max_partition_epoch=4),
@@ -119,16 +118,14 @@ fetches = [
         faulty=dict(sends_lazily=True, refuses_newer_records=False), fixed=dict(sends_lazily=True),
         description="KAFKA-18723: an answer's bytes are read when they are sent, and by then belong to a newer epoch.",
         remedy="KAFKA-18723: a follower rejects records of a newer epoch than its own."),
-    Scenario(Partition, "r14_answer_of_another_epoch",
+    violates(Partition, "r14_answer_of_another_epoch",
         dict(ELECTIONS, replicas=3, max_records=4, max_partition_epoch=2, lagging=False, sends_lazily=True)
-        | dict(drops_answers_of_other_epochs=False),
-        expect={"counted_followers_agree": 22}, properties=["counted_followers_agree"],
-        description="KAFKA-18723, its other half: the answer to a fetch of an earlier epoch of the same leader "
-        "counts."),
-    Scenario(Partition, "r14_older_records_in_an_old_fetch",
+        | dict(drops_answers_of_other_epochs=False), {"counted_followers_agree": 22},
+        "KAFKA-18723, its other half: the answer to a fetch of an earlier epoch of the same leader counts."),
+    violates(Partition, "r14_older_records_in_an_old_fetch",
         dict(ELECTIONS, replicas=3, max_records=4, max_partition_epoch=2, lagging=False, sends_lazily=True),
-        expect={"counted_followers_agree": 29}, properties=["counted_followers_agree"],
-        description="What KAFKA-18723 leaves open: the bytes that are sent belong to an older epoch by then."),
+        {"counted_followers_agree": 29},
+        "What KAFKA-18723 leaves open: the bytes that are sent belong to an older epoch by then."),
 ]  # fmt: skip
 
 scenarios = [*truncation, *fetches]

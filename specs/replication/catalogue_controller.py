@@ -2,6 +2,7 @@
 
 from checker.language import Bug, Scenario
 from specs.replication.partition import Partition
+from specs.scenario_forms import violates
 
 ALONE = dict(replicas=2, log_size=1, max_records=1, max_leader_epoch=1, starts_in_sync=False)
 """The leader is alone in the ISR; the other replica follows it."""
@@ -26,9 +27,9 @@ scenarios = [
         description="KIP-903: the controller gets the request for a follower that caught up and has lost its disk "
         "since.",
         remedy="KIP-903: the controller rejects a follower that has registered again since its fetch."),
-    Scenario(Partition, "r10_dead_and_not_yet_fenced", dict(LOST_DISK, max_leader_epoch=2, late_requests=False),
-        expect={"no_acked_loss": 15}, properties=["no_acked_loss"],
-        description="What KIP-903 leaves open: the request arrives late, but before the follower is fenced."),
+    violates(Partition, "r10_dead_and_not_yet_fenced", dict(LOST_DISK, max_leader_epoch=2, late_requests=False),
+        {"no_acked_loss": 15},
+        "What KIP-903 leaves open: the request arrives late, but before the follower is fenced."),
     Bug("r11_last_replica_standing", Partition, violates={"no_acked_loss": 13}, size=LAST_REPLICA,
         larger=dict(LAST_REPLICA, max_leader_epoch=2, max_partition_epoch=7), fixed=dict(eligible_leader_replicas=True),
         promises=KEPT,
@@ -38,9 +39,9 @@ scenarios = [
     Scenario(Partition, "r11_shut_down_cleanly", dict(LAST_REPLICA, eligible_leader_replicas=True, shutdowns=1),
         properties=KEPT,
         description="KIP-966: a broker that was shut down cleanly stays eligible."),
-    Scenario(Partition, "r11_two_unclean_shutdowns", dict(LAST_REPLICA, eligible_leader_replicas=True, crashes=1),
-        expect={"no_acked_loss": 15}, properties=["no_acked_loss"],
-        description="What KIP-966 does not guarantee: as many unclean shutdowns as min.insync.replicas."),
+    violates(Partition, "r11_two_unclean_shutdowns", dict(LAST_REPLICA, eligible_leader_replicas=True, crashes=1),
+        {"no_acked_loss": 15},
+        "What KIP-966 does not guarantee: as many unclean shutdowns as min.insync.replicas."),
     Bug("r11_fenced_last_leader", Partition, violates={"leader_is_not_fenced": 10}, size=dict(LAST_REPLICA, crashes=1),
         faulty=dict(eligible_leader_replicas=True, elects_fenced_last_leader=True),
         fixed=dict(eligible_leader_replicas=True),

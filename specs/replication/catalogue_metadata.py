@@ -5,6 +5,7 @@ docs/findings/missed-leader-epoch.md describes R18 and R19, docs/replication-mes
 
 from checker.language import Bug, Scenario
 from specs.replication.partition import Partition
+from specs.scenario_forms import violates
 
 MISSED_EPOCH = dict(replicas=3, log_size=1, max_records=1, max_leader_epoch=3, max_partition_epoch=3) | dict(
     crashes=0, preferred_elections=True, late_requests=False, lagging=False
@@ -33,18 +34,17 @@ scenarios = [
         description="A leader misses the epoch of another leader, is elected again, and counts a record that its "
         "follower has truncated in between.",
         remedy="A leader that has missed an epoch forgets what it knew of its followers' logs."),
-    Scenario(Partition, "r18_committed_on_one_replica",
+    violates(Partition, "r18_committed_on_one_replica",
         dict(MISSED_EPOCH, max_leader_epoch=2, max_partition_epoch=2, keeps_followers="same_leader"),
-        expect={"strong_isr": 24}, properties=["strong_isr"],
-        description="R18: the high watermark passes a record that a member of the ISR does not have."),
-    Scenario(Partition, "r18_counts_a_truncated_record",
+        {"strong_isr": 24},
+        "R18: the high watermark passes a record that a member of the ISR does not have."),
+    violates(Partition, "r18_counts_a_truncated_record",
         dict(MISSED_EPOCH, max_records=2, max_leader_epoch=2, max_partition_epoch=2, keeps_followers="same_leader"),
-        expect={"counted_followers_agree": 20}, properties=["counted_followers_agree"],
-        description="R18: the leader counts on a record, and its follower has another one at that offset."),
-    Scenario(Partition, "r18_consumer_reads_a_lost_record",
-        dict(MISSED_EPOCH, keeps_followers="same_leader", consumers=True), expect={"reads_are_stable": 27},
-        properties=["reads_are_stable"],
-        description="R18 without R19: no producer gets an answer, but a consumer reads the record that is lost."),
+        {"counted_followers_agree": 20},
+        "R18: the leader counts on a record, and its follower has another one at that offset."),
+    violates(Partition, "r18_consumer_reads_a_lost_record",
+        dict(MISSED_EPOCH, keeps_followers="same_leader", consumers=True), {"reads_are_stable": 27},
+        "R18 without R19: no producer gets an answer, but a consumer reads the record that is lost."),
     Scenario(Partition, "r19_answers_across_epochs", dict(MISSED_EPOCH, answers_across_epochs=True, consumers=True),
         properties=[*DELIVERED, "record_is_acknowledged", "another_replica_leads"],
         description="R19: a leader that is elected again answers appends of its earlier epochs; this alone violates "
@@ -54,9 +54,9 @@ scenarios = [
         description="KAFKA-18106: a broker that lost its log registers again before it is fenced, and is still in the "
         "ISR.",
         remedy="KAFKA-18106: a registration takes the broker out of the ISR."),
-    Scenario(Partition, "r20_registered_again_with_zookeeper", dict(REGISTERED_AGAIN, controller="zookeeper"),
-        expect={"no_acked_loss": 10}, properties=["no_acked_loss"],
-        description="With ZooKeeper a broker that restarts before it is missed stays in the ISR, with any log."),
+    violates(Partition, "r20_registered_again_with_zookeeper", dict(REGISTERED_AGAIN, controller="zookeeper"),
+        {"no_acked_loss": 10},
+        "With ZooKeeper a broker that restarts before it is missed stays in the ISR, with any log."),
     Bug("r21_lowered_min_isr", Partition, violates={"no_acked_loss": 9},
         size=dict(LOWERED, eligible_leader_replicas=True),
         larger=dict(LOWERED, eligible_leader_replicas=True, max_leader_epoch=2, max_partition_epoch=6),

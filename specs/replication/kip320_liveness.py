@@ -1,9 +1,9 @@
 """Liveness of KIP-320: which promises the high watermark, the ISR and the election of a leader depend on."""
 
 from checker.language import Bug, Scenario, action, always_eventually, leads_to, require
-from specs.broken_promises import without_each
 from specs.replication.kip320 import Kip320
 from specs.replication.state import Replica
+from specs.scenario_forms import without_each
 
 
 class Kip320Liveness(Kip320):

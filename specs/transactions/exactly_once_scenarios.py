@@ -4,6 +4,7 @@ docs/exactly-once.md describes them. Entry T8 is KAFKA-18019.
 """
 
 from checker.language import Bug, Scenario
+from specs.scenario_forms import violates
 from specs.transactions.exactly_once import ExactlyOnceLoop
 
 SAFETY = [
@@ -35,11 +36,9 @@ scenarios = [
         description="The coordinator aborts a transaction that its instance, perhaps a zombie, still works on."),
     Scenario(ExactlyOnceLoop, "id_per_partition", dict(ONE_REBALANCE, **ID_PER_PARTITION),
         description="Before KIP-447: one transactional.id per input partition, and initTransactions fences zombies."),
-    Scenario(ExactlyOnceLoop, "late_initialization_fences_the_owner",
-        dict(ONE_REBALANCE, **ID_PER_PARTITION, late_initializations=1), expect={"owner_is_not_fenced": 6},
-        properties=["owner_is_not_fenced"],
-        description="One transactional.id per input partition: the initTransactions of a zombie comes last, and fences "
-        "the owner."),
+    violates(ExactlyOnceLoop, "late_initialization_fences_the_owner",
+        dict(ONE_REBALANCE, **ID_PER_PARTITION, late_initializations=1), {"owner_is_not_fenced": 6},
+        "One transactional.id per input partition: the initTransactions of a zombie comes last, and fences the owner."),
     Scenario(ExactlyOnceLoop, "late_initialization_duplicates_nothing",
         dict(ONE_REBALANCE, **ID_PER_PARTITION, late_initializations=1), properties=PROMISES,
         description="The owner that a zombie has fenced starts again: exactly once."),

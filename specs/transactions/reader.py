@@ -17,6 +17,7 @@ from checker.language.roles import (
     require,
     step_invariant,
 )
+from specs.scenario_forms import violates
 from specs.transactions.state import (
     Decision,
     Marker,
@@ -611,10 +612,9 @@ scenarios = [
     Scenario(TransactionalReader, "two_partitions", dict(ONE_TRANSACTION, partitions=2, elections=1),
         properties=PROMISES,
         description="A transaction with a batch in each of two partitions, and an election."),
-    Scenario(TransactionalReader, "read_uncommitted", dict(isolation_level="read_uncommitted"),
-        expect={"no_open_read": 5, "no_aborted_read": 6}, properties=["no_open_read", "no_aborted_read"],
-        description="isolation.level=read_uncommitted, the default: the reader receives open and aborted "
-        "transactions."),
+    violates(TransactionalReader, "read_uncommitted", dict(isolation_level="read_uncommitted"),
+        {"no_open_read": 5, "no_aborted_read": 6},
+        "isolation.level=read_uncommitted, the default: the reader receives open and aborted transactions."),
     Scenario(TransactionalReader, "open_transaction_blocks_the_reader", expect={"is_passed": 10},
         properties=["is_passed"], fair={"abort": None},
         description="Without transaction.timeout.ms: a producer that stops blocks all later transactions for readers."),
@@ -628,11 +628,9 @@ scenarios = [
     Scenario(TransactionalReader, "t9_aborted_by_the_operator", dict(UNCLEAN, operator_aborts=True),
         properties=["no_hanging_transaction"],
         description="T9: `kafka-transactions.sh abort` ends the hanging transaction."),
-    Scenario(TransactionalReader, "t9_torn_by_the_operator", dict(UNCLEAN, operator_aborts=True, partitions=2),
-        expect={"whole_transactions": 8, "no_torn_transaction": 13},
-        properties=["whole_transactions", "no_torn_transaction"],
-        description="T9: the operator's abort marker drops the records of a transaction that is committed in another "
-        "partition."),
+    violates(TransactionalReader, "t9_torn_by_the_operator", dict(UNCLEAN, operator_aborts=True, partitions=2),
+        {"whole_transactions": 8, "no_torn_transaction": 13},
+        "T9: the operator's abort marker drops the records of a transaction that is committed in another partition."),
     Bug("t11_delayed_fetch_loses_aborted_list", TransactionalReader, violates={"no_aborted_read": 9},
         size=dict(max_fetch=2), larger=dict(batches=2), faulty=dict(delayed_fetch_returns_aborted=False),
         fixed=dict(delayed_fetch_returns_aborted=True), promises=PROMISES,

@@ -9,6 +9,7 @@ KIP-360, KIP-890; KAFKA-14402, KAFKA-17754, KAFKA-18579.
 from checker.language import Bag, Bug, Constant, Map, OneOf, Option, Range, Scenario, SetOf, Struct
 from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
 from checker.language.roles import action, assume, invariant, leads_to, reachable, require, step_invariant
+from specs.scenario_forms import violates
 from specs.transactions.coordinator import PREPARED, CoordinatorRules
 from specs.transactions.partition_leader import Arrival, Guard, PartitionRules
 from specs.transactions.state import (
@@ -889,9 +890,9 @@ scenarios = [
         dict(OLD_CLIENTS, instances=2, times_out=True, max_epoch=8, max_late=0, max_arrivals=3, log_size=8),
         properties=SAFETY,
         description="Clients of version 1 in a cluster of version 2, without late copies: two instances."),
-    Scenario(Transactions, "old_clients_late_end", dict(OLD_CLIENTS, partitions=2, max_epoch=4, gives_up=False),
-        expect={"all_or_nothing": 25}, properties=["all_or_nothing"],
-        description="T3 with clients of 3.9 in a cluster of version 2: their transactions keep one epoch."),
+    violates(Transactions, "old_clients_late_end", dict(OLD_CLIENTS, partitions=2, max_epoch=4, gives_up=False),
+        {"all_or_nothing": 25},
+        "T3 with clients of 3.9 in a cluster of version 2: their transactions keep one epoch."),
     Scenario(Transactions, "upgrade", dict(UPGRADE, partitions=2, max_epoch=8, max_late=0, times_out=True),
         properties=[*SAFETY, "second_commit"],
         description="The feature transaction.version is raised while a producer runs, without late copies."),
@@ -907,11 +908,10 @@ scenarios = [
         larger=dict(transactions=1, partitions=2, max_epoch=4), faulty=UNVERIFIED, fixed=VERSION_1, promises=SAFETY,
         description="T1: a produce request arrives after the abort of its transaction and opens one that nothing ends.",
         remedy="T1 with verification (KIP-890, part 1; 3.6)."),
-    Scenario(Transactions, "t1_late_produce_hangs_for_ever",
-        dict(UNVERIFIED, transactions=1, max_epoch=3, times_out=True), expect={"no_transaction_hangs": 13},
-        properties=["no_transaction_hangs"],
-        description="T1: the last stable offset never passes the late batch. No timeout helps: the coordinator does "
-        "not know the partition."),
+    violates(Transactions, "t1_late_produce_hangs_for_ever",
+        dict(UNVERIFIED, transactions=1, max_epoch=3, times_out=True), {"no_transaction_hangs": 13},
+        "T1: the last stable offset never passes the late batch. No timeout helps: the coordinator does not know the "
+        "partition."),
     Bug("t2_late_produce_joins", Transactions, {"aborted_is_never_read": 22}, size=dict(max_epoch=4),
         larger=dict(transactions=3, max_epoch=6), faulty=VERSION_1, fixed=dict(transaction_version=2), promises=SAFETY,
         description="T2: a late batch of an aborted transaction arrives in the next one and commits with it. "
@@ -942,10 +942,10 @@ scenarios = [
         larger=dict(LATE_MARKER, partitions=2, max_epoch=5), faulty=dict(markers="not_lower"), promises=SAFETY,
         description="KAFKA-19446, in 4.0 and 4.1: a late marker has the epoch of the next transaction and ends it.",
         remedy="KAFKA-19446 (4.2): the leader refuses a marker of the epoch of an open transaction."),
-    Scenario(Transactions, "version_1_late_marker", dict(LATE_MARKER, transaction_version=1, max_epoch=3),
-        expect={"committed_is_never_lost": 18}, properties=["committed_is_never_lost"],
-        description="Transaction version 1: a copy of a marker has the epoch of the next transaction and ends it. The "
-        "leader cannot tell it from the right marker."),
+    violates(Transactions, "version_1_late_marker", dict(LATE_MARKER, transaction_version=1, max_epoch=3),
+        {"committed_is_never_lost": 18},
+        "Transaction version 1: a copy of a marker has the epoch of the next transaction and ends it. The leader "
+        "cannot tell it from the right marker."),
     Bug("t8_timeout_keeps_epoch", Transactions, {"committed_is_never_lost": 17, "all_or_nothing": 18},
         size=dict(VERSION_1, partitions=2, transactions=1, max_epoch=4, max_late=0, times_out=True),
         larger=dict(VERSION_1, partitions=2, transactions=2, max_epoch=4, max_late=0, times_out=True),

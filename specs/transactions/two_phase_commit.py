@@ -7,6 +7,7 @@ Sources: KIP-939; `TransactionManager` (`prepareTransaction`, `initializeTransac
 from checker.language import Bag, Bug, Constant, Enum, Map, Option, Range, Scenario, SetOf, Struct
 from checker.language.drawing import Arrow, Drawing, Event, Lane
 from checker.language.roles import action, assume, invariant, leads_to, reachable, require
+from specs.scenario_forms import violates
 from specs.transactions.coordinator import PREPARED, CoordinatorRules
 from specs.transactions.state import Decision, Error, Identity, Instance, Partition, TransactionNumber, TransactionState
 
@@ -334,7 +335,7 @@ scenarios = [
         description="The end of a kept transaction does not raise the epoch of its producer: a late EndTxn decides the "
         "next transaction, as in T3.",
         remedy="The end raises the epoch that the producer has got when the transaction was kept."),
-    Scenario(TwoPhaseCommit, "producer_does_not_return", dict(instances=1, last_may_crash=True),
-        expect={"no_transaction_stays_open": 6}, properties=["no_transaction_stays_open"],
-        description="Without a timeout, a transaction whose producer does not return stays open for ever."),
+    violates(TwoPhaseCommit, "producer_does_not_return", dict(instances=1, last_may_crash=True),
+        {"no_transaction_stays_open": 6},
+        "Without a timeout, a transaction whose producer does not return stays open for ever."),
 ]  # fmt: skip

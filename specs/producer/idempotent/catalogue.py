@@ -21,6 +21,7 @@ from specs.producer.idempotent.repairs import (
     ProbesBeforeBump,
     RepairedProducer,
 )
+from specs.scenario_forms import violates
 
 ONE = dict(batches=1, max_in_flight=1, log_size=2)
 TWO = dict(batches=2, max_in_flight=2, log_size=4)
@@ -77,15 +78,14 @@ broker_memory = [
         remedy="I2 with the rule of 4.5 (unreleased): a partition that never held a record takes only sequence 0."),
     Scenario(IdempotentProducer, "i2_fixed_full", dict(FOUR, no_state="full", max_refusals=2),
         description="I2 with the rule of 0.11: a broker without state of the producer takes only sequence 0."),
-    Scenario(IdempotentProducer, "i2_endless_retry", dict(TWO, max_refusals=1), expect={"no_endless_retry": 7},
-        properties=["no_endless_retry"],
-        description="The broker then refuses the first batch forever; the client retries until its delivery timeout."),
-    Scenario(IdempotentProducer, "i2_reorder", dict(THREE, max_epoch=2, max_refusals=1, max_rejections=1),
-        expect={"no_reorder": 12}, properties=["no_reorder"],
-        description="A later rejection bumps the epoch; in the new epoch the first batch is appended after the third."),
-    Scenario(IdempotentProducer, "i2_duplicate", dict(TWO, max_epoch=2, max_refusals=1, max_disconnects=1),
-        expect={"no_reorder": 12, "no_duplicate": 15}, properties=["no_reorder", "no_duplicate"],
-        description="The second's response is lost too; refused, the first bumps the epoch: both are appended again."),
+    violates(IdempotentProducer, "i2_endless_retry", dict(TWO, max_refusals=1), {"no_endless_retry": 7},
+        "The broker then refuses the first batch forever; the client retries until its delivery timeout."),
+    violates(IdempotentProducer, "i2_reorder", dict(THREE, max_epoch=2, max_refusals=1, max_rejections=1),
+        {"no_reorder": 12},
+        "A later rejection bumps the epoch; in the new epoch the first batch is appended after the third."),
+    violates(IdempotentProducer, "i2_duplicate", dict(TWO, max_epoch=2, max_refusals=1, max_disconnects=1),
+        {"no_reorder": 12, "no_duplicate": 15},
+        "The second's response is lost too; refused, the first bumps the epoch: both are appended again."),
     Scenario(IdempotentProducer, "i2_idle_producer",
         dict(KNOWN_TWO, max_refusals=1, max_state_expiries=1, expiry_waits=True),
         expect={"no_gap": 6, "sequences_contiguous": 6},
@@ -98,10 +98,9 @@ broker_memory = [
         larger=dict(FOUR, max_refusals=2, max_disconnects=1), fixed=SINCE_4_5,
         description="librdkafka: the second's success acknowledges the refused first, which is not in the log.",
         remedy="I2 in librdkafka with the rule of 4.5 (unreleased): the second is refused, and nothing is lost."),
-    Scenario(ImplicitAcks, "implicit_acknowledgement_4_5",
-        dict(KNOWN_TWO, **SINCE_4_5, max_refusals=1, max_state_expiries=1, expiry_waits=True),
-        expect={"no_acked_loss": 8}, properties=["no_acked_loss"],
-        description="The same on a log that has held records: the rule of 4.5 (unreleased) does not prevent it."),
+    violates(ImplicitAcks, "implicit_acknowledgement_4_5",
+        dict(KNOWN_TWO, **SINCE_4_5, max_refusals=1, max_state_expiries=1, expiry_waits=True), {"no_acked_loss": 8},
+        "The same on a log that has held records: the rule of 4.5 (unreleased) does not prevent it."),
     Scenario(ImplicitAcks, "implicit_acknowledgement_in_flight_one",
         dict(FOUR, max_in_flight=1, max_refusals=2, max_disconnects=1),
         description="librdkafka with one request in flight: no later batch is in the log before the first."),
@@ -125,9 +124,9 @@ broker_memory = [
         description="With one request in flight only the last batch can be retried."),
     Scenario(IdempotentProducer, "i7_duplicate_answer", dict(FOUR, max_restarts=2, old_sequence="duplicate"),
         description="The rule of Kafka 1.0.0 and 1.0.1: a sequence below the cached ones is answered as a duplicate."),
-    Scenario(IdempotentProducer, "i7_duplicate_answer_without_i2_rule",
-        dict(TWO, old_sequence="duplicate", max_refusals=1), expect={"no_acked_loss": 10}, properties=["no_acked_loss"],
-        description="Without the rule of I2, that answer takes a batch that was never appended for an old one."),
+    violates(IdempotentProducer, "i7_duplicate_answer_without_i2_rule",
+        dict(TWO, old_sequence="duplicate", max_refusals=1), {"no_acked_loss": 10},
+        "Without the rule of I2, that answer takes a batch that was never appended for an old one."),
     Bug("i7_failover", IdempotentFailover, {"no_duplicate": 15}, size=TWO, larger=dict(FOUR, max_failovers=2),
         fixed=dict(snapshot_batches=5),
         description="The follower restarts with both batches in its log, then becomes the leader.",
@@ -240,10 +239,9 @@ found_here = [
         fixed_spec=WaitsForOldLeader,
         description="Five batches wait at a dead leader while the new one takes a sixth: the first has left the cache.",
         remedy="The client sends to the new leader only after every request to the old one has failed."),
-    Scenario(IdempotentLeaderMove, "two_connections_duplicate", dict(KNOWN_SIX, max_disconnects=1),
-        expect={"no_duplicate": 22}, properties=["no_duplicate"],
-        description="If the sixth batch's response is also lost, the refusal of the first bumps the epoch for all "
-        "six."),
+    violates(IdempotentLeaderMove, "two_connections_duplicate", dict(KNOWN_SIX, max_disconnects=1),
+        {"no_duplicate": 22},
+        "If the sixth batch's response is also lost, the refusal of the first bumps the epoch for all six."),
 ]  # fmt: skip
 
 scenarios = survived + broker_memory + client_epochs + other_clients + found_here

@@ -4,12 +4,12 @@ The section "Stuck" of docs/idempotence.md describes the scenarios. `catalogue` 
 """
 
 from checker.language import Bug, Scenario, eventually
-from specs.broken_promises import without_each
 from specs.broker.producer_state import BatchId, Partition
 from specs.producer.idempotent.catalogue import KNOWN_TWO, SINCE_4_5, THREE, TWO
 from specs.producer.idempotent.mistakes import Librdkafka
 from specs.producer.idempotent.producer import IdempotentProducer
 from specs.producer.idempotent.repairs import CircularComparisons, MarksEveryExpiry
+from specs.scenario_forms import without_each
 
 
 class IdempotentLiveness(IdempotentProducer):

@@ -4,11 +4,11 @@ docs/producer-memory.md, section "Flush and close return", describes the scenari
 """
 
 from checker.language import Bug, Constant, Scenario, action, leads_to, require
-from specs.broken_promises import without_each
 from specs.producer.memory.append import CLOSED, SMALL, Append, At, BatchId, Closing, Flush, Partition, Sender
 from specs.producer.memory.append_faults import TWO_QUEUES, BlockedThreadWakesSender, ShortMemoryIsNotPressing
 from specs.producer.memory.buffer_pool import Thread
 from specs.producer.memory.split import SplitAppend
+from specs.scenario_forms import without_each
 
 
 class AppendLiveness(Append):

@@ -4,11 +4,11 @@ docs/producer.md, section "Liveness", describes the scenarios.
 """
 
 from checker.language import Bug, Scenario, always_eventually, leads_to
-from specs.broken_promises import without_each
 from specs.producer.plain.application import Future, Partition
 from specs.producer.plain.drain import Drain
 from specs.producer.plain.producer import PlainProducer
 from specs.producer.plain.sender import RecordId
+from specs.scenario_forms import without_each
 
 
 class PlainLiveness(PlainProducer):

@@ -6,6 +6,7 @@ Scenarios: entries P1 to P5, P9 and P11 of docs/producer.md. `specs.producer.pla
 from checker.language import Bug, Constant, Map, Range, Scenario, Seq, action, invariant, reachable, require
 from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
 from specs.producer.plain.sender import Error, Node, Partition, Request, Response, Sender
+from specs.scenario_forms import violates
 
 
 class PlainProducer(Sender):
@@ -209,10 +210,8 @@ scenarios = [
         promises=[*ORDER, "every_record_succeeds", "a_retry_is_sent"], fixed_name="p2_fixed_requeue_in_order",
         description="P2: a connection closes under two requests; each batch is put at the queue's head, oldest first.",
         remedy="P2 with batches put back in the order of their records: a disconnect alone reorders nothing."),
-    Scenario(PlainProducer, "p3_duplicate_on_lost_ack", dict(records=1, disconnects=1), expect={"no_duplicate": 7},
-        properties=["no_duplicate"],
-        description="P3: the batch is appended, its response is lost with the connection, the retry is appended "
-        "again."),
+    violates(PlainProducer, "p3_duplicate_on_lost_ack", dict(records=1, disconnects=1), {"no_duplicate": 7},
+        "P3: the batch is appended, its response is lost with the connection, the retry is appended again."),
     Bug("p3_duplicate_after_append", PlainProducer, {"no_duplicate": 7}, size=dict(acks="all", late_refusals=1),
         faulty=dict(records=1), fixed=dict(retries=0, disconnects=1), deadlock=True, fixed_name="p3_no_retries",
         description="P3: NOT_ENOUGH_REPLICAS_AFTER_APPEND is retriable, although the batch is in the log.",
@@ -242,15 +241,14 @@ scenarios = [
         faulty=dict(retries=0, refusals=0, resends=1), deadlock=True, fixed_name="p11_fixed_no_resend",
         description="P11: delivery.timeout.ms fails a record in flight, the application sends it again, both arrive.",
         remedy="P11: the application does not resend a timed-out record: no duplicate, in the log or not."),
-    Scenario(PlainProducer, "p11_sent_again_behind_the_next", dict(retries=0, delivery_timeouts=True, resends=1),
-        expect={"no_late_copy": 10}, properties=["no_late_copy"],
-        description="P11: with one request in flight the record that timed out is sent again after the next one."),
+    violates(PlainProducer, "p11_sent_again_behind_the_next", dict(retries=0, delivery_timeouts=True, resends=1),
+        {"no_late_copy": 10},
+        "P11: with one request in flight the record that timed out is sent again after the next one."),
     Scenario(PlainProducer, "partitions_are_apart", dict(records=4, partitions=2, nodes=2, leader_moves=1, refusals=1),
         deadlock=True,
         description="Two partitions, one may move to another broker: each keeps its order, neither blocks the other."),
-    Scenario(PlainProducer, "p9_duplicate_with_acks_0", dict(records=1, acks="0", restarts=1),
-        expect={"no_duplicate": 10}, properties=["no_duplicate"],
-        description="P9 with acks=0: the process dies between the last byte of the request and the callback."),
+    violates(PlainProducer, "p9_duplicate_with_acks_0", dict(records=1, acks="0", restarts=1), {"no_duplicate": 10},
+        "P9 with acks=0: the process dies between the last byte of the request and the callback."),
     Bug("p4_reorder_with_acks_0", PlainProducer, {"no_reorder": 14},
         size=dict(acks="0", nodes=2, leader_moves=1, disconnects=1),
         larger=dict(acks="0", records=4, nodes=2, leader_moves=1, disconnects=2, retries=2),
@@ -259,10 +257,9 @@ scenarios = [
         fixed_name="p4_acks_0_in_flight_1",
         description="P4 with acks=0: the connection to the old leader closes before the whole request is written.",
         remedy="P4 with acks=0 and one request in flight: the partition is muted until the request is written."),
-    Scenario(PlainProducer, "acks_0_leader_returns", dict(acks="0", nodes=2, leader_moves=2, retries=0),
-        expect={"no_reorder": 13}, properties=["no_reorder"],
-        description="With acks=0 and one in flight: a broker reads an older request when it leads again."),
-    Scenario(PlainProducer, "acks_0_forgets", dict(acks="0", disconnects=1), expect={"no_acked_loss": 5},
-        properties=["no_acked_loss"],
-        description="P6, small: with acks=0 a written request counts as success; then the connection closes."),
+    violates(PlainProducer, "acks_0_leader_returns", dict(acks="0", nodes=2, leader_moves=2, retries=0),
+        {"no_reorder": 13},
+        "With acks=0 and one in flight: a broker reads an older request when it leads again."),
+    violates(PlainProducer, "acks_0_forgets", dict(acks="0", disconnects=1), {"no_acked_loss": 5},
+        "P6, small: with acks=0 a written request counts as success; then the connection closes."),
 ]  # fmt: skip

@@ -5,6 +5,7 @@ Scenarios: entries P1 to P3 of docs/producer.md.
 
 from checker.language import Constant, Scenario
 from specs.producer.plain.producer import PlainProducer
+from specs.scenario_forms import violates
 
 
 class SequenceCheckedProducer(PlainProducer):
@@ -35,10 +36,9 @@ scenarios = [
     Scenario(SequenceCheckedProducer, "p1_fixed_by_sequences", dict(records=3, max_in_flight=2, refusals=1, retries=2),
         deadlock=True,
         description="P1 with sequences: the broker refuses the second request until the first is in the log."),
-    Scenario(SequenceCheckedProducer, "p1_first_batches",
-        dict(records=3, max_in_flight=2, refusals=1, retries=2, accepts_any_first=True), expect={"no_gap": 7},
-        properties=["no_gap"],
-        description="P1 with the sequences of 2.5 to 4.4: the first batch is refused, the second is accepted (I2)."),
+    violates(SequenceCheckedProducer, "p1_first_batches",
+        dict(records=3, max_in_flight=2, refusals=1, retries=2, accepts_any_first=True), {"no_gap": 7},
+        "P1 with the sequences of 2.5 to 4.4: the first batch is refused, the second is accepted (I2)."),
     Scenario(SequenceCheckedProducer, "p2_fixed_by_sequences",
         dict(records=3, max_in_flight=3, disconnects=2, retries=3), deadlock=True,
         description="P2 with sequences and batches put back in their order: three in flight, two disconnects."),

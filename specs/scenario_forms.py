@@ -1,8 +1,15 @@
-"""Scenarios in which every promise of fairness but one is kept: they show what that promise is for."""
+"""Forms of scenarios that families share: expected violations, and fairness without one of its promises."""
 
 from collections.abc import Mapping
 
 from checker.language import Scenario, Spec
+
+
+def violates(
+    spec: type[Spec], name: str, constants: Mapping[str, object], expect: Mapping[str, int], description: str
+) -> Scenario:
+    """Return a scenario that checks the properties that it violates, with the length of each counterexample."""
+    return Scenario(spec, name, constants, expect, list(expect), description=description)
 
 
 def without_each(
