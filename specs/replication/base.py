@@ -1,7 +1,7 @@
 """The published model of replication that every proposal extends: one partition, its replicas, a controller."""
 
-from checker.language import Arrow, Drawing, Lane, Log, action, reachable, require
-from specs.replication.state import LeaderAndIsr, LeaderEpoch, PartitionState, Record, Replica
+from checker.language import Arrow, Drawing, Lane, action, reachable, require
+from specs.replication.state import LOG, LeaderAndIsr, LeaderEpoch, PartitionState, Record, Replica
 
 
 class Replication(PartitionState, abstract=True):
@@ -30,7 +30,7 @@ class Replication(PartitionState, abstract=True):
         Lane(
             "replica",
             each=Replica,
-            logs=(Log("log", markers={"high_watermark": "HW"}, colour="epoch"),),
+            logs=(LOG,),
             crowned={"presumes_leadership": "believes that it leads"},
             members={"isr": "ISR"},
             facts={"leader_epoch": "leader epoch", "leader": "its leader"},

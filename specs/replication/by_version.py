@@ -6,6 +6,7 @@ from specs.kafka_versions import KRAFT, ZOOKEEPER, controller_modes
 from specs.replication.catalogue_controller import LOST_DISK
 from specs.replication.partition import Partition
 from specs.replication.versions import replication_rules
+from specs.scenario_forms import violates
 
 TWO_REPLICAS = dict(
     replicas=2, max_records=3, max_partition_epoch=4, quick_restarts=True, preferred_elections=True
@@ -134,31 +135,19 @@ AS_RECORDED = dict(
 )
 """What recordings of real brokers show; the rules of a release leave it out, so that their counts stay small."""
 
-recorded = Scenario(
-    Partition,
-    "kafka_4_1_as_recorded",
-    TWO_REPLICAS | replication_rules("4.1.0") | AS_RECORDED | dict(max_records=2),
-    properties=[*PROMISES, *GUARDS],
-    description="Kafka 4.1 with the order of steps that recordings of real brokers show.",
-)
-
 LAGGING = dict(MOVED, log_size=1, max_records=1, max_leader_epoch=1, lagging=True) | replication_rules("4.1.0")
 
-recorded_lagging = Scenario(
-    Partition,
-    "kafka_4_1_as_recorded_lagging",
-    LAGGING | AS_RECORDED | dict(learns_isr_twice=False),
-    properties=[*PROMISES, "record_is_acknowledged", "another_replica_leads", "follower_asks_to_come_back"],
-    description="The same with three replicas that may lag, which learn a change of the ISR once.",
-)
+recorded = [
+    Scenario(Partition, "kafka_4_1_as_recorded",
+        TWO_REPLICAS | replication_rules("4.1.0") | AS_RECORDED | dict(max_records=2),
+        properties=[*PROMISES, *GUARDS],
+        description="Kafka 4.1 with the order of steps that recordings of real brokers show."),
+    Scenario(Partition, "kafka_4_1_as_recorded_lagging", LAGGING | AS_RECORDED | dict(learns_isr_twice=False),
+        properties=[*PROMISES, "record_is_acknowledged", "another_replica_leads", "follower_asks_to_come_back"],
+        description="The same with three replicas that may lag, which learn a change of the ISR once."),
+    violates(Partition, "kafka_4_1_learns_isr_twice", LAGGING | AS_RECORDED | dict(max_partition_epoch=3),
+        dict(no_acked_loss=10, strong_isr=8),
+        "A leader learns a change of the ISR from the answer and from the metadata: it drops its next request."),
+]  # fmt: skip
 
-learns_isr_twice = Scenario(
-    Partition,
-    "kafka_4_1_learns_isr_twice",
-    LAGGING | AS_RECORDED | dict(max_partition_epoch=3),
-    expect=dict(no_acked_loss=10, strong_isr=8),
-    properties=["no_acked_loss", "strong_isr"],
-    description="A leader learns a change of the ISR from the answer and from the metadata: it drops its next request.",
-)
-
-scenarios = [*releases, *larger, recorded, recorded_lagging, learns_isr_twice]
+scenarios = [*releases, *larger, *recorded]

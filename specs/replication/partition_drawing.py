@@ -1,7 +1,7 @@
 """How a trace of the message-level model is drawn: its lanes, and an arrow for each message."""
 
-from checker.language import Arrow, Drawing, Event, Lane, Log
-from specs.replication.state import Replica
+from checker.language import Arrow, Drawing, Event, Lane
+from specs.replication.state import LOG, Replica
 
 _ANSWER = (
     "{'logs diverge: ' + str(answers[follower].diverging) if answers[follower].diverging is not None else "
@@ -46,7 +46,7 @@ DRAWING = Drawing(
     Lane(
         "replica",
         each=Replica,
-        logs=(Log("log", markers={"high_watermark": "HW"}, colour="epoch"),),
+        logs=(LOG,),
         crowned={"presumes_leadership": "believes that it leads"},
         members={"isr": "ISR"},
         alive="is_alive",

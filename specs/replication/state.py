@@ -1,6 +1,10 @@
 """State of one partition at its replicas and at the controller, and the properties of every protocol."""
 
 from checker.language import Constant, Domain, Map, Option, Range, Seq, SetOf, Spec, Struct, invariant, step_invariant
+from checker.language.drawing import Log
+
+LOG = Log("log", markers={"high_watermark": "HW"}, colour="epoch")
+"""How the log of a replica is drawn."""
 
 
 class Replica(Domain):

@@ -213,17 +213,22 @@ class CoordinatorRules(Spec, abstract=True):
 
     # Partitions.
 
+    def refusal(self, producer_id, epoch):
+        """Return why a request about a partition is refused, NONE if it is not."""
+        if self.client_producer_id() != producer_id or self.metadata.epoch is None:
+            return Error.INVALID_PRODUCER_ID_MAPPING
+        if self.client_epoch() != epoch:
+            return Error.PRODUCER_FENCED
+        return Error.CONCURRENT_TRANSACTIONS if self.metadata.state in PREPARED else Error.NONE
+
     def answer_add(self, producer_id, epoch, partition):
         """Answer AddPartitionsToTxn for one partition."""
         current = self.metadata
         if self.is_pending():
             return Error.CONCURRENT_TRANSACTIONS
-        if self.client_producer_id() != producer_id or current.epoch is None:
-            return Error.INVALID_PRODUCER_ID_MAPPING
-        if self.client_epoch() != epoch:
-            return Error.PRODUCER_FENCED
-        if current.state in PREPARED:
-            return Error.CONCURRENT_TRANSACTIONS
+        refusal = self.refusal(producer_id, epoch)
+        if refusal != Error.NONE:
+            return refusal
         if current.state != TransactionState.ONGOING or partition not in current.partitions:
             self.begin_transition(
                 replace(current, state=TransactionState.ONGOING, partitions=current.partitions | {partition})
@@ -232,14 +237,10 @@ class CoordinatorRules(Spec, abstract=True):
 
     def answer_verify(self, producer_id, epoch, partition):
         """Answer a leader that asks whether a partition is part of the transaction (KIP-890, part 1)."""
-        current = self.metadata
-        if self.client_producer_id() != producer_id or current.epoch is None:
-            return Error.INVALID_PRODUCER_ID_MAPPING
-        if self.client_epoch() != epoch:
-            return Error.PRODUCER_FENCED
-        if current.state in PREPARED:
-            return Error.CONCURRENT_TRANSACTIONS
-        return Error.NONE if partition in current.partitions else Error.TRANSACTION_ABORTABLE
+        refusal = self.refusal(producer_id, epoch)
+        if refusal != Error.NONE:
+            return refusal
+        return Error.NONE if partition in self.metadata.partitions else Error.TRANSACTION_ABORTABLE
 
     # EndTxn.
 

@@ -57,16 +57,8 @@ ENDS = ["wait_ends"]
 
 def endless_wait(name, spec, length, size, description):
     """Return a bug after which a thread waits for ever, with Kafka's pool as the remedy."""
-    return Bug(
-        name,
-        spec,
-        {"wait_ends": length},
-        size=size,
-        fixed_spec=BufferPoolLiveness,
-        promises=ENDS,
-        description=description,
-        remedy="With Kafka's rule every wait ends at the same size.",
-    )
+    return Bug(name, spec, {"wait_ends": length}, size, fixed_spec=BufferPoolLiveness, promises=ENDS,
+        description=description, remedy="With Kafka's rule every wait ends at the same size.")  # fmt: skip
 
 
 scenarios = [

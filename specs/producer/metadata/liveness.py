@@ -75,16 +75,8 @@ MANY = dict(threads=2, misses=1, losses=1, closes=True)
 
 def lost_update(name, spec, length, size, description):
     """Return a bug after which a thread waits for ever, with Kafka's wait as the remedy."""
-    return Bug(
-        name,
-        spec,
-        {"wait_ends": length},
-        size=size,
-        fixed_spec=MetadataWaitLiveness,
-        promises=["wait_ends"],
-        description=description,
-        remedy="With Kafka's rule the wait ends at the same size.",
-    )
+    return Bug(name, spec, {"wait_ends": length}, size, fixed_spec=MetadataWaitLiveness, promises=["wait_ends"],
+        description=description, remedy="With Kafka's rule the wait ends at the same size.")  # fmt: skip
 
 
 scenarios = [
