@@ -35,12 +35,6 @@ class Offset(Range):
     low, high = 0, "transactions * (batches + 1)"
 
 
-class Count(Range):
-    """The number of batches of a transaction in a partition."""
-
-    low, high = 0, "batches"
-
-
 class Batch(Struct):
     """A transactional batch; its sequence does not matter to readers."""
 
@@ -130,7 +124,7 @@ class TransactionalReader(Spec):
 
     # The coordinator and the producers.
     state = Map(TransactionNumber, TransactionState)
-    sent = Map(TransactionNumber, Map(Partition, Count))
+    sent = Map(TransactionNumber, Map(Partition, Range(0, "batches")))
 
     # The partitions.
     log = Map(Partition, Seq(LogEntry, "transactions * (batches + 1)"))

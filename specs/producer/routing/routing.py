@@ -16,16 +16,10 @@ class Partition(Range):
     low, high = 0, "max(partitions, grown_to) - 1"
 
 
-class RecordId(Range):
-    """The number of a record, in send order."""
-
-    low, high = 0, "records - 1"
-
-
 class Record(Struct):
-    """A record in a log."""
+    """A record in a log; `id` is its number in send order."""
 
-    id: RecordId
+    id: Range(0, "records - 1")
     key: Option(Key)
     shows = "r{id}(key {key})"
 
