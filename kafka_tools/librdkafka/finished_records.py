@@ -17,7 +17,7 @@ from specs.producer.idempotent.mistakes import ImplicitAcks
 from specs.producer.idempotent.producer import IdempotentProducer
 from specs.producer.plain.application import Future
 from specs.producer.plain.producer import PlainProducer
-from specs.producer.plain.sender import Node
+from specs.producer.values import Node
 from traces.validate import Found
 from traces.validate.forgetting import Constants, FinishedPrefix, Forgetting, Forgotten
 
