@@ -4,6 +4,7 @@ Plain Python without imports from the checker, so that every tool can import it.
 """
 
 import bisect
+from functools import cache
 
 RELEASES = tuple(
     release
@@ -28,6 +29,7 @@ class UnknownReleaseError(ValueError):
     """A version that Apache Kafka never released."""
 
 
+@cache
 def release_number(version: str) -> tuple[int, int, int, int]:
     """Return a version as a number that can be compared; missing parts are 0, so 2.8 is 2.8.0.
 
@@ -41,6 +43,7 @@ def release_number(version: str) -> tuple[int, int, int, int]:
     return major, minor, patch, fourth
 
 
+@cache
 def release_line(version: str) -> tuple[int, ...]:
     """Return the branch of a release, on which only patch releases follow: (3, 7), or (0, 10, 2) before 1.0."""
     number = release_number(version)

@@ -7,6 +7,7 @@ Apache Kafka.
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 from specs.kafka_releases import RELEASES, describe_releases, release_line, release_number
 
@@ -20,6 +21,7 @@ KRAFT_SINCE, KRAFT_ALONE_SINCE = "3.3.0", "4.0.0"
 """The first release in which KRaft is ready for production (KIP-833), and the first without ZooKeeper (KIP-500)."""
 
 
+@cache
 def controller_modes(version: str) -> tuple[str, ...]:
     """Return the controller modes in which a release such as "3.7" may run: "zookeeper", "kraft", or both."""
     release = release_number(version)

@@ -4,6 +4,8 @@ import gc
 import os
 import shutil
 import signal
+import sys
+import tempfile
 
 import pytest
 
@@ -14,6 +16,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts a command in the background in this way. The commands under test would ignore Ctrl-C too, and the
     # tests would wait for them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+if sys.dont_write_bytecode:
+    # Tests start hundreds of interpreters. Without byte code each would compile the checker again.
+    BYTE_CODE = tempfile.TemporaryDirectory(prefix="tidemark-byte-code-")
+    os.environ["PYTHONPYCACHEPREFIX"] = BYTE_CODE.name
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 SPREAD = (
     "tests/agreement/test_real_specs.py",
