@@ -25,16 +25,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from engines import compact, compare_runs, compare_state, load, random_state
-from spec_source import spec_source
-from store_comparison import compare_stores
-
 from checker.engines.native.llvm import code_cache
 from checker.engines.native.single_state import SingleStateEngine
 from checker.errors import BoundsError
 from checker.language import Spec, State
 from checker.run.plan import Plan, Stop
 from checker.run.process_pool import end_with_parent
+from tests.agreement.engines import compact, compare_runs, compare_state, load, random_state
+from tests.agreement.spec_source import spec_source
+from tests.agreement.store_comparison import compare_stores
 
 SETS_A_SPEC = 300
 """States of a spec whose successors are compared: half of them reached, half of them invented."""

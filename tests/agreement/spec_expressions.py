@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from spec_types import (
+from tests.agreement.spec_types import (
     BOOL,
     Bool,
     Either,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from spec_expressions import Expressions, Helper, Name, StuckError, World
-from spec_statements import Statements
-from spec_types import BOOL, Below, Group, Heap, Int, Kind, Line, Opt, Tup, Types, group, heap
+from tests.agreement.spec_expressions import Expressions, Helper, Name, StuckError, World
+from tests.agreement.spec_statements import Statements
+from tests.agreement.spec_types import BOOL, Below, Group, Heap, Int, Kind, Line, Opt, Tup, Types, group, heap
 
 HEADER = '''"""A random spec."""
 

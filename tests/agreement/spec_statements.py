@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec_expressions import Expressions, Helper, Name, World
-from spec_types import Bool, Either, Group, Heap, Int, Kind, Line, Partial, Tup, integers, most_items
+from tests.agreement.spec_expressions import Expressions, Helper, Name, World
+from tests.agreement.spec_types import Bool, Either, Group, Heap, Int, Kind, Line, Partial, Tup, integers, most_items
 
 
 class Statements(Expressions):

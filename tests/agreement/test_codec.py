@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from engines import random_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +24,7 @@ from checker.language.types import (
     Type,
     count_codes,
 )
+from tests.agreement.engines import random_value
 
 SETTINGS = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 

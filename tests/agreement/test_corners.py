@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from engines import compare_runs, compare_states, load
-from spec_source import HEADER
 
 from checker.engines.native.single_state import SingleStateEngine
 from checker.run.plan import Plan
+from tests.agreement.engines import compare_runs, compare_states, load
+from tests.agreement.spec_source import HEADER
 
 TYPES = """
 class Node(Domain):

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from lasso_comparison import compare_lassos
-from liveness_toys import Clock, DeadEnd, Letter, Mail, Overflow, PartlyIdle, Retry, SelfLoop, WholeNext
 
 from checker.engines.smt import fair_steps, lassos
 from checker.engines.smt.lowering.logic import all_of, any_of, both, implies, negate
 from checker.errors import BoundsError
 from checker.language import Fairness, Range, Spec, action, constraint, eventually, leads_to, require
+from tests.lasso_comparison import compare_lassos
+from tests.liveness_toys import Clock, DeadEnd, Letter, Mail, Overflow, PartlyIdle, Retry, SelfLoop, WholeNext
 
 
 class Passing(Spec):

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from liveness_toys import (
+
+from checker.engines.native import engine
+from checker.engines.native.liveness import classes, components, decision, kernels
+from checker.engines.native.llvm import ir
+from checker.engines.python import explorer
+from checker.language import Fairness, Spec
+from checker.run.plan import Plan
+from tests.liveness_toys import (
     Bridge,
     Chooser,
     Clock,
@@ -21,13 +28,6 @@ from liveness_toys import (
     TwoDesks,
     WholeNext,
 )
-
-from checker.engines.native import engine
-from checker.engines.native.liveness import classes, components, decision, kernels
-from checker.engines.native.llvm import ir
-from checker.engines.python import explorer
-from checker.language import Fairness, Spec
-from checker.run.plan import Plan
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 

@@ -6,16 +6,16 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from engines import load
 from hypothesis import given
 from hypothesis import strategies as st
-from test_random_specs import sources
-from test_random_stores import settings_for
 
 from checker.engines.gpu import search
 from checker.engines.native import engine as native
 from checker.errors import InputError
 from checker.run.plan import Plan
+from tests.agreement.engines import load
+from tests.agreement.test_random_specs import sources
+from tests.agreement.test_random_stores import settings_for
 from tests.engines.gpu.compare_on_card import content_of
 from tests.engines.gpu.pretended_card import explore_on_pretended_card
 

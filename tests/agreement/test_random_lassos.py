@@ -6,9 +6,10 @@ import random
 from pathlib import Path
 
 import pytest
-from engines import load
-from lasso_comparison import compare_lassos
-from liveness_specs import liveness_source, random_fairness
+
+from tests.agreement.engines import load
+from tests.agreement.liveness_specs import liveness_source, random_fairness
+from tests.lasso_comparison import compare_lassos
 
 
 def decisions(seed: int, folder: Path, rounds: int, least_depth: int, most_depth: int) -> list[bool]:

@@ -10,8 +10,9 @@ import random
 from pathlib import Path
 
 import pytest
-from engines import load
-from liveness_specs import compare_liveness, liveness_source
+
+from tests.agreement.engines import load
+from tests.agreement.liveness_specs import compare_liveness, liveness_source
 
 SLOW_TRIPLES = int(os.environ.get("TIDEMARK_TRIPLES", "10000"))
 """Decisions of the slow test; about a hundred a second on one core."""

@@ -11,16 +11,16 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from engines import compact, compare_runs, compare_states, load
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from spec_source import spec_source
 
 from checker.engines.native import engine as native
 from checker.engines.native.shared_code import compile_shared_code
 from checker.engines.native.single_state import SingleStateEngine
 from checker.language import Spec
 from checker.run.plan import Plan
+from tests.agreement.engines import compact, compare_runs, compare_states, load
+from tests.agreement.spec_source import spec_source
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 _PROFILE = settings(

@@ -8,15 +8,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from engines import load
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from store_comparison import compare_stores
-from test_random_specs import sources
 
 from checker.language import Scenario
 from checker.run.plan import Plan
 from checker.run.registry import SpecEntry, select
+from tests.agreement.engines import load
+from tests.agreement.store_comparison import compare_stores
+from tests.agreement.test_random_specs import sources
 
 
 def settings_for(examples: int) -> settings:

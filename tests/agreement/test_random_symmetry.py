@@ -16,10 +16,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engines import holds, load, random_state
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
-from spec_source import spec_source
 
 from checker.engines.native import engine as native
 from checker.engines.native.explore.kernels import REPRESENTATIVE
@@ -38,6 +36,8 @@ from checker.language.types import DomainType
 from checker.run.plan import Plan
 from checker.run.result import Result
 from checker.run.symmetry import symmetry_of_run
+from tests.agreement.engines import holds, load, random_state
+from tests.agreement.spec_source import spec_source
 from traces.replay import replay
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engines import compact, load
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference_walk import compare_walk, reference_walk
-from spec_source import spec_source
 
 from checker.engines.native.walk.walker import Walker, walk_seeds
 from checker.language import BoundsError, Spec
 from checker.run import registry
 from checker.run.plan import DEADLOCK
+from tests.agreement.engines import compact, load
+from tests.agreement.reference_walk import compare_walk, reference_walk
+from tests.agreement.spec_source import spec_source
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 _PROFILE = settings(

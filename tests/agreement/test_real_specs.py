@@ -12,13 +12,13 @@ import os
 import time
 
 import pytest
-from engines import compare_runs, compare_state
 
 from checker.engines.native.single_state import SingleStateEngine
 from checker.language import BoundsError, Scenario, Spec, State
 from checker.language.roles import LIVENESS_ROLES
 from checker.run import registry
 from checker.run.plan import Plan
+from tests.agreement.engines import compare_runs, compare_state
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 SECONDS = 10.0 if _THOROUGH else 0.15

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import compare_runs, compare_states, load
-from spec_source import HEADER
 
 from checker.engines.native.lowering import conversion
 from checker.engines.native.lowering import state_layout as layout
@@ -23,6 +21,8 @@ from checker.engines.native.single_state import SingleStateEngine
 from checker.errors import SpecError
 from checker.ir import nodes
 from checker.run.plan import Plan
+from tests.agreement.engines import compare_runs, compare_states, load
+from tests.agreement.spec_source import HEADER
 
 SPEC = """
 class Node(Domain):

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from liveness_toys import (
+
+from checker.engines.native import engine
+from checker.engines.python import explorer
+from checker.explain.lassos import check_lasso
+from checker.language import Fairness, Spec, SpecError
+from checker.run.plan import Plan
+from checker.run.result import Result, Violation
+from tests.liveness_toys import (
     Bounded,
     Boxes,
     Bridge,
@@ -20,13 +27,6 @@ from liveness_toys import (
     TwoDesks,
     WholeNext,
 )
-
-from checker.engines.native import engine
-from checker.engines.python import explorer
-from checker.explain.lassos import check_lasso
-from checker.language import Fairness, Spec, SpecError
-from checker.run.plan import Plan
-from checker.run.result import Result, Violation
 
 ENGINES = {"python": explorer.explore, "native": engine.explore}
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from chaos import WAYS, ChaosRun, can_make_places
+
+from tests.robustness.chaos import WAYS, ChaosRun, can_make_places
 
 
 @pytest.mark.slow

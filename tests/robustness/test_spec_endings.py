@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from spec_endings import SpecEnding, spec_endings
 
 from tests.robustness.outcomes import assert_one_sentence
+from tests.robustness.spec_endings import SpecEnding, spec_endings
 
 CASES = list(spec_endings())
 

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from command_lines import CommandLine, place_names, wrong_command_lines
 
 from tests.cli.conftest import TOY
+from tests.robustness.command_lines import CommandLine, place_names, wrong_command_lines
 from tests.robustness.outcomes import assert_one_sentence
 
 CASES = list(wrong_command_lines())

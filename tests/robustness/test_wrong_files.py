@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from wrong_files import CONTENTS, READERS
 
 from tests.cli.conftest import TOY
 from tests.robustness.outcomes import assert_one_sentence
+from tests.robustness.wrong_files import CONTENTS, READERS
 
 NAMED_BY_THE_USER = {"spec", "spec to prove", "spec to list", "mapping"}
 

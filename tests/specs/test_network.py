@@ -1,11 +1,11 @@
 """The broker's network layer step by step: the cases of SocketServerTest, SelectorTest and InFlightRequestsTest."""
 
 import pytest
-from counterexamples import counterexample, violated_properties
 
 from checker.language import action, require
 from checker.testing import is_enabled, play
 from specs.broker.network import BrokerNetwork, Connection, SequenceCheckedBroker
+from tests.specs.counterexamples import counterexample, violated_properties
 
 SENT = ("application_send 1", "application_send 2", "sender_drain 0", "sender_drain 0")
 """Two batches in transit over the same connection."""

@@ -1,7 +1,6 @@
 """The producer step by step: the cases of Kafka's RecordAccumulatorTest, SenderTest and KafkaProducerTest."""
 
 import pytest
-from counterexamples import counterexample, violated_properties
 
 from checker.testing import is_enabled, play
 from specs.producer.acks import Acks
@@ -11,6 +10,7 @@ from specs.producer.plain.producer import PlainProducer
 from specs.producer.plain.sender import Batch, Error, Stage
 from specs.producer.plain.sequence_checked import SequenceCheckedProducer
 from specs.producer.plain.sessions import ProducerSessions
+from tests.specs.counterexamples import counterexample, violated_properties
 
 
 def sends(*records):

@@ -1,11 +1,11 @@
 """Routing: murmur2 with Kafka's values, and the rules of BuiltInPartitioner step by step."""
 
 import pytest
-from murmur2 import murmur2, partition_for_key, to_positive
 
 from checker.testing import is_enabled, play
 from specs.producer.routing.routing import GrowWhenConsumed, GrowWhenConsumedAndPaused, Routing
 from specs.producer.routing.routing import partition_for_key as partition_in_spec
+from tests.specs.murmur2 import murmur2, partition_for_key, to_positive
 
 PERIOD = 12
 """The specs identify a key by its hash modulo this number, for 1, 2, 3, 4, 6 and 12 partitions."""

@@ -1,13 +1,13 @@
 """The engine on the card of this machine: skipped where there is none."""
 
 import pytest
-from compare_on_card import content_of, plan_of
 
 from checker.engines.gpu import engine
 from checker.engines.gpu.driver import Card
 from checker.engines.native import engine as native
 from checker.errors import InputError
 from checker.run.request import Request, runs_for
+from tests.engines.gpu.compare_on_card import content_of, plan_of
 
 NAMES = (
     "broker/leader_state",

@@ -5,8 +5,6 @@ import re
 import threading
 
 import pytest
-from compare_on_card import content_of, plan_of
-from pretended_card import PretendedCard, explore_on_pretended_card
 
 from checker.engines.gpu import engine, kernels, search
 from checker.engines.gpu.memory import FILL_STRIDE, FILLS
@@ -20,6 +18,8 @@ from checker.run.endings import StoppedError
 from checker.run.plan import Plan
 from checker.run.request import Request, runs_for
 from checker.run.result import Result
+from tests.engines.gpu.compare_on_card import content_of, plan_of
+from tests.engines.gpu.pretended_card import PretendedCard, explore_on_pretended_card
 from tests.engines.test_views import Token
 from tests.golden.test_tlc_counts import ROWS, spec_of
 from tests.toy import Bounded, Counter, Log, Overflow

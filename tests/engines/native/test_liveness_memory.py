@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from liveness_toys import Retry
 
 from checker.engines.native import engine
 from checker.engines.native.liveness import components, decision, memory_budget
@@ -16,6 +15,7 @@ from checker.engines.native.liveness.memory_budget import LAYER_BYTES, STATE_BYT
 from checker.language import Bag, Constant, Range, Spec, Struct, action, always_eventually, require
 from checker.run.liveness import TooLargeError
 from checker.run.plan import Plan
+from tests.liveness_toys import Retry
 
 FIXED = 1 << 20
 """Bytes that do not grow with the region."""

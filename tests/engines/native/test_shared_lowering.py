@@ -1,7 +1,6 @@
 """Runs that share lowered code, compared with runs that are compiled alone."""
 
 import pytest
-from tank_specs import OneOfTwoTanks, OtherTank, Tank, WrongBranchTank
 
 from checker import frontend
 from checker.engines.native import engine, lowered_spec
@@ -12,6 +11,7 @@ from checker.engines.python import explorer
 from checker.errors import SpecError
 from checker.run import command_process
 from checker.run.plan import Plan
+from tests.engines.native.tank_specs import OneOfTwoTanks, OtherTank, Tank, WrongBranchTank
 
 ALL = ("full", "below_limit", "even")
 RUNS = [

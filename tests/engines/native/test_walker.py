@@ -6,13 +6,13 @@ import itertools
 
 import numpy as np
 import pytest
-from walk_toys import Broken, Choice, Forks, Ladder, Nowhere
 
 from checker.engines.native.lowering import outlining as outline
 from checker.engines.native.walk.kernel import CONSTRAINT, ENDINGS
 from checker.engines.native.walk.walker import Walker, Walks, walk_seeds
 from checker.language import Spec, SpecError
 from checker.run.plan import DEADLOCK
+from tests.engines.native.walk_toys import Broken, Choice, Forks, Ladder, Nowhere
 
 CHI_SQUARE_999 = {1: 10.83, 3: 16.27, 7: 24.32}
 """The 99.9 % quantile of chi-square, by degrees of freedom."""

@@ -5,16 +5,16 @@ import random
 import time
 
 import pytest
-from engines import compare_state, compare_states, load, random_state
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from spec_source import spec_source
 
 from checker.engines.smt.lowering import arithmetic, arrays, integers, logic
 from checker.engines.smt.lowering.evaluation import SymbolicContext, SymbolicEvaluator
 from checker.engines.smt.lowering.statements import SymbolicStatements
 from checker.language import BoundsError
 from checker.run import registry
+from tests.agreement.engines import compare_state, compare_states, load, random_state
+from tests.agreement.spec_source import spec_source
 from tests.engines.smt.single_state import SymbolicStateEngine
 
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"

@@ -3,7 +3,6 @@
 import dataclasses
 
 import pytest
-from liveness_toys import Retry
 
 from checker.engines import both
 from checker.engines.native import engine
@@ -17,6 +16,7 @@ from checker.run import registry
 from checker.run.expectation import checked_properties, stop_for
 from checker.run.ledger import NEVER, default_path, read
 from checker.run.plan import Plan
+from tests.liveness_toys import Retry
 
 TINY = dict(max_states=30, longest=2)
 SMALL = dict(max_states=100, longest=5)

@@ -1,23 +1,6 @@
 """Bounded search with Z3 decides liveness properties as the interpreter does, on specs with known verdicts."""
 
 import pytest
-from lasso_comparison import compare_lassos
-from liveness_toys import (
-    Bounded,
-    Bridge,
-    Chooser,
-    Clock,
-    DeadEnd,
-    Letter,
-    Mail,
-    Overflow,
-    PartlyIdle,
-    Retry,
-    SelfLoop,
-    Service,
-    TwoDesks,
-    WholeNext,
-)
 
 from checker.engines.native import engine
 from checker.engines.smt import fair_steps
@@ -44,6 +27,23 @@ from checker.language.liveness import liveness_names
 from checker.run import registry
 from checker.run.expectation import checked_properties
 from checker.run.plan import Plan
+from tests.lasso_comparison import compare_lassos
+from tests.liveness_toys import (
+    Bounded,
+    Bridge,
+    Chooser,
+    Clock,
+    DeadEnd,
+    Letter,
+    Mail,
+    Overflow,
+    PartlyIdle,
+    Retry,
+    SelfLoop,
+    Service,
+    TwoDesks,
+    WholeNext,
+)
 
 ONE = Retry(batches=1)
 

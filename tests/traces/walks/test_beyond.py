@@ -6,11 +6,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from walked import request, simulated, spec_file, spec_of_walks
 
 from checker.cli.app import main
 from checker.engines.native.walk.walker import Walker, walk_seeds
 from checker.language.roles import STEP_ROLES
+from tests.traces.walks.walked import request, simulated, spec_file, spec_of_walks
 from traces.walks.exact_probability import exact_probabilities
 from traces.walks.records import VIOLATIONS, part_paths, pattern_fingerprint, read_parts, read_run, spec_of
 from traces.walks.replay_walk import rebuild_walk

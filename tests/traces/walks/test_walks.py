@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from walked import SOURCE, request, simulated, spec_file, walks_in
 
 from checker.engines.native.walk.walker import walk_seeds
 from checker.errors import UserError
 from checker.run.plan import DEADLOCK
+from tests.traces.walks.walked import SOURCE, request, simulated, spec_file, walks_in
 from traces.walks.digests import digest_path, write_digest
 from traces.walks.parts import write_walks_of_part
 from traces.walks.records import (

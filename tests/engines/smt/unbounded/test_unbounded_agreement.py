@@ -4,10 +4,8 @@ import dataclasses
 import os
 
 import pytest
-from engines import compare_state, compare_states, load
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from spec_source import spec_source
 
 from checker.engines.smt.lowering import logic
 from checker.engines.smt.lowering.evaluation import SymbolicContext
@@ -17,6 +15,8 @@ from checker.engines.smt.unbounded.lowering.evaluation import QuantifiedContext
 from checker.engines.smt.unbounded.lowering.loops import QuantifiedLoops
 from checker.language import BoundsError, SpecError
 from specs.producer.idempotent.log import IdempotentLog, OldTakenForLast
+from tests.agreement.engines import compare_state, compare_states, load
+from tests.agreement.spec_source import spec_source
 from tests.engines.smt.unbounded.single_state import UnboundedProbe, UndecidedError
 
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
