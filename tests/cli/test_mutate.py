@@ -21,7 +21,7 @@ def test_the_table(checker):
 
 def test_json(checker, tmp_path):
     path = tmp_path / "mutants.json"
-    checker("mutate", f"{TOY}/even/two", "--max", "4", "--json", path)
+    checker("mutate", f"{TOY}/even/two", "--max", "4", "--workers", "1", "--json", path)
     found = json.loads(path.read_text())
     assert (found["scenario"], found["constants"]) == ("two", {"nodes": 2})
     assert found["original"]["distinct_states"] == 9
@@ -29,12 +29,13 @@ def test_json(checker, tmp_path):
     for mutant in found["mutants"]:
         assert mutant["status"] in ("killed", "survived", "equivalent")
         assert bool(mutant["killed_by"]) == (mutant["status"] == "killed") != bool(mutant["why"])
-    alone = checker("mutate", f"{TOY}/even", "--max", "1", "--json", "-")
+    alone = checker("mutate", f"{TOY}/even", "--max", "1", "--workers", "1", "--json", "-")
     assert json.loads(alone.out)["scenario"] == "small"
 
 
 def test_set(checker):
-    found = json.loads(checker("mutate", f"{TOY}/even", "--set", "limit=2", "--max", "1", "--json", "-").out)
+    words = ("--set", "limit=2", "--max", "1", "--workers", "1", "--json", "-")
+    found = json.loads(checker("mutate", f"{TOY}/even", *words).out)
     assert (found["scenario"], found["constants"]) == (None, {"limit": 2})
 
 

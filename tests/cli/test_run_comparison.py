@@ -31,7 +31,7 @@ def reported(tmp_path_factory):
     for name, source in (("both", TWO_CAUSES), ("without_swap", WITHOUT_SWAP), ("without_overtake", WITHOUT_OVERTAKE)):
         folder = tmp_path_factory.mktemp(name)
         file = spec_file(folder, source)
-        found[name] = simulated(folder / "walks", requested_run(request(file, walks=1500))), file
+        found[name] = simulated(folder / "walks", requested_run(request(file, walks=400))), file
     return found
 
 
@@ -106,7 +106,7 @@ def test_violations_without_causes_are_not_compared_by_cause(data):
 
 def test_an_error_that_vanished_is_compared(data):
     failing = copy.deepcopy(data)
-    error = {**failing["configurations"][0]["failures"][0], "property": "queue", "is_error": True, "walks": 900}
+    error = {**failing["configurations"][0]["failures"][0], "property": "queue", "is_error": True, "walks": 200}
     failing["configurations"][0]["failures"].append(error)
     row = next(row for row in compare_reports(failing, data)["failures"] if row["is_error"])
     assert (row["property"], row["change"]) == ("queue", "gone")

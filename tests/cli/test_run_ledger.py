@@ -4,17 +4,33 @@ import json
 
 import pytest
 
+from checker.cli.app import main
 from checker.run import ledger
 from tests.cli.conftest import TOY
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """The ledger of all toys."""
+    path = tmp_path_factory.mktemp("recorded") / "ledger.toml"
+    assert main(["run", TOY, "--ledger", str(path), "--update-ledger"]) == 0
+    return path.read_text()
+
+
 @pytest.fixture
-def path(checker, tmp_path):
+def path(recorded, tmp_path):
+    """A ledger that a test may change."""
     path = tmp_path / "ledger.toml"
-    outcome = checker("run", TOY, "--ledger", path, "--update-ledger")
+    path.write_text(recorded)
+    return path
+
+
+def test_an_update_names_what_it_adds(checker, tmp_path, recorded):
+    path = tmp_path / "ledger.toml"
+    outcome = checker("run", f"{TOY}/bounded", "--ledger", path, "--update-ledger")
     assert outcome.status == 0
     assert "toy/bounded/bounded is not in the ledger: holds, 3 states, 3 levels" in outcome.out
-    return path
+    assert path.read_text() in recorded
 
 
 def edit(path, **changes):

@@ -10,7 +10,7 @@ from spark_analysis.report.run_comparison import compare_reports
 from tests.spark_analysis.test_report import TWO_CAUSES
 from tests.traces.walks.walked import spec_file
 
-OPTIONS = ("--traces", "300", "--depth", "12", "--seed", "7")
+OPTIONS = ("--traces", "120", "--depth", "12", "--seed", "7")
 
 
 def data_of(walks):
@@ -35,7 +35,7 @@ def test_a_scenario_is_shown_beside_its_repair(checker, spec, tmp_path):
     for name in ("in_order", "not_two_behind"):
         assert rows[name]["change"] == "gone" and rows[name]["after"]["walks"] == 0 < rows[name]["before"]["walks"]
     assert {row["change"] for row in sibling["causes"]} <= {"gone", "not shown"} and sibling["causes"]
-    assert "Beside queueing/queue/careful (careful=true), 300 walks:" in shown.out
+    assert "Beside queueing/queue/careful (careful=true), 120 walks:" in shown.out
     assert shown.out.count("Promised") <= len(data["clusters"]), "the report on the sibling has no summary"
     page = (walks / "report/report.html").read_text()
     assert "Beside related specs" in page and "queueing/queue/careful (careful=true)" in page
@@ -77,7 +77,7 @@ def test_a_sibling_checks_the_properties_of_the_walks(checker, tmp_path):
 
 def test_the_table_has_a_row_for_each_run_and_setting(checker, spec, tmp_path):
     for name, scenario in (("this", "hasty"), ("first", "careful")):
-        words = ["--traces", "300", "--sweep", "size=2,3", "--out", str(tmp_path / name), "--report"]
+        words = ["--traces", "120", "--sweep", "size=2,3", "--out", str(tmp_path / name), "--report"]
         checker("simulate", f"{spec}/queue/{scenario}", *words)
     others = ["--against", str(tmp_path / "first"), "--against", str(tmp_path / "this/report/report.json")]
     out = tmp_path / "out"

@@ -44,7 +44,7 @@ def test_a_choice_that_is_not_uniform_is_named(checker, target, tmp_path, option
 def test_walks_and_their_report_by_one_command(checker, target, tmp_path):
     """The report is the one of the command `report`, without Spark."""
     walks, spec = tmp_path / "walks", target.removesuffix("/queue/hasty")
-    outcome = checker("simulate", target, "--traces", "800", "--out", str(walks), "--report")
+    outcome = checker("simulate", target, "--traces", "200", "--out", str(walks), "--report")
     assert outcome.status == 0
     assert "in_order violated" in outcome.out and "report/report.html" in outcome.out
     alone = checker("report", str(walks), "--spec", spec, "--out", str(tmp_path / "alone"))
