@@ -8,6 +8,7 @@ from typing import Any
 from checker.errors import CollectedErrors
 from checker.frontend.program import LabelCall, compile_labels, compile_spec
 from checker.ir import nodes
+from checker.ir.instance_limit import require_few_instances
 from checker.language.liveness import LivenessProperty, check_liveness, liveness_names, liveness_property
 from checker.language.roles import Role
 from checker.language.spec import Spec
@@ -21,7 +22,7 @@ def check_language(spec: Spec, properties: list[str]) -> None:
     later = liveness_names(spec, properties)
     errors = CollectedErrors()
     with errors.collecting():
-        compile_spec(spec, [name for name in properties if name not in later])
+        require_few_instances(compile_spec(spec, [name for name in properties if name not in later]))
     with errors.collecting():
         check_liveness(spec, later)
         type_liveness(spec, later)

@@ -131,7 +131,7 @@ def explore(
 
 def _compile(spec: Spec, names: list[str]) -> _Compiled:
     program = compile_spec(spec, names)
-    require_sizes(spec, program, names)
+    require_sizes(program, names)
     digest = digest_of(program)
     code, layout = compile_batch(program)
     identity = ExplorationIdentity(type(spec).name, dict(spec.constants), names, digest, layout.words)

@@ -77,7 +77,7 @@ def lowered_for_card(
     `threads_of` and `regions`, and kernels without the `linkage` of the card's.
     """
     program = compile_spec(spec, properties)
-    require_sizes(spec, program, properties)
+    require_sizes(program, properties)
     if program.view is not None and not program.view.is_checked:
         raise InputError(
             f"the states that the unchecked view {program.view.name} keeps depend on the order of threads: "

@@ -15,14 +15,14 @@ from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.errors import SpecError
 from checker.ir import nodes
+from checker.ir.instance_limit import require_few_instances
 from checker.language.spec import Spec
 
 if TYPE_CHECKING:
     from checker.frontend.symmetry import ProgramSymmetry
 
-MOST_INSTANCES = 65535
 MOST_PROPERTIES = 63
-"""Limits of the packed formats: uint16 instances, of which one value is reserved, and 63 of 64 mask bits."""
+"""Limit of the packed formats: 63 of 64 mask bits."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,9 @@ class LoweredSpec:
         return cls(native.layout.words, native.instances, str(native.module), tuple(properties), runtime)
 
 
-def require_sizes(spec: Spec, program: nodes.Program, properties: list[str]) -> None:
-    """Raise SpecError if a spec has more action instances or properties than the packed formats can number."""
-    if program.instances > MOST_INSTANCES:
-        raise SpecError(
-            f"{spec.name} has {program.instances} action instances, over {MOST_INSTANCES}: "
-            "bind a parameter with require(parameter in self.collection)"
-        )
+def require_sizes(program: nodes.Program, properties: list[str]) -> None:
+    """Raise SpecError for more action instances or properties than the packed formats can number."""
+    require_few_instances(program)
     if len(properties) > MOST_PROPERTIES:
         raise SpecError(f"{len(properties)} properties at once, over {MOST_PROPERTIES}: choose some with --property")
 
@@ -66,7 +62,7 @@ def lowered_with_kernels(
     with_lanes: bool = False,
 ) -> NativeSpec:
     """Return a typed program in LLVM's representation, together with the explorer's kernels."""
-    require_sizes(spec, program, properties)
+    require_sizes(program, properties)
     layout = MemoryLayout(state_layout(program.variables).words, program.instances)
     native = lower(
         program,

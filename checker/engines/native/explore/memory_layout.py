@@ -47,6 +47,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from checker.ir.instance_limit import MOST_INSTANCES
+
 SHARD_BITS = 4
 SHARDS = 1 << SHARD_BITS
 """The number of shards. It does not depend on the number of workers, which therefore cannot change a result."""
@@ -63,9 +65,6 @@ ORIGIN_SHIFT = 48
 INITIAL_PARENT = 2**32 - 1
 INITIAL_INSTANCE = 2**16 - 1
 """The parent id and the action instance of an initial state. Neither is the id or instance of anything else."""
-
-MAXIMUM_INSTANCES = 65535
-"""The greatest number of action instances: the store holds their numbers as uint16, without INITIAL_INSTANCE."""
 
 MAXIMUM_OUTBOX_ENTRIES, MINIMUM_OUTBOX_ENTRIES = 2048, 256
 OUTBOX_WORDS = 6144
@@ -163,8 +162,8 @@ class MemoryLayout:
     def __post_init__(self) -> None:
         if self.words < 1:
             raise ValueError("a state has at least one word")
-        if not 0 <= self.instances <= MAXIMUM_INSTANCES:
-            raise ValueError(f"{self.instances} action instances: at most {MAXIMUM_INSTANCES} are supported")
+        if not 0 <= self.instances <= MOST_INSTANCES:
+            raise ValueError(f"{self.instances} action instances: at most {MOST_INSTANCES} are supported")
 
     @property
     def entry_words(self) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from checker.engines.native.conjuncts import NONE, Conjuncts, conjuncts_of
 from checker.engines.native.llvm.machine_code import MachineCode
-from checker.engines.native.lowered_spec import MOST_INSTANCES, MOST_PROPERTIES
+from checker.engines.native.lowered_spec import require_sizes
 from checker.engines.native.lowering.branches import branch_words, branches_of
 from checker.engines.native.lowering.native_spec import lower
 from checker.engines.native.walk import kernel
@@ -132,9 +132,7 @@ class Walker:
         self.spec, self.properties = spec, list(properties)
         self.names = [name for name in properties if name != DEADLOCK]
         self.program = program = compile_spec(spec, self.names)
-        if program.instances > MOST_INSTANCES or len(self.properties) > MOST_PROPERTIES:
-            size = f"{program.instances} action instances and {len(self.properties)} properties"
-            raise SpecError(f"{spec.name} has {size}: walks take {MOST_INSTANCES} and {MOST_PROPERTIES} at most")
+        require_sizes(program, self.properties)
         self.digest = digest_of(program)
         native = lower(program, branches=True)
         kernel.add_walk_kernel(native)
