@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from checker.data_files import open_data
 from checker.errors import InputError
 
 _LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) ([A-Z]+) \[([^\]]*)\] (\S+) (.*)")
@@ -40,7 +42,7 @@ def parse_line(text: str, number: int) -> LogLine | None:
 def read_lines(path: Path) -> Iterator[LogLine]:
     """Iterate over the lines of a log; raise InputError if it cannot be read."""
     try:
-        with path.open(encoding="utf-8", errors="replace") as stream:
+        with io.TextIOWrapper(open_data(path), encoding="utf-8", errors="replace") as stream:
             for number, text in enumerate(stream, 1):
                 line = parse_line(text.rstrip("\n"), number)
                 if line is not None:

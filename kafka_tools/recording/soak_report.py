@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from checker.data_files import read_data_text
 from checker.errors import InputError, UserError
 from checker.output.output_files import write_whole
 from checker.output.page.render import render
@@ -101,7 +102,7 @@ def read_soak(folder: Path) -> tuple[SoakPlan, list[SoakRound]]:
     """Return plan and rounds of a soak from its report; raise InputError if the folder has none."""
     path = folder / REPORT
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_data_text(path))
         return SoakPlan(**found["plan"]), [SoakRound(**each) for each in found["rounds"]]
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}; name the folder of a soak that has ended") from None

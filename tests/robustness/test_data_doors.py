@@ -13,6 +13,8 @@ from checker.data_files import open_data, read_data, read_data_text
 from checker.errors import InputError
 from checker.run.certificate import read_certificate
 from kafka_tools.advise import configuration_files
+from kafka_tools.recording.broker_log import read_broker_log
+from kafka_tools.recording.soak_report import read_soak
 from tests.cli.test_validate import MAPPING
 
 ROOT = Path(__file__).parent.parent.parent
@@ -89,6 +91,16 @@ def test_a_pipe_in_a_partition_is_refused(tmp_path, capsys, name):
     os.mkfifo(partition / name)
     assert main(["audit", str(partition)]) in (1, 2, 3)
     assert "internal error" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [("soak.json", read_soak), ("broker1.log", lambda folder: read_broker_log(folder / "broker1.log", 1))],
+)
+def test_a_pipe_in_place_of_what_brokers_wrote_is_refused(tmp_path, name, read):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match="cannot be read: it is a device or a pipe"):
+        read(tmp_path)
 
 
 def test_the_door(tmp_path):
