@@ -78,7 +78,9 @@ class Condition:
 
     `without`: the constants of the scenario with which the harm does not happen, in contrast to this condition. `why`
     says why the condition is needed if no constant of the scenario has it. `remedy` is the value that advice offers,
-    "" if the opposite of the condition is no remedy.
+    "" if the opposite of the condition is no remedy. `only_after`: the events of the entry for which the condition is
+    needed; empty: for all. `only_with`: the condition is needed only where this other one holds; `beyond` are then the
+    constants with which the harm happens although both fail.
     """
 
     setting: str
@@ -88,6 +90,16 @@ class Condition:
     without: Mapping[str, Any] = field(default_factory=dict)
     why: str = ""
     remedy: str = ""
+    only_after: tuple[str, ...] = ()
+    only_with: Condition | None = None
+    beyond: Mapping[str, Any] = field(default_factory=dict)
+
+    def allows(self, event: str, config: Mapping[str, str]) -> bool:
+        """Return whether the harm can happen after an event: the condition holds, or it is not needed there."""
+        is_needed = not self.only_after or event in self.only_after
+        if self.only_with is not None:
+            is_needed &= self.only_with.setting in config and self.only_with.holds(config)
+        return not is_needed or self.holds(config)
 
     def holds(self, config: Mapping[str, str]) -> bool:
         """Return whether a configuration meets the condition. A setting that is not known counts as one that does."""
@@ -149,10 +161,11 @@ class Hazard:
     elsewhere: str = ""
     page: str = ""
 
-    def exists_in(self, version: str) -> bool:
+    def exists_in(self, version: str, controller: str = "") -> bool:
         """Return whether a release of Apache Kafka has it; a release that nobody examined has it.
 
-        An entry about another client has a condition on the client, of which the version is not known.
+        `controller`: the controller mode; "": any. An entry about another client has a condition on the client, of
+        which the version is not known.
         """
         if self.elsewhere:
             return not self.elsewhere.startswith("no release")
@@ -160,15 +173,24 @@ class Hazard:
             return False
         if self.last and release_number(version) > release_number(self.last):
             return False
-        return catalogue_entry(self.name).exists_in(version)
+        return catalogue_entry(self.name).exists_in(version, controller)
 
-    def can_happen(self, version: str, config: Mapping[str, str]) -> bool:
-        """Return whether it can happen in a release with effective settings; a setting that is absent is unknown."""
-        return self.exists_in(version) and all(condition.holds(config) for condition in self.conditions)
+    def events(self, version: str, config: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the events after which it can happen in a release with effective settings.
 
-    def happens_after(self, events: frozenset[str] | None) -> bool:
-        """Return whether one of some events suffices; None stands for any event."""
-        return events is None or any(event in events or event == "none" for event in self.after)
+        A setting that is absent is unknown, and excludes nothing.
+        """
+        if not self.exists_in(version, config.get("controller", "")):
+            return ()
+        return tuple(event for event in self.after if all(each.allows(event, config) for each in self.conditions))
+
+    def can_happen(self, version: str, config: Mapping[str, str], events: frozenset[str] | None = None) -> bool:
+        """Return whether it can happen after one of some events (None: any).
+
+        "none" is always among the events, since an event may fail to happen.
+        """
+        possible = self.events(version, config)
+        return bool(possible if events is None else {*events, "none"}.intersection(possible))
 
     @property
     def releases(self) -> tuple[str, ...]:
@@ -195,21 +217,17 @@ def hazards() -> Mapping[str, Hazard]:
 def known_hazards(
     version: str, config: Mapping[str, str], outcome: str, events: frozenset[str] | None = None
 ) -> list[Hazard]:
-    """Return the entries that say yes: with this outcome, in a release, with effective settings, after some events.
-
-    `events`: the events that may happen (None: any). "none" is among them, since an event may fail to happen.
-    """
+    """Return the entries that say yes: with this outcome, in a release, with effective settings, after some events."""
     return [
         hazard
         for hazard in hazards().values()
-        if outcome in hazard.outcomes and hazard.happens_after(events) and hazard.can_happen(version, config)
+        if outcome in hazard.outcomes and hazard.can_happen(version, config, events)
     ]
 
 
 def _hazard(name: str, given: Mapping[str, Any]) -> Hazard:
-    fields = {key: _value(key, value) for key, value in given.items() if key not in STORY_FIELDS}
     try:
-        hazard = Hazard(name, **fields)
+        hazard = Hazard(name, **{key: _value(key, value) for key, value in given.items() if key not in STORY_FIELDS})
     except TypeError as error:
         raise ValueError(f"catalogue.toml: {name}: {error}") from None
     for kind, known, names in (
@@ -219,6 +237,9 @@ def _hazard(name: str, given: Mapping[str, Any]) -> Hazard:
         unknown = [each for each in names if each not in known]
         if unknown or not names:
             raise ValueError(f"catalogue.toml: {name}: unknown {kind} {unknown}: choose from {', '.join(known)}")
+    for condition in hazard.conditions:
+        if unknown := {*condition.only_after} - {*hazard.after}:
+            raise ValueError(f"catalogue.toml: {name}: only_after has {sorted(unknown)}, which `after` has not")
     for release in filter(None, (hazard.first, hazard.last)):
         if release not in RELEASES:
             raise ValueError(f"catalogue.toml: {name}: {release} is not a release")
@@ -227,9 +248,16 @@ def _hazard(name: str, given: Mapping[str, Any]) -> Hazard:
 
 def _value(key: str, value: Any) -> Any:
     if key == "conditions":
-        return tuple(Condition(**{k: tuple(v) if k == "values" else v for k, v in each.items()}) for each in value)
+        return tuple(map(_condition, value))
     if key == "sightings":
         return tuple(BrokerSighting(**each) for each in value)
     if isinstance(value, list):
         return tuple(value)
     return " ".join(value.split()) if isinstance(value, str) else value
+
+
+def _condition(given: Mapping[str, Any]) -> Condition:
+    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+    if "only_with" in fields:
+        fields["only_with"] = _condition(fields["only_with"])
+    return Condition(**fields)

@@ -369,7 +369,7 @@ CLEARS_ELR_WITH_MIN_ISR = Change(
     "KIP-966", "4.0.0", concerns="controller", closes=("R21",), controller=KRAFT)
 ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT = Change(
     "a new cluster has eligible leader replicas",
-    "KIP-966", "4.1.0", concerns="controller", closes=("R11",), controller=KRAFT)
+    "KIP-966", "4.1.0", concerns="controller", controller=KRAFT)
 LAST_KNOWN_LEADER_MUST_LIVE = Change(
     "a last known leader that is fenced is not elected; before, the test was inverted",
     "KAFKA-19522", "4.1.0", concerns="controller", closes=("KAFKA-19522",), controller=KRAFT)

@@ -45,9 +45,7 @@ def causes_of(
     return tuple(
         hazard
         for hazard in hazards().values()
-        if question.name in (*hazard.outcomes, *hazard.also)
-        and hazard.happens_after(events)
-        and hazard.can_happen(cluster.version, facts)
+        if question.name in (*hazard.outcomes, *hazard.also) and hazard.can_happen(cluster.version, facts, events)
     )
 
 
@@ -65,22 +63,14 @@ def _events_within(failure: FailureMode) -> frozenset[str]:
 def hazards_after(cluster: ClusterConfig, config: EffectiveConfig, failure: FailureMode) -> tuple[Hazard, ...]:
     """Return the entries that a failure may cause with these settings, whatever their outcome."""
     facts = facts_of(cluster, config)
-    return tuple(
-        hazard
-        for hazard in hazards().values()
-        if failure.slug in hazard.after and hazard.can_happen(cluster.version, facts)
-    )
+    return tuple(hazard for hazard in hazards().values() if failure.slug in hazard.events(cluster.version, facts))
 
 
 def unexplored(cluster: ClusterConfig, config: EffectiveConfig) -> dict[str, tuple[Hazard, ...]]:
     """Return every event that no model of advice has, with the entries that it may cause with these settings."""
     facts = facts_of(cluster, config)
     return {
-        event: tuple(
-            hazard
-            for hazard in hazards().values()
-            if event in hazard.after and hazard.can_happen(cluster.version, facts)
-        )
+        event: tuple(hazard for hazard in hazards().values() if event in hazard.events(cluster.version, facts))
         for event in EVENTS
         if event not in _BY_SLUG and event not in ("none", "abort", "coordinator-change", "transaction-timeout")
     }

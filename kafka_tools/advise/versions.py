@@ -12,7 +12,7 @@ LATEST = RELEASES[-1]
 CLIENTS = ("producer", "consumer", "connect", "streams")
 """The parts of Kafka that a client of another project replaces."""
 
-EXPLORED = frozenset({"C12", "KAFKA-13673", "P10", "R11", "R13"})
+EXPLORED = frozenset({"C12", "KAFKA-13673", "P10", "R13"})
 """Entries of the catalogue that depend on the release and that the model of advice contains."""
 
 

@@ -37,9 +37,7 @@ BUGS = """
 An entry exists from the release whose change introduced it, and is gone where every change that fixes it applies. The
 scenario shows it; its verdict is each violated property with the number of states of the shortest counterexample. The
 releases begin with 0.10.0.0. A bug may need a setting or a failure besides; the page of the entry describes it. From
-3.3 to 3.9 a cluster runs with ZooKeeper or with KRaft; a row says which mode has the bug if only one has it. R11 is
-fixed where eligible leader replicas are enabled and the replicas of a partition never change: an option in 4.0, and on
-in a cluster that is created with 4.1 or later, but not in one that is upgraded.
+3.3 to 3.9 a cluster runs with ZooKeeper or with KRaft; a row says which mode has the bug if only one has it.
 """
 
 ALWAYS = """

@@ -23,7 +23,6 @@ FAULTY = {
     "R8": dict(counts_diverging_fetch=True, truncation="on_fetch"),
     "R9": dict(high_watermark_before_truncation=True, truncation="on_fetch"),
     "R10": dict(checks_broker_epochs=False),
-    "R11": dict(eligible_leader_replicas=False),
     "R13": dict(strict_min_isr=False),
     "R14": dict(sends_lazily=True, refuses_newer_records=False),
     "R16": dict(forgets_first_epoch=True),

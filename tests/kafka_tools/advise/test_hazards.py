@@ -1,6 +1,7 @@
 """What is known to go wrong, compared with the scenarios that show it, and with every answer: none may deny it."""
 
 import threading
+import tomllib
 from dataclasses import replace
 
 import pytest
@@ -25,6 +26,7 @@ from specs.kafka_releases import RELEASES
 from specs.pipeline import guarantees
 
 NEVER = threading.Event()
+tomllib_loads = tomllib.loads
 BY_SLUG = {failure.slug: failure for failure in FAILURES}
 BY_NAME = {question.name: question for question in QUESTIONS}
 SCENARIOS = {each.target: each.scenario for each in all_scenarios()}
@@ -90,16 +92,58 @@ def cells_of(hazard):
 
 @pytest.mark.parametrize("hazard", WITH_SCENARIO, ids=lambda hazard: hazard.name)
 def test_a_condition_is_needed(hazard):
-    """The scenario violates a property; with the opposite of a condition it holds."""
+    """The scenario violates a property; with the opposite of a condition it holds, where the condition is needed."""
     scenario = SCENARIOS[hazard.shown_by]
     assert isinstance(scenario.expect, dict), "the scenario shows nothing"
-    names = tuple(name for name in scenario.expect if name != "deadlock")
     for condition in hazard.conditions:
         assert bool(condition.without) != bool(condition.why), condition
+        is_partial = bool(condition.only_after or condition.only_with)
+        assert is_partial == bool(condition.beyond), condition
         if condition.without:
-            spec = scenario.spec(**{**scenario.constants, **condition.without}).with_fairness(scenario.fair)
-            result = explore(spec, Plan(names, deadlock=scenario.deadlock))
+            result = explored_with(scenario, condition.without)
             assert result.ended == "complete" and not result.violations, condition
+        if condition.beyond:
+            assert explored_with(scenario, condition.beyond).violations, condition
+
+
+def explored_with(scenario, constants):
+    """Explore what a scenario shows with other constants."""
+    names = tuple(name for name in scenario.expect if name != "deadlock")
+    spec = scenario.spec(**{**scenario.constants, **constants}).with_fairness(scenario.fair)
+    return explore(spec, Plan(names, deadlock=scenario.deadlock))
+
+
+FLUSHED = {"flush.messages": "1", "replication.factor": "3", "controller": "zookeeper"}
+
+
+@pytest.mark.parametrize(
+    ("name", "after"),
+    [("R10", ("empty-disk",)), ("R11", ("empty-disk",)), ("R20", ("empty-disk",)), ("R18", ("leader-change",))],
+)
+def test_a_condition_may_concern_some_events_only(name, after):
+    assert hazards()[name].events("3.3.2", FLUSHED) == after
+    assert hazards()[name].events("3.3.2", {}) == hazards()[name].after
+    assert not hazards()[name].can_happen("3.3.2", FLUSHED, frozenset({"power-loss", "crash-and-power-loss"}))
+
+
+@pytest.mark.parametrize(("min_isr", "can_happen"), [("1", True), ("2", False), (None, True)])
+def test_a_condition_may_concern_some_settings_only(min_isr, can_happen):
+    config = {"eligible.leader.replicas.version": "1"} | ({} if min_isr is None else {"min.insync.replicas": min_isr})
+    assert hazards()["R11"].can_happen("4.4.0", config) is can_happen
+
+
+def test_a_controller_mode_bounds_an_entry():
+    assert hazards()["R10"].can_happen("3.9.2", {"controller": "zookeeper"})
+    assert not hazards()["R10"].can_happen("3.9.2", {"controller": "kraft"})
+
+
+@pytest.mark.parametrize(("field", "text"), [("only_after", "`after` has not"), ("events", "unexpected keyword")])
+def test_a_condition_with_another_field_or_event_is_refused(field, text, monkeypatch):
+    catalogue = '[X1]\ntitle = "x"\nneeds = "x"\nremedy = "x"\noutcomes = ["loss"]\nafter = ["crash"]\n'
+    catalogue += f'conditions = [{{ setting = "acks", values = ["1"], {field} = ["abort"] }}]'
+    monkeypatch.setattr("specs.hazards.tomllib.loads", lambda text: tomllib_loads(catalogue))
+    with pytest.raises(ValueError, match=text):
+        hazards.__wrapped__()
 
 
 def test_a_condition_without_a_scenario_has_a_reason():

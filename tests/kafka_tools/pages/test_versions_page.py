@@ -42,7 +42,7 @@ def test_a_changed_table_changes_the_page(page, monkeypatch):
 
 def test_releases_with_two_controller_modes_show_both(page):
     rows = [line for line in page.splitlines() if line.startswith("| 3.7.0 to 3.7.2 |")]
-    assert len(rows) == 1 and "C8 (KRaft)" in rows[0] and "R10 (ZooKeeper)" in rows[0] and " R11 " in rows[0]
+    assert len(rows) == 1 and "C8 (KRaft)" in rows[0] and "R10 (ZooKeeper)" in rows[0] and " R14 " in rows[0]
     assert "| 0.10.0.0 to 3.4.1, with ZooKeeper 3.5.0 to 3.9.2 | 4.0.0, with KRaft 3.5.0 | KIP-903 |" in page
     assert "| 3.5.0 with KRaft |  | a broker joins the ISR" in page
     assert "| `kafka_3_7_zookeeper_lost_disk` | `no_acked_loss` 14 |" in page
