@@ -17,7 +17,7 @@ from specs.kafka_releases import RELEASES, release_number
 from specs.kafka_versions import catalogue_entry
 
 OUTCOMES = {
-    "loss": "an acknowledged record is lost",
+    "loss": "a record that counts as written is lost",
     "duplicates": "a record is written twice",
     "reorder": "records are written out of order",
     "stuck": "a record is left out while a later one is written, or nothing is written any more",
@@ -25,6 +25,8 @@ OUTCOMES = {
     "gaps": "a consumer skips a record",
     "reprocessing": "a consumer processes a record twice",
     "transactions": "a transaction is torn, hangs, or is committed although it was aborted",
+    "divergence": "replicas hold different records",
+    "no-progress": "an operation never ends, or fails without a cause",
     "control": "the controller or a partition does not work any more",
 }
 """What can go wrong. The first seven are the questions of `advise`."""
@@ -68,7 +70,7 @@ EVENTS = {
 """The events after which something can go wrong. The slugs of the failures of `advise` are among them."""
 
 
-STORY_FIELDS = frozenset({"area", "tickets", "story", "remedied_by", "symptoms"})
+STORY_FIELDS = frozenset({"area", "tickets", "story", "remedied_by"})
 """The fields of an entry that only its story has."""
 
 
@@ -234,12 +236,11 @@ def _hazard(name: str, given: Mapping[str, Any]) -> Hazard:
         ("outcome", OUTCOMES, (*hazard.outcomes, *hazard.also)),
         ("event", EVENTS, hazard.after),
     ):
-        unknown = [each for each in names if each not in known]
-        if unknown or not names:
+        if unknown := [each for each in names if each not in known]:
             raise ValueError(f"catalogue.toml: {name}: unknown {kind} {unknown}: choose from {', '.join(known)}")
     for condition in hazard.conditions:
-        if unknown := {*condition.only_after} - {*hazard.after}:
-            raise ValueError(f"catalogue.toml: {name}: only_after has {sorted(unknown)}, which `after` has not")
+        if others := {*condition.only_after} - {*hazard.after}:
+            raise ValueError(f"catalogue.toml: {name}: only_after has {sorted(others)}, which `after` has not")
     for release in filter(None, (hazard.first, hazard.last)):
         if release not in RELEASES:
             raise ValueError(f"catalogue.toml: {name}: {release} is not a release")

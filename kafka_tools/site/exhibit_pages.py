@@ -13,9 +13,10 @@ from checker.output.counterexample_text import non_default_constants
 from checker.run.ledger import Ledger
 from kafka_tools.pages.catalogue_scenarios import EntryScenario
 from kafka_tools.pages.museum import museum_page
-from kafka_tools.pages.museum.entries import AREAS, SYMPTOMS, Exhibit
+from kafka_tools.pages.museum.entries import AREAS, Exhibit
 from kafka_tools.pages.museum.tickets import ticket_url
 from kafka_tools.site.counterexample_pages import ShownScenario
+from specs.hazards import OUTCOMES
 from specs.kafka_releases import RELEASES
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def write_museum(
         not_modelled=" ".join(museum_page.NOT_MODELLED.split()),
         areas=list(_by_area(exhibits)),
         missing=[exhibit for exhibit in exhibits if exhibit.shown_by is None],
-        symptoms=SYMPTOMS,
+        outcomes=OUTCOMES,
         releases=RELEASES[::-1],
         entries=len(exhibits),
     )

@@ -17,6 +17,7 @@ from typing import Any
 
 from kafka_tools.pages.catalogue_scenarios import EntryScenario, all_scenarios, scenarios_by_entry
 from kafka_tools.pages.museum.real_brokers import BrokerEvidence, evidence_by_entry
+from specs.hazards import hazards
 from specs.kafka_releases import RELEASES
 from specs.kafka_versions import CatalogueEntry, catalogue_entry
 
@@ -29,73 +30,6 @@ AREAS: Mapping[str, tuple[str, str]] = {
     "transactions": ("Transactions", "transactions.md"),
 }
 """The areas in the order of the museum, each with its title and its page in docs/."""
-
-SYMPTOMS: Mapping[str, str] = {
-    "lost": "records are lost or skipped",
-    "duplicated": "records are written or processed twice",
-    "reordered": "records change their order",
-    "stuck": "an operation never ends or always fails",
-    "diverged": "replicas hold different records",
-}
-
-PROPERTY_SYMPTOMS: Mapping[str, tuple[str, ...]] = {
-    "aborted_is_never_read": ("lost",),
-    "ack_true": ("lost",),
-    "all_or_nothing": ("lost",),
-    "batch_is_completed": ("stuck",),
-    "begins_with_the_first": ("lost",),
-    "bumps_have_causes": ("stuck",),
-    "commit_is_whole": ("lost",),
-    "commits_move_forward": ("duplicated",),
-    "committed_is_never_lost": ("lost",),
-    "completes": ("stuck",),
-    "counted_followers_agree": ("diverged",),
-    "deadlock": ("stuck",),
-    "ends_only_its_own_epoch": ("lost",),
-    "every_batch_is_appended": ("stuck",),
-    "failures_have_causes": ("lost",),
-    "fenced_consumer_can_refresh": ("stuck",),
-    "fetchers_are_active": ("stuck",),
-    "flush_completes_earlier_batches": ("lost",),
-    "flush_returns": ("stuck",),
-    "high_watermark_is_in_the_log": ("diverged",),
-    "is_readable": ("lost",),
-    "joins_are_accepted": ("stuck",),
-    "keeps_committed_records_of_its_leader": ("lost",),
-    "leader_is_not_fenced": ("stuck",),
-    "no_aborted_read": ("lost",),
-    "no_acked_loss": ("lost",),
-    "no_dead_end": ("stuck",),
-    "no_duplicate": ("duplicated",),
-    "no_endless_retry": ("stuck",),
-    "no_gap": ("lost",),
-    "no_hanging_transaction": ("stuck",),
-    "no_late_copy": ("duplicated", "reordered"),
-    "no_missing_earlier": ("lost",),
-    "no_reorder": ("reordered",),
-    "no_request_is_refused": ("stuck",),
-    "no_spurious_error": ("stuck",),
-    "no_starvation": ("stuck",),
-    "no_zombie_effect": ("duplicated",),
-    "largest_epoch_is_reserved": ("stuck",),
-    "one_holder": ("duplicated",),
-    "one_owner": ("duplicated",),
-    "one_owner_a_generation": ("duplicated",),
-    "ongoing_can_end": ("stuck",),
-    "open_is_known": ("stuck",),
-    "owned_partitions_are_held": ("duplicated",),
-    "owners_may_commit": ("stuck",),
-    "partition_epochs_are_current": ("duplicated",),
-    "reads_are_stable": ("lost",),
-    "records_are_in_their_partition": ("lost", "duplicated"),
-    "sequences_contiguous": (),
-    "strong_isr": ("lost",),
-    "truncation_makes_progress": ("stuck",),
-}
-"""The symptoms of a violated property, for every property that the main scenario of an entry violates.
-
-A sequence that is not contiguous is a gap or a copy; another property or the story says which.
-"""
 
 _ENTRY_OF_SCENARIO = re.compile(r"([a-z]+\d+)_")
 _NAME = re.compile(r"([A-Z]+)-?(\d+)")
@@ -112,7 +46,6 @@ class BugStory:
     remedy: str
     remedied_by: str = ""
     tickets: tuple[str, ...] = ()
-    symptoms: tuple[str, ...] = ()
     elsewhere: str = ""
     page: str = ""
 
@@ -133,12 +66,9 @@ class Exhibit:
     remedied_by: EntryScenario | None
 
     @property
-    def symptoms(self) -> tuple[str, ...]:
-        """The symptoms in the order of `SYMPTOMS`: those of the violated properties, and those that the story names."""
-        expect = self.shown_by.scenario.expect if self.shown_by is not None else {}
-        violated = expect if isinstance(expect, Mapping) else {}
-        found = {*self.story.symptoms, *(symptom for name in violated for symptom in PROPERTY_SYMPTOMS[name])}
-        return tuple(symptom for symptom in SYMPTOMS if symptom in found)
+    def outcomes(self) -> tuple[str, ...]:
+        """What goes wrong: keys of `specs.hazards.OUTCOMES`."""
+        return hazards()[self.name].outcomes
 
     @property
     def has_history(self) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kafka_tools.pages.markdown import page, paragraph, table
-from kafka_tools.pages.museum.entries import AREAS, SYMPTOMS, Exhibit, exhibits
+from kafka_tools.pages.museum.entries import AREAS, Exhibit, exhibits
 from kafka_tools.pages.museum.real_brokers import BrokerEvidence
-from specs.hazards import Hazard, hazards
+from specs.hazards import OUTCOMES, Hazard, hazards
 from specs.kafka_releases import describe_releases
 
 INTRODUCTION = """
@@ -49,7 +49,7 @@ def render() -> str:
         paragraph(RELEASES),
         paragraph(REAL_BROKERS),
         f"{len(modelled)} entries are modelled, {len(missing)} are not.",
-        table(("symptom", "meaning"), SYMPTOMS.items()),
+        table(("what fails", "meaning"), OUTCOMES.items()),
         *(block for area in AREAS for block in _area(area, modelled)),
         "## Not modelled",
         paragraph(NOT_MODELLED),
@@ -85,7 +85,7 @@ def _area(area: str, modelled: list[Exhibit]) -> list[str]:
             (
                 "entry",
                 "bug",
-                "symptom",
+                "what fails",
                 "releases that have it",
                 "first releases without it",
                 "real brokers",
@@ -101,7 +101,7 @@ def _row(exhibit: Exhibit) -> tuple[str, ...]:
     return (
         exhibit.name,
         exhibit.story.title,
-        ", ".join(exhibit.symptoms) or "none found",
+        ", ".join(exhibit.outcomes) or "none found",
         exhibit.affected,
         exhibit.fixed,
         "; ".join(f"{each.kafka}: {_shown_by(each)}" for each in exhibit.evidence),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_tools.cluster.experiment import known_experiments, read_experiment
-from kafka_tools.pages.catalogue_scenarios import ENTRY, SHOWN_BY
+from kafka_tools.pages.catalogue_scenarios import ENTRY
 
 
 @dataclass(frozen=True)
@@ -65,16 +65,17 @@ def note_on(scenario: str) -> str:
 
     The text of `checker run` has this line below a counterexample (entry point `tidemark.notes`).
     """
-    entry = next((entry for entry, target in SHOWN_BY.items() if target == scenario), None)
     named = ENTRY.match(scenario.rpartition("/")[2])
-    if entry is None and named is not None:
-        entry = named[1].upper()
     try:
-        evidence = evidence_by_entry() if entry is not None else {}
+        from specs.hazards import hazards
+
+        shown = {hazard.shown_by: hazard.name for hazard in hazards().values()}
+        entry = shown.get(scenario) or (named[1].upper() if named is not None else "")
+        evidence = evidence_by_entry() if entry else {}
     except ModuleNotFoundError:
         # A package `specs` of the working directory hides the catalogue: its specs are not those of the catalogue.
         return ""
-    return "; ".join(each.note for each in evidence.get(entry or "", ()))
+    return "; ".join(each.note for each in evidence.get(entry, ()))
 
 
 def _or(names: Sequence[str]) -> str:

@@ -5,12 +5,12 @@
   if (!form) return;
   const cards = [...document.querySelectorAll(".museum-card")];
   const count = form.querySelector(".museum-count");
-  const names = ["area", "symptom", "release", "text"];
+  const names = ["area", "outcome", "release", "text"];
 
   function fits(card, chosen) {
     const has = (list, value) => list.split(" ").includes(value);
     if (chosen.area && card.dataset.area !== chosen.area) return false;
-    if (chosen.symptom && !has(card.dataset.symptoms, chosen.symptom)) return false;
+    if (chosen.outcome && !has(card.dataset.outcomes, chosen.outcome)) return false;
     // An entry that was not examined may be in any release.
     if (chosen.release && !("unexamined" in card.dataset) && !has(card.dataset.releases, chosen.release)) return false;
     return !chosen.text || card.textContent.toLowerCase().includes(chosen.text.toLowerCase());

@@ -10,9 +10,10 @@ from checker.run import ledger
 from checker.run.expectation import checked_properties
 from kafka_tools.pages.catalogue_scenarios import all_scenarios, scenarios_by_entry
 from kafka_tools.pages.museum import museum_page
-from kafka_tools.pages.museum.entries import AREAS, PROPERTY_SYMPTOMS, SYMPTOMS, Exhibit, exhibits, read_stories
+from kafka_tools.pages.museum.entries import AREAS, Exhibit, exhibits, read_stories
 from kafka_tools.pages.museum.real_brokers import BrokerEvidence, note_on
 from kafka_tools.pages.museum.tickets import ticket_url
+from specs.hazards import hazards
 from specs.kafka_releases import RELEASES
 from specs.kafka_versions import CHANGES
 
@@ -55,8 +56,7 @@ def test_an_entry_has_each_part(exhibit):
     for text in (story.story, story.needs, story.remedy):
         assert text.endswith("."), text
     assert 2 <= story.story.count(". ") + 1 <= 8
-    assert exhibit.symptoms or exhibit.name in HARMLESS
-    assert set(story.symptoms) <= SYMPTOMS.keys()
+    assert bool(exhibit.outcomes) is (exhibit.name not in HARMLESS)
     assert exhibit.affected
     assert all(ticket_url(ticket).startswith("https://") for ticket in story.tickets)
     assert not exhibit.page or (DOCS / exhibit.page).exists()
@@ -94,21 +94,51 @@ def test_the_remedy_is_checked_for_the_property_that_the_bug_violates(exhibit):
     assert set(exhibit.shown_by.scenario.expect) & set(checked_properties(exhibit.remedied_by.scenario))
 
 
-def test_every_symptom_of_a_property_is_used():
-    violated = {
-        name
-        for exhibit in EXHIBITS
-        if exhibit.symptoms and exhibit.shown_by
-        for name in exhibit.shown_by.scenario.expect
-    }
-    assert violated <= PROPERTY_SYMPTOMS.keys()
-    assert {symptom for found in PROPERTY_SYMPTOMS.values() for symptom in found} == SYMPTOMS.keys()
+@pytest.mark.parametrize("exhibit", [each for each in MODELLED if each.name not in HARMLESS], ids=named)
+def test_the_outcomes_are_those_of_the_violated_properties(exhibit):
+    """Each violated property is an outcome, and each outcome is that of a violated property."""
+    facts = hazards()[exhibit.name]
+    violated = exhibit.shown_by.scenario.expect
+    possible = {outcome for name in violated for outcome in OUTCOMES_OF[name]}
+    for name in violated:
+        assert set(OUTCOMES_OF[name]) & {*facts.outcomes, *facts.also} or not OUTCOMES_OF[name], name
+    assert set(facts.outcomes) <= possible or exhibit.name in OTHERWISE_SHOWN
 
 
-def test_symptoms_are_written_by_hand_only_where_no_property_shows_them():
-    for exhibit in EXHIBITS:
-        if exhibit.story.symptoms and exhibit.shown_by is not None:
-            assert not any(PROPERTY_SYMPTOMS[name] for name in exhibit.shown_by.scenario.expect)
+OTHERWISE_SHOWN = {
+    "KAFKA-18202": "a sequence that is not contiguous is a transaction without its first record",
+    "R18": "no consumer reads in its scenario; brokers lost a record below the high watermark",
+}
+"""Entries with an outcome that no property of their scenarios shows."""
+
+
+OUTCOMES_OF = {
+    name: outcomes
+    for outcomes, names in {
+        ("loss",): "ack_true flush_completes_earlier_batches no_acked_loss strong_isr",
+        ("loss", "duplicates"): "records_are_in_their_partition",
+        ("loss", "divergence"): "keeps_committed_records_of_its_leader",
+        ("duplicates", "reprocessing"): "no_duplicate",
+        ("duplicates", "reorder"): "no_late_copy",
+        ("reorder",): "no_reorder",
+        ("stuck",): "no_dead_end no_endless_retry no_missing_earlier",
+        ("stuck", "gaps"): "no_gap",
+        ("vanishing-reads",): "reads_are_stable",
+        ("reprocessing",): "commits_move_forward no_zombie_effect one_holder one_owner one_owner_a_generation "
+        "owned_partitions_are_held owners_may_commit partition_epochs_are_current",
+        ("transactions",): "aborted_is_never_read all_or_nothing begins_with_the_first commit_is_whole completes "
+        "ends_only_its_own_epoch every_batch_is_appended is_readable no_aborted_read no_hanging_transaction "
+        "no_spurious_error ongoing_can_end open_is_known",
+        ("divergence",): "counted_followers_agree",
+        ("no-progress",): "bumps_have_causes deadlock failures_have_causes fenced_consumer_can_refresh "
+        "fetchers_are_active flush_returns joins_are_accepted no_starvation truncation_makes_progress",
+        ("control",): "high_watermark_is_in_the_log leader_is_not_fenced",
+        # A sequence that is not contiguous is a gap or a copy; another property says which.
+        (): "sequences_contiguous",
+    }.items()
+    for name in names.split()
+}
+"""The outcomes that a violated property may be."""
 
 
 def test_the_releases_are_those_of_the_rules():
