@@ -38,6 +38,7 @@ EVENTS = {
     "follower-reads": "a consumer that reads from a follower (client.rack)",
     "crash": "a crash or a restart of one broker",
     "two-crashes": "crashes of two brokers",
+    "cut-off": "a leader that is cut off from the other brokers",
     "unclean-election": "an unclean election",
     "power-loss": "power loss of one broker",
     "crash-and-power-loss": "a crash and a power loss",

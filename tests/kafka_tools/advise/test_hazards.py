@@ -1,5 +1,6 @@
 """What is known to go wrong, compared with the scenarios that show it, and with every answer: none may deny it."""
 
+import re
 import threading
 import tomllib
 from dataclasses import replace
@@ -19,7 +20,7 @@ from kafka_tools.advise.remedies import CHANGES_OF, NOT_SETTINGS
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.survey import Explored, run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
-from kafka_tools.cluster.experiment import known_experiments, read_experiment
+from kafka_tools.cluster.experiment import HARM, known_experiments, read_experiment
 from kafka_tools.pages.catalogue_scenarios import all_scenarios
 from specs.hazards import EVENTS, OUTCOMES, Condition, hazards
 from specs.kafka_releases import RELEASES
@@ -257,11 +258,80 @@ def test_a_remedy_that_is_a_setting_is_offered(hazard):
         assert any(f"{name}={value}" in text for name, value in hazard.remedies), (question.name, failure.slug)
 
 
-def test_every_experiment_with_harm_is_about_an_entry():
-    shown = {
-        each.entry for each in map(read_experiment, (path.stem for path in known_experiments())) if each.expects_harm
+# Experiments on real brokers.
+
+HARMFUL = [each for each in map(read_experiment, (path.stem for path in known_experiments())) if each.expects_harm]
+
+HARMS = {"lost": "loss", "duplicated": "duplicates", "reordered": "reorder"}
+"""The outcome of a count that an experiment expects; the others are those of transactions."""
+
+EVENTS_OF_STEPS = {
+    r"kill|stop": "crash",
+    r"wipe": "empty-disk",
+    r"forget": "power-loss",
+    r"cut \d+ \d+": "cut-off",
+    # A request that arrives twice is what a client sends after a lost response.
+    r"(lose|duplicate) Produce": "lost-response",
+    r"hold": "network-delay",
+    r"send again": "delivery-timeout",
+    r"restart producer": "producer-restart",
+    r"sleep": "state-expiry",
+}
+"""The event that a step of an experiment is."""
+
+
+def cluster_of(experiment):
+    """Return the cluster of an experiment: its release, its settings and its replicas."""
+    roles = {"producer": experiment.producer, "topic": experiment.topic, "broker": experiment.broker}
+    given = {
+        role: tuple(WrittenSetting(name, value, "f", 1) for name, value in settings.items())
+        for role, settings in roles.items()
+        if settings or role == "producer"
     }
-    assert shown <= hazards().keys()
+    # Without verification a broker has the rules of before 3.6; no fact reads this setting.
+    is_verified = experiment.broker.get("transaction.partition.verification.enable") != "false"
+    kafka = experiment.kafka if is_verified or experiment.entry != "T1" else "3.5.2"
+    cluster = gather([ConfigurationFile("f", given)], kafka, experiment.client)
+    return cluster.changed("topic", "replication.factor", str(len(experiment.replicas)))
+
+
+def events_of(experiment):
+    found = {
+        event for words, event in EVENTS_OF_STEPS.items() if any(re.match(words, each) for each in experiment.steps)
+    }
+    is_unclean = experiment.topic.get("unclean.leader.election.enable") == "true"
+    return found | ({"unclean-election"} if "crash" in found and is_unclean else set())
+
+
+def outcomes_of(experiment):
+    expected = {name for name, count in experiment.expect.items() if count and name in HARM}
+    return {HARMS.get(name, "transactions") for name in expected}
+
+
+@pytest.mark.parametrize("experiment", HARMFUL, ids=lambda experiment: experiment.name)
+def test_the_harm_of_an_experiment_is_that_of_its_entry(experiment):
+    """The facts say that the entry can happen with the settings of the experiment, after an event of it."""
+    hazard, cluster = hazards()[experiment.entry], cluster_of(experiment)
+    facts = facts_of(cluster, resolve(cluster))
+    assert outcomes_of(experiment) <= {*hazard.outcomes, *hazard.also}
+    assert events_of(experiment) & {*hazard.events(cluster.version, facts)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("experiment", HARMFUL, ids=lambda experiment: experiment.name)
+def test_no_cell_denies_an_experiment(experiment):
+    """Advice on the settings of an experiment has a row for its event, or names the entry; the cell is not a no."""
+    cluster = cluster_of(experiment)
+    hazard, config = hazards()[experiment.entry], resolve(cluster)
+    events = events_of(experiment) & {*hazard.after}
+    named = {each.name for known in unexplored(cluster, config).values() for each in known}
+    named |= {each.name for each in of_transactions(cluster, config)}
+    cells = [(BY_NAME[o], BY_SLUG[e]) for o in outcomes_of(experiment) & {*BY_NAME} for e in events & {*BY_SLUG}]
+    assert cells or hazard.name in named
+    for question, failure in cells:
+        if is_possible(failure, cluster, config):
+            (answer,) = answer_questions(cluster, explore_here, [failure], [question]).answers
+            assert answer.verdict in ("yes", "known"), (question.name, failure.slug)
 
 
 # The vocabulary.
