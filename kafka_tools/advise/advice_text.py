@@ -18,7 +18,7 @@ _VERDICT_STYLES = {"yes": "bold red", "no": "green", "known": "bold yellow", "un
 WIDTH = 80
 """The width of the text, in columns."""
 
-_ROW_LABEL, _COLUMN_GAP = 26, 1
+_ROW_LABEL, _COLUMN_GAP = 27, 1
 """The width of the first column of the table, and the spaces between two columns."""
 
 

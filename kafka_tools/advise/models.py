@@ -118,7 +118,7 @@ def constants_of(
         "consumer": _CONSUMERS[config["commits"]] if with_consumer else "none",
         "auto_offset_reset": _reset(config["auto.offset.reset"]),
         "late_requests": True,
-        "leader_moves": 1,
+        "leader_moves": 2,
         "delivery_timeouts": 1 if times_out else 0,
         "resends": times_out and resends,
         "broker_crashes": 2,

@@ -106,6 +106,7 @@ RECORDS_EXPIRE = FailureMode(
 FAILURES = (
     FailureMode("slow-follower", "a slow follower"),
     FailureMode("leader-change", "a planned leader change", (("leader_moves_left", 1),)),
+    FailureMode("leader-changes", "two planned leader changes", (("leader_moves_left", 2),)),
     FailureMode("crash", "a broker crash", (_CRASH,)),
     FailureMode("two-crashes", "two broker crashes", (_TWO_CRASHES,)),
     FailureMode("unclean-election", "an unclean election", (_TWO_CRASHES,), is_unclean=True),
@@ -137,6 +138,8 @@ def cannot_happen(failure: FailureMode, config: EffectiveConfig) -> str:
     """Return the setting that excludes a failure, as a sentence; "" if none does."""
     if failure.is_unclean and config["unclean.leader.election.enable"] != "true":
         return "cannot happen with unclean.leader.election.enable=false"
+    if config["replication.factor"] == "1" and (failure.is_unclean or _moves_leader(failure)):
+        return "cannot happen with one replica: no other broker can lead. A reassignment of the replica is not explored"
     if failure == EXHAUSTED and int(config["retries"]) >= UNLIMITED_RETRIES:
         return "cannot happen with unlimited retries; delivery.timeout.ms ends them"
     if failure == RECORDS_EXPIRE and {_value(config, name) for name in ("retention.ms", "retention.bytes")} == {"-1"}:
@@ -163,6 +166,10 @@ def why_impossible(failure: FailureMode, cluster: ClusterConfig, config: Effecti
     if failure in (REBALANCE, EVICTION) and _value(config, "group.protocol") == "consumer":
         return "not explored with group.protocol=consumer"
     return ""
+
+
+def _moves_leader(failure: FailureMode) -> bool:
+    return any(variable == "leader_moves_left" for variable, _ in failure.left)
 
 
 def _loses_disks(failure: FailureMode) -> bool:

@@ -17,10 +17,12 @@ COLUMNS = {
     "both": "lost: one broker crashes, one loses power",
     "blackout": "lost: all brokers lose power",
     "change_twice": "written twice: a planned leader change",
+    "changes_twice": "written twice: two planned leader changes",
     "crash_twice": "written twice: one broker crashes",
     "twice": "written twice: a response is lost",
     "restart": "written twice: the producer restarts",
     "change_order": "out of order: a planned leader change",
+    "changes_order": "out of order: two planned leader changes",
     "order": "out of order: a response is lost",
     "change_missing": "never written, or retried without end: a planned leader change",
     "missing": "never written, or retried without end: one broker crashes",
@@ -35,10 +37,12 @@ FAILURES = {
     "both": dict(broker_crashes=1, power_failures=1),
     "blackout": dict(blackouts=1),
     "change_twice": dict(leader_moves=1),
+    "changes_twice": dict(leader_moves=2),
     "crash_twice": dict(broker_crashes=1),
     "twice": dict(lost_responses=1, late_requests=True),
     "restart": dict(producer_restarts=1, late_requests=True),
     "change_order": dict(leader_moves=1),
+    "changes_order": dict(leader_moves=2),
     "order": dict(lost_responses=1, late_requests=True),
     "change_missing": dict(leader_moves=1),
     "missing": dict(broker_crashes=1),
@@ -48,10 +52,12 @@ FAILURES = {
 
 PROPERTIES = {
     "change_twice": ("no_duplicate",),
+    "changes_twice": ("no_duplicate",),
     "crash_twice": ("no_duplicate",),
     "twice": ("no_duplicate",),
     "restart": ("no_duplicate",),
     "change_order": ("no_reorder",),
+    "changes_order": ("no_reorder",),
     "order": ("no_reorder",),
     "change_missing": ("no_missing_earlier", "no_endless_retry"),
     "missing": ("no_missing_earlier", "no_endless_retry"),
@@ -67,10 +73,12 @@ EVENTS = {
     "both": ("loss", "crash", "power-loss", "crash-and-power-loss"),
     "blackout": ("loss", "blackout"),
     "change_twice": ("duplicates", "leader-change"),
+    "changes_twice": ("duplicates", "leader-change", "leader-changes"),
     "crash_twice": ("duplicates", "crash"),
     "twice": ("duplicates", "lost-response"),
     "restart": ("duplicates", "producer-restart"),
     "change_order": ("reorder", "leader-change"),
+    "changes_order": ("reorder", "leader-change", "leader-changes"),
     "order": ("reorder", "lost-response"),
     "change_missing": ("stuck", "leader-change"),
     "missing": ("stuck", "crash"),
@@ -134,6 +142,10 @@ LEGEND = (
 )
 
 
+OF_IDEMPOTENCE = ("change_twice", "changes_twice", "crash_twice", "twice", "change_order", "changes_order", "order")
+"""The columns about which the documentation of an idempotent producer says no."""
+
+
 def exceptions(column, settings):
     """Return the entries of the catalogue that say yes for a cell in the latest release, whatever the model says."""
     config = {
@@ -170,7 +182,7 @@ def documented(column, settings):
     if column in ("crash", "crashes"):
         # The documentation says that an unclean election may lose records, but not after how many crashes.
         return None if is_unclean else False
-    if column in ("change_twice", "crash_twice", "twice", "change_order", "order") and settings.get("idempotent", True):
+    if column in OF_IDEMPOTENCE and settings.get("idempotent", True):
         return False
     if column in ("crash_twice", "restart") and acks != "0":
         return True
@@ -214,6 +226,8 @@ def broken_by(column, settings):
     """Return the entry of docs/idempotence.md that contradicts the documentation of an idempotent producer, or ""."""
     if column == "crash_twice":
         return "I7"
+    if column in ("changes_twice", "changes_order"):
+        return "I2"
     # The producer raises its epoch after NOT_ENOUGH_REPLICAS_AFTER_APPEND, which min.insync.replicas=1 excludes.
     return "I2" if column in ("change_twice", "change_order") and settings["min_insync_replicas"] > 1 else ""
 

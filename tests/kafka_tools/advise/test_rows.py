@@ -7,6 +7,7 @@ import pytest
 
 from checker.cli.app import main
 from kafka_tools.advise.advice import answer_questions
+from kafka_tools.advise.answer_sentences import impossible_sentence
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.questions import FAILURES, QUESTIONS
 from kafka_tools.advise.survey import run
@@ -23,12 +24,12 @@ def explore_here(asked):
     return iter([run(survey, None, NEVER, lambda explorer, one: explorer.explore(one, NEVER)) for survey in asked])
 
 
-def advice(failure, question, settings, version="4.1.0"):
+def advice(failure, question, settings, version="4.1.0", replicas=3):
     files = {"producer": []}
     for name, value in settings.items():
         files.setdefault(ROLES.get(name, "producer"), []).append(WrittenSetting(name, value, "f", 1))
     given = ConfigurationFile("f", {role: tuple(found) for role, found in files.items()})
-    cluster = gather([given], version).changed("topic", "replication.factor", "3")
+    cluster = gather([given], version).changed("topic", "replication.factor", str(replicas))
     return answer_questions(cluster, explore_here, [BY_SLUG[failure]], [BY_NAME[question]])
 
 
@@ -38,6 +39,12 @@ IN_ORDER = {"enable.idempotence": "false", "acks": "all", "max.in.flight.request
 @pytest.mark.parametrize(
     ("failure", "question", "settings", "verdict"),
     [
+        # I2: the second move makes a producer whose first record was refused raise its epoch.
+        ("leader-change", "reorder", {}, "no"),
+        ("leader-changes", "reorder", {}, "yes"),
+        ("leader-changes", "duplicates", {}, "yes"),
+        ("leader-changes", "reorder", {"max.in.flight.requests.per.connection": "1"}, "no"),
+        ("leader-changes", "loss", {}, "known"),
         ("retries-exhausted", "stuck", {**IN_ORDER, "retries": "0"}, "yes"),
         ("retries-exhausted", "stuck", {**IN_ORDER, "retries": "3"}, "yes"),
         ("retries-exhausted", "stuck", {**IN_ORDER, "retries": str(2**31 - 2)}, "yes"),
@@ -79,8 +86,19 @@ def test_a_counterexample_needs_the_fewest_slow_followers():
     """I7 at rolling restarts: two brokers restart, and no follower lags."""
     (answer,) = advice("two-crashes", "duplicates", {"acks": "all", "min.insync.replicas": "1"}, "4.4.0").answers
     assert answer.coincidences == 2
+    (moved,) = advice("leader-changes", "reorder", {}).answers
+    assert moved.coincidences == 2
     (lost,) = advice("power-loss", "loss", {"acks": "all", "min.insync.replicas": "1"}).answers
     assert lost.coincidences == 3
+
+
+@pytest.mark.parametrize("failure", ["leader-change", "leader-changes", "unclean-election"])
+def test_one_replica_has_no_other_leader(failure):
+    settings = {"unclean.leader.election.enable": "true"}
+    found = advice(failure, "stuck", settings, replicas=1)
+    assert found.answers == [] and "one replica" in impossible_sentence(found, BY_SLUG[failure])
+    assert "known" not in impossible_sentence(found, BY_SLUG[failure])
+    assert advice(failure, "stuck", settings, replicas=2).answers
 
 
 EPHEMERAL = """
