@@ -170,13 +170,16 @@ def _offsets_expire(cluster: ClusterConfig, config: EffectiveConfig) -> Model:
         records=2,
         auto_offset_reset=_reset(config["auto.offset.reset"]),
         commits_at_start=True,
+        operator_seeks=False,
         longest_outage=2,
         expiry="since_empty" if OFFSETS_EXPIRE_WITH_GROUP.applies_to(cluster.version) else "since_commit",
     )
 
 
 def _records_expire(cluster: ClusterConfig, config: EffectiveConfig) -> Model:
-    return _model(RecordDeletion, records=2, auto_offset_reset=_reset(config["auto.offset.reset"]), crashes=0)
+    return _model(
+        RecordDeletion, records=2, auto_offset_reset=_reset(config["auto.offset.reset"]), crashes=0, deletions=1
+    )
 
 
 def _model(spec: type[Spec], **constants: int | bool | str) -> Model:

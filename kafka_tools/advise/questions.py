@@ -93,12 +93,18 @@ EXHAUSTED = FailureMode(
     overrides=(("retries", False),),
     asked={"stuck": ("no_missing_earlier",)},
 )
-EMPTY_DISK = FailureMode("empty-disk", "an empty disk at restart", (_POWER_LOSS,), overrides=(("flushes", False),))
+EMPTY_DISK = FailureMode("empty-disk", "an empty disk at restart", (_POWER_LOSS,), overrides=(("empties_disks", True),))
 DISK_LOST = FailureMode("disk-lost", "the loss of one disk", asked={"loss": ("acknowledged_on_two_disks",)})
 EXCEPTION = FailureMode("application-exception", "an application exception", asked=_PROCESSED, of_consumer_group=True)
 REBALANCE = FailureMode("rebalance", "a rebalance", asked=_PROCESSED, of_consumer_group=True)
 EVICTION = FailureMode("eviction", "a consumer's eviction", asked=_PROCESSED, of_consumer_group=True)
-OFFSETS_EXPIRE = FailureMode("offsets-expire", "expired offsets", asked=_PROCESSED, of_consumer_group=True)
+OFFSETS_EXPIRE = FailureMode(
+    "offsets-expire",
+    "expired offsets",
+    # What the reset repeats, and not what a crash repeats that comes before it.
+    asked={"gaps": ("no_gap",), "reprocessing": ("no_step_back",)},
+    of_consumer_group=True,
+)
 RECORDS_EXPIRE = FailureMode(
     "records-expire", "expired records", asked={"gaps": ("no_gap", "deleted_records_were_read")}, of_consumer_group=True
 )

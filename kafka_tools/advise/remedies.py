@@ -126,6 +126,12 @@ CHANGES_OF: Mapping[str, tuple[SettingChange, ...]] = {
         SettingChange("consumer", "enable.auto.commit", "false", "the application commits, after processing"),
         SettingChange("consumer", "group.protocol", "classic"),
     ),
+    "deletions": (
+        SettingChange("topic", "retention.ms", "-1", "no record is deleted by its age: the log grows without limit"),
+        SettingChange(
+            "topic", "retention.bytes", "-1", "no record is deleted by the size of the log, which has no limit"
+        ),
+    ),
     "commit": (),
     "commits_when_revoked": (),
 }
@@ -152,10 +158,11 @@ NOT_SETTINGS: Mapping[str, str] = {
     "resends": "the application",
     "delivery_timeouts": "delivery.timeout.ms, which advice suggests only: the models have no clock",
     "commits_at_start": "the application",
+    "operator_seeks": "the operator",
     "finds_partition_late": "an event",
     "rejections": "an event that advice does not explore (I3)",
     "longest_outage": "an event",
-    "deletions": "an event",
+    "empties_disks": "an event",
     "failures": "an event",
     "crashes": "an event",
     "evictions": "an event",

@@ -17,6 +17,7 @@ class OffsetReset(PollLoop):
     max_poll_records = Constant(1, at_least=1)
     commits_at_start = Constant(False)  # the application commits as soon as it owns the partition
     finds_partition_late = Constant(False)  # the consumer's metadata is older (metadata.max.age.ms)
+    operator_seeks = Constant(True)  # after an exception, an operator lets the consumer read from the beginning
 
     produced = Range(0, "records")
     given_up = bool  # the consumer threw an exception and waits for an operator
@@ -52,7 +53,7 @@ class OffsetReset(PollLoop):
     @action
     def seek_to_beginning(self):
         """An operator handles NoOffsetForPartitionException or OffsetOutOfRangeException with seekToBeginning."""
-        require(self.given_up)
+        require(self.given_up and self.operator_seeks)
         self.given_up = False
         self.position = self.log_start()
 

@@ -66,6 +66,7 @@ class FailingPartition(Partition, abstract=True):
 
     eligible_leader_replicas = Constant(False)  # KIP-966; on for new clusters since 4.1
     flushes = Constant(False)  # log.flush.interval.messages=1: an append is on disk before it is answered
+    empties_disks = Constant(False)  # a broker that loses power returns with an empty disk
     max_in_flight = Constant(2, at_least=1)
 
     # Failures: the number of times that each may happen.
@@ -213,8 +214,8 @@ class FailingPartition(Partition, abstract=True):
     @action
     def broker_lose_power(self, broker: Broker, kept: Range(0, CAPACITY)):
         """A broker's machine dies; the first `kept` records of its log were on disk."""
-        require(self.power_failures_left > 0 and broker in self.alive)
-        require(kept <= len(self.log[broker]) and (not self.flushes or kept == len(self.log[broker])))
+        require(self.power_failures_left > 0 and broker in self.alive and kept <= len(self.log[broker]))
+        require(kept == 0 if self.empties_disks else (not self.flushes or kept == len(self.log[broker])))
         self.power_failures_left -= 1
         self.stop(broker)
         del self.log[broker][kept:]

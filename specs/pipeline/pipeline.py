@@ -104,11 +104,18 @@ class Pipeline(ExpiringProducer):
             Event("leader_expand_isr", "{leader} adds {follower}, which has caught up, to the ISR"),
             Event("follower_fetch", "{follower} copies the next record from {leader}"),
             Event("broker_crash", "The process of {broker} dies", "crash", "broker", "crash"),
-            Event("broker_lose_power", "The machine of {broker} loses power", "power loss", "broker", "power loss"),
+            Event(
+                "broker_lose_power",
+                "{str(broker) + ' stops, and its disk is lost' if empties_disks"
+                " else 'The machine of ' + str(broker) + ' loses power'}",
+                "{'disk lost' if empties_disks else 'power loss'}",
+                "broker",
+                "power loss",
+            ),
             Event("all_brokers_lose_power", "All machines lose power at once", "power loss", "", "power loss"),
             Event(
                 "broker_restart",
-                "{broker} restarts{', and truncates its log to what it shares with that of the leader ' + str(leader)"
+                "{broker} restarts{' with an empty disk' if empties_disks else ', and truncates its log to what it shares with that of the leader ' + str(leader)"
                 " if leader is not None and log[broker] != log[leader][:len(log[broker])] else ''}",
                 "restart",
                 "broker",

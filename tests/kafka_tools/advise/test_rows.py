@@ -7,9 +7,10 @@ import pytest
 
 from checker.cli.app import main
 from kafka_tools.advise.advice import answer_questions
-from kafka_tools.advise.answer_sentences import impossible_sentence
+from kafka_tools.advise.answer_sentences import impossible_sentence, steps_of
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.questions import FAILURES, QUESTIONS
+from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.survey import run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 
@@ -17,6 +18,7 @@ NEVER = threading.Event()
 BY_SLUG = {failure.slug: failure for failure in FAILURES}
 BY_NAME = {question.name: question for question in QUESTIONS}
 ROLES = {"min.insync.replicas": "topic", "flush.messages": "topic", "unclean.leader.election.enable": "topic"}
+ROLES |= {"retention.ms": "topic", "retention.bytes": "topic"}
 ROLES |= {"auto.offset.reset": "consumer", "enable.auto.commit": "consumer", "group.protocol": "consumer"}
 
 
@@ -24,12 +26,16 @@ def explore_here(asked):
     return iter([run(survey, None, NEVER, lambda explorer, one: explorer.explore(one, NEVER)) for survey in asked])
 
 
-def advice(failure, question, settings, version="4.1.0", replicas=3):
+def cluster_of(settings, version="4.1.0", replicas=3):
     files = {"producer": []}
     for name, value in settings.items():
         files.setdefault(ROLES.get(name, "producer"), []).append(WrittenSetting(name, value, "f", 1))
     given = ConfigurationFile("f", {role: tuple(found) for role, found in files.items()})
-    cluster = gather([given], version).changed("topic", "replication.factor", str(replicas))
+    return gather([given], version).changed("topic", "replication.factor", str(replicas))
+
+
+def advice(failure, question, settings, version="4.1.0", replicas=3):
+    cluster = cluster_of(settings, version, replicas)
     return answer_questions(cluster, explore_here, [BY_SLUG[failure]], [BY_NAME[question]])
 
 
@@ -55,6 +61,9 @@ IN_ORDER = {"enable.idempotence": "false", "acks": "all", "max.in.flight.request
         # The disk is empty, whether records were flushed or not.
         ("empty-disk", "loss", {"acks": "all", "min.insync.replicas": "1", "flush.messages": "1"}, "yes"),
         ("power-loss", "loss", {"acks": "all", "min.insync.replicas": "1", "flush.messages": "1"}, "no"),
+        # I7 needs the records that the disk had.
+        ("power-loss", "duplicates", {"acks": "all", "min.insync.replicas": "1"}, "yes"),
+        ("empty-disk", "duplicates", {"acks": "all", "min.insync.replicas": "1"}, "no"),
         ("application-exception", "gaps", {"enable.auto.commit": "true"}, "yes"),
         ("application-exception", "gaps", {"enable.auto.commit": "false", "auto.offset.reset": "earliest"}, "no"),
         ("eviction", "reprocessing", {}, "yes"),
@@ -62,6 +71,10 @@ IN_ORDER = {"enable.idempotence": "false", "acks": "all", "max.in.flight.request
         ("offsets-expire", "gaps", {"auto.offset.reset": "latest"}, "yes"),
         ("offsets-expire", "gaps", {"auto.offset.reset": "earliest"}, "no"),
         ("offsets-expire", "reprocessing", {"auto.offset.reset": "earliest"}, "yes"),
+        ("offsets-expire", "reprocessing", {"auto.offset.reset": "latest"}, "no"),
+        # NoOffsetForPartitionException: nothing is read before an operator decides.
+        ("offsets-expire", "gaps", {"auto.offset.reset": "none"}, "no"),
+        ("offsets-expire", "reprocessing", {"auto.offset.reset": "none"}, "no"),
         ("records-expire", "gaps", {"auto.offset.reset": "earliest"}, "yes"),
     ],
 )
@@ -99,6 +112,31 @@ def test_one_replica_has_no_other_leader(failure):
     assert found.answers == [] and "one replica" in impossible_sentence(found, BY_SLUG[failure])
     assert "known" not in impossible_sentence(found, BY_SLUG[failure])
     assert advice(failure, "stuck", settings, replicas=2).answers
+
+
+def test_the_story_of_an_empty_disk_says_so():
+    (answer,) = advice("empty-disk", "loss", {}).answers
+    story = " ".join(step.text for step in steps_of(answer))
+    assert "n1 stops, and its disk is lost" in story and "n1 restarts with an empty disk" in story
+    assert "loses power" not in story
+    (answer,) = advice("power-loss", "loss", {}).answers
+    story = " ".join(step.text for step in steps_of(answer))
+    assert "The machine of n1 loses power" in story and "disk" not in story
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes"),
+    [
+        ({}, {"retention.ms=-1"}),
+        ({"retention.bytes": "1000"}, {"retention.ms=-1", "retention.bytes=-1"}),
+        ({"retention.bytes": "1000", "retention.ms": "-1"}, {"retention.bytes=-1"}),
+    ],
+)
+def test_records_that_never_expire_are_a_remedy(settings, changes):
+    failure, question = BY_SLUG["records-expire"], BY_NAME["gaps"]
+    found = advise(cluster_of(settings), explore_here, failures=[failure], questions=[question], largest_change=2)
+    assert [{str(change) for change in remedy.changes} for remedy in found.remedies] == [changes]
+    assert found.without_remedy == []
 
 
 EPHEMERAL = """
