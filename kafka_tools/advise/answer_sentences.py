@@ -26,6 +26,7 @@ from kafka_tools.advise.remedy_texts import cost_sentence, joined
 from kafka_tools.advise.survey import ModelExplorer
 from kafka_tools.advise.transaction_answers import TransactionAnswer, transaction_notes
 from specs.hazards import EVENTS, Hazard
+from specs.kafka_versions import EMPTY_STATE_NEEDS_SEQUENCE_0
 
 _OF_PARTITION = (
     "acks",
@@ -136,10 +137,20 @@ def caveats(advice: Advice) -> list[str]:
             "where an idempotent producer raises its epoch. Other consumers also read the records of aborted "
             "transactions."
         )
+    elif config.is_transactional:
+        found.append(
+            "The client aborts the transaction where an idempotent producer raises its epoch, and the application "
+            "sends the records again in a new transaction. Consumers with isolation.level=read_uncommitted read both."
+        )
     elif config["enable.idempotence"] == "true" and is_pipelined and advice.cluster.client == "java":
         found.append(
             "An idempotent producer with several requests in flight can still write a record twice: after it raised "
             "its epoch while an earlier batch was being retried (docs/idempotence.md, I3)."
+        )
+    if config.is_transactional and is_pipelined and EMPTY_STATE_NEEDS_SEQUENCE_0.applies_to(advice.cluster.version):
+        found.append(
+            "With transaction.version=2, a leader without state of the producer takes only its sequence 0 "
+            "(KAFKA-18202), which prevents I2. The model leaves this rule out."
         )
     if is_pipelined and acknowledges_implicitly(advice.cluster, config):
         found.append(

@@ -69,7 +69,7 @@ CHANGES_OF: Mapping[str, tuple[SettingChange, ...]] = {
         _LIBRDKAFKA_IDEMPOTENCE,
         SettingChange("producer", "enable.idempotence", "false", weakens=True),
     ),
-    "transactional": (
+    "repeats_aborted": (
         SettingChange(
             "consumer",
             "isolation.level",
@@ -154,6 +154,7 @@ NOT_SETTINGS: Mapping[str, str] = {
     "expiry": "a rule of the release",
     "fences_commits": "a rule of every release",
     "implicit_acks": "the client",
+    "transactional": "the application",
     "late_requests": "every broker",
     "resends": "the application",
     "delivery_timeouts": "delivery.timeout.ms, which advice suggests only: the models have no clock",

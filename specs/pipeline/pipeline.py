@@ -75,7 +75,8 @@ class Pipeline(ExpiringProducer):
             Event(
                 "leader_refuse",
                 "{leader} refuses record {requests[0].record}, because "
-                "{'too few replicas are in sync' if has_too_few_replicas() else 'its epoch or sequence does not fit'}",
+                "{'too few replicas are in sync' if has_too_few_replicas() else 'its epoch or sequence does not fit'}"
+                "{abort_text() if not has_too_few_replicas() and aborts_transaction(requests[0]) else ''}",
                 at="leader",
             ),
             Event(
@@ -86,7 +87,8 @@ class Pipeline(ExpiringProducer):
             ),
             Event(
                 "leader_reject",
-                "{leader} rejects record {requests[0].record} with an error that is not retriable",
+                "{leader} rejects record {requests[0].record} with an error that is not retriable"
+                "{abort_text() if transactional else ''}",
                 at="leader",
             ),
             Event(
@@ -115,7 +117,8 @@ class Pipeline(ExpiringProducer):
             Event("all_brokers_lose_power", "All machines lose power at once", "power loss", "", "power loss"),
             Event(
                 "broker_restart",
-                "{broker} restarts{' with an empty disk' if empties_disks else ', and truncates its log to what it shares with that of the leader ' + str(leader)"
+                "{broker} restarts{' with an empty disk' if empties_disks else ''}"
+                "{', and truncates its log to what it shares with that of the leader ' + str(leader)"
                 " if leader is not None and log[broker] != log[leader][:len(log[broker])] else ''}",
                 "restart",
                 "broker",
@@ -145,7 +148,8 @@ class Pipeline(ExpiringProducer):
             Event(
                 "producer_expire",
                 "delivery.timeout.ms passes for record {oldest_pending()}"
-                "{', which was not sent yet' if oldest_pending() > sent else ''}, and it fails with a TimeoutException",
+                "{', which was not sent yet' if oldest_pending() > sent else ''}, and it fails with a TimeoutException"
+                "{abort_text() if transactional else ''}",
                 kind="timeout",
                 at="'producer'",
                 leaves_out=("sent",),

@@ -25,7 +25,8 @@ class RetryingProducer(RememberingPartition, abstract=True):
 
     retries = Constant(True)  # retries > 0
     late_requests = Constant(False)  # a broker may handle requests that it had not read when the connection closed
-    transactional = Constant(False)  # one transaction has every record, and consumers read committed records only
+    transactional = Constant(False)  # one transaction has every record
+    repeats_aborted = Constant(False)  # consumers read aborted records too, and the application sends them again
     implicit_acks = Constant(False)  # a success also acknowledges earlier records in the queue (librdkafka)
 
     sent = Range(0, "records")  # the last record that was sent for the first time
@@ -187,14 +188,28 @@ class RetryingProducer(RememberingPartition, abstract=True):
         if error == Error.INVALID_PRODUCER_EPOCH:
             self.fail(batch)
             return
-        has_lost_state = error == Error.UNKNOWN_PRODUCER_ID and batch.epoch == self.epoch
-        has_gap = error == Error.OUT_OF_ORDER_SEQUENCE_NUMBER and self.finds_gap(batch)
-        if self.transactional and (has_lost_state or has_gap):
-            self.abort_transaction()
-            return
-        if has_lost_state or has_gap:
+        if self.needs_epoch(batch, error):
+            if self.transactional:
+                self.abort_transaction()
+                return
             self.bump_due = True
         self.send_again(batch)
+
+    def needs_epoch(self, batch, error):
+        """Return whether a batch that was refused for its sequence can be written in a new epoch only."""
+        has_lost_state = error == Error.UNKNOWN_PRODUCER_ID and batch.epoch == self.epoch
+        return has_lost_state or (error == Error.OUT_OF_ORDER_SEQUENCE_NUMBER and self.finds_gap(batch))
+
+    def aborts_transaction(self, batch):
+        """Return whether the producer aborts its transaction when the leader refuses a batch, for stories."""
+        error = self.error_of(batch)
+        return self.transactional and (error == Error.INVALID_PRODUCER_EPOCH or self.needs_epoch(batch, error))
+
+    def abort_text(self):
+        """Return what follows the error that aborts a transaction, for stories."""
+        if self.repeats_aborted:
+            return ". The producer aborts the transaction, and the application sends its records again in a new one"
+        return ". The producer aborts the transaction"
 
     def fail(self, batch):
         """Fail a record after an error that is not retriable; later sequences no longer fit (I3).
@@ -212,12 +227,17 @@ class RetryingProducer(RememberingPartition, abstract=True):
         """Abort the transaction: a transactional producer does not raise its epoch on its own.
 
         Consumers that read committed records do not see what it wrote. The application starts a new transaction, which
-        is explored from the initial state.
+        is explored from the initial state. Consumers that read every record see both (`repeats_aborted`).
 
         Source: TransactionManager (canRetry, handleFailedBatch, maybeTransitionToErrorState); KIP-98.
         """
-        self.is_aborted = True
         self.queue.clear()
+        if self.repeats_aborted:
+            self.epoch += 1
+            self.failed.clear()
+            self.queue = [record for record in RecordId if record <= self.sent]
+        else:
+            self.is_aborted = True
         self.requests.clear()
         self.handled.clear()
         self.stranded.clear()

@@ -134,6 +134,9 @@ def test_a_transactional_producer_aborts_instead_of_raising_its_epoch():
     assert (idempotent.bump_due, idempotent.is_aborted) == (True, False)
     assert (transactional.bump_due, transactional.is_aborted) == (False, True)
     assert not is_enabled(spec, transactional, "producer_write")
+    again = Pipeline(broker_crashes=1, transactional=True, repeats_aborted=True, **LONELY)
+    repeated = play(again, *calls)
+    assert (repeated.is_aborted, repeated.epoch, list(repeated.queue)) == (False, 1, [1, 2])
 
 
 def test_an_idempotent_producers_duplicate_is_acknowledged_and_not_appended():

@@ -18,7 +18,7 @@ NEVER = threading.Event()
 BY_SLUG = {failure.slug: failure for failure in FAILURES}
 BY_NAME = {question.name: question for question in QUESTIONS}
 ROLES = {"min.insync.replicas": "topic", "flush.messages": "topic", "unclean.leader.election.enable": "topic"}
-ROLES |= {"retention.ms": "topic", "retention.bytes": "topic"}
+ROLES |= {"isolation.level": "consumer", "retention.ms": "topic", "retention.bytes": "topic"}
 ROLES |= {"auto.offset.reset": "consumer", "enable.auto.commit": "consumer", "group.protocol": "consumer"}
 
 
@@ -137,6 +137,23 @@ def test_records_that_never_expire_are_a_remedy(settings, changes):
     found = advise(cluster_of(settings), explore_here, failures=[failure], questions=[question], largest_change=2)
     assert [{str(change) for change in remedy.changes} for remedy in found.remedies] == [changes]
     assert found.without_remedy == []
+
+
+@pytest.mark.parametrize(("isolation", "verdict"), [("read_uncommitted", "yes"), ("read_committed", "no")])
+def test_a_transactional_producer_aborts_and_takes_no_epoch_on_its_own(isolation, verdict):
+    settings = {"transactional.id": "t", "isolation.level": isolation}
+    (answer,) = advice("leader-changes", "duplicates", settings).answers
+    assert answer.verdict == verdict
+    (stuck,) = advice("leader-changes", "stuck", settings).answers
+    stories = [" ".join(step.text for step in steps_of(each)) for each in (answer, stuck) if each.verdict == "yes"]
+    assert stories and not any("next epoch" in story for story in stories)
+    assert isolation == "read_committed" or "sends its records again in a new one" in stories[0]
+
+
+def test_only_an_idempotent_producer_without_transactions_raises_its_epoch():
+    (answer,) = advice("leader-changes", "duplicates", {}).answers
+    story = " ".join(step.text for step in steps_of(answer))
+    assert "The producer takes the next epoch" in story and "transaction" not in story
 
 
 EPHEMERAL = """
