@@ -21,6 +21,9 @@ WIDTH = 80
 _ROW_LABEL, _COLUMN_GAP = 27, 1
 """The width of the first column of the table, and the spaces between two columns."""
 
+_MOST_OF_AN_ID = 20
+"""The longest name of an entry in a cell, if the table has room for it."""
+
 
 def advice_lines(
     advice: Advice, required: Sequence[GuaranteeQuestion], accepted: frozenset[str] = frozenset()
@@ -84,16 +87,20 @@ def _requirement_lines(
 def _matrix_lines(advice: Advice) -> Iterator[Line]:
     questions = answer_sentences.questions_of(advice)
     rows = list(answer_sentences.verdicts(advice, questions))
-    columns = zip(*(answers for _, answers in rows), strict=True)
-    widths = [
-        max(map(len, (*question.heading, *map(_cell, cells)))) + _COLUMN_GAP
-        for question, cells in zip(questions, columns, strict=False)
-    ]
+    columns = list(zip(*(answers for _, answers in rows), strict=True))
+    longest = _MOST_OF_AN_ID
+    widths = _widths(questions, columns, longest)
+    if _ROW_LABEL + sum(widths) > WIDTH:
+        # The lines below the table have the names.
+        longest = 0
+        widths = _widths(questions, columns, longest)
     for number, label in enumerate(("can a record be", "... after") if rows else ()):
         cells = "".join(q.heading[number].ljust(width) for q, width in zip(questions, widths, strict=True))
         yield line((label.ljust(_ROW_LABEL) + cells, "bold"))
     for failure, answers in rows:
-        row = [(_cell(answer).ljust(width), _style(answer)) for answer, width in zip(answers, widths, strict=True)]
+        row = [
+            (_cell(answer, longest).ljust(width), _style(answer)) for answer, width in zip(answers, widths, strict=True)
+        ]
         yield line((failure.name.ljust(_ROW_LABEL), ""), *row)
     for failure in advice.impossible:
         reason = answer_sentences.impossible_sentence(advice, failure)
@@ -108,12 +115,26 @@ def _matrix_lines(advice: Advice) -> Iterator[Line]:
     yield from _wrapped(f"not explored: {answer_sentences.unexplored_sentence(advice)}.", style="yellow", after="  ")
 
 
-def _cell(answer: GuaranteeAnswer | None) -> str:
-    """Return a verdict as the cell of a table: "yes/2" needs two coincidences, an id is that of an entry."""
+def _widths(
+    questions: Sequence[GuaranteeQuestion], columns: Sequence[Sequence[GuaranteeAnswer | None]], longest: int
+) -> list[int]:
+    """Return the widths of the columns of a table, of which no entry has a longer name than `longest`."""
+    return [
+        max(map(len, (*question.heading, *(_cell(cell, longest) for cell in cells)))) + _COLUMN_GAP
+        for question, cells in zip(questions, columns, strict=False)
+    ]
+
+
+def _cell(answer: GuaranteeAnswer | None, longest: int) -> str:
+    """Return a verdict as the cell of a table: "yes/2" needs two coincidences, an id is that of an entry.
+
+    An entry with a name that is longer than `longest` is "known".
+    """
     if answer is None:
         return "-"
     if answer.verdict == "known":
-        return answer.hazards[0].name if len(answer.hazards) == 1 else f"{answer.hazards[0].name}+"
+        name = answer.hazards[0].name if len(answer.hazards) == 1 else f"{answer.hazards[0].name}+"
+        return name if len(name) <= max(longest, len("known")) else "known"
     number = f"/{answer.coincidences}" if answer.coincidences else ""
     return "?" if answer.verdict == "undecided" else f"{answer.verdict}{number}"
 

@@ -26,6 +26,7 @@ from kafka_tools.advise.controller_mode import Controller, controller_of
 from kafka_tools.advise.kubernetes_files import KAFKA_VERSION
 from kafka_tools.advise.nested_settings import NESTED_SUFFIXES
 from kafka_tools.advise.resemblance import SIMILAR, resembled_setting, suggestion
+from kafka_tools.advise.versions import lacks
 from kafka_tools.advise.written_settings import ConfigurationFile, Framework, Precedence, WrittenSetting
 
 CHANGED = "changed"
@@ -157,12 +158,13 @@ def gather(
     for role, given in from_command_line:
         gathering.add(role, given)
     overrides = [given for found in gathering.chosen.values() for given in found if ".override." in given.spelling]
-    written = gathering.checked()
+    written, later = _without_later_settings(gathering.checked(), version, client)
     _refuse_unread_files(reads, gathering)
     notes = [note for read in reads for note in read.notes]
     release = options.get(KAFKA_VERSION)
     if release is not None and release.value != version:
         notes.append(f"{release.where} has Kafka {release.value}, and the answers are for {version}: see --kafka")
+    notes += later
     notes += _notes_on_other_clients(reads)
     notes += _notes_on_shared_names(reads, names, is_chosen=client_of_user is not None)
     notes += frameworks.notes(present, options, version)
@@ -181,6 +183,23 @@ def gather(
         unknown=tuple(sorted(gathering.unknown)),
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _without_later_settings(written: Written, version: str, client: Client) -> tuple[Written, list[str]]:
+    """Return the settings that a release has, and a note on each other one, which Kafka ignores.
+
+    Raises InputError for one of the command line, and for the level of a feature that the release lacks.
+    """
+    notes = []
+    for (role, name), given in written.items():
+        since = lacks(version, client, role, name)
+        if not since:
+            continue
+        text = f"{given.where}: Kafka {version} does not have {name}, which exists since {since}"
+        if given.where == COMMAND_LINE or name in FEATURES:
+            raise InputError(f"{text}: leave it out, or name a later release with --kafka")
+        notes.append(f"{text}, and ignores it")
+    return {key: given for key, given in written.items() if not lacks(version, client, *key)}, notes
 
 
 def _refuse_unread_files(reads: Sequence[ConfigurationFile], gathering: _Gathering) -> None:

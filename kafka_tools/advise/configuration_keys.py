@@ -108,6 +108,7 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
             {"read_uncommitted": "read_uncommitted", "read_committed": "read_committed"}
         ),
         "auto.commit.interval.ms": ConfigurationKey(),
+        "client.rack": _OF_NODE,
         "group.instance.id": _OF_NODE,
         "max.poll.interval.ms": ConfigurationKey(low=1),
         "partition.assignment.strategy": _TEXT,

@@ -7,15 +7,11 @@ from typing import Literal
 
 from checker.errors import InputError
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
-from specs.kafka_releases import release_number
-from specs.kafka_versions import KRAFT_ONLY
+from specs.kafka_versions import KRAFT, ZOOKEEPER, controller_modes
 
 Controller = Literal["zookeeper", "kraft"]
 
 NAME = "controller"
-
-_KRAFT_FOR_PRODUCTION = (3, 3, 0)
-"""KRaft is for production since 3.3 (KIP-833); before, a cluster without its settings has ZooKeeper."""
 
 _OF_KRAFT = ("process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers")
 _OF_ZOOKEEPER = ("zookeeper.connect",)
@@ -33,7 +29,8 @@ def controller_of(
         mode: next((setting for setting in given if setting.name in names), None)
         for mode, names in (("kraft", _OF_KRAFT), ("zookeeper", _OF_ZOOKEEPER))
     }
-    if KRAFT_ONLY.applies_to(version):
+    modes = controller_modes(version)
+    if modes == (KRAFT,):
         if asked == "zookeeper":
             raise InputError(f"--controller zookeeper: Kafka {version} has KRaft only")
         return WrittenSetting(NAME, "kraft", f"Kafka {version} has no other")
@@ -47,7 +44,7 @@ def controller_of(
         # Both are given while a cluster migrates.
         (mode, setting), *others = evidence
         return None if others else WrittenSetting(NAME, mode, f"{setting.written_name} ({setting.where})")
-    if release_number(version) < _KRAFT_FOR_PRODUCTION:
+    if modes == (ZOOKEEPER,):
         return WrittenSetting(NAME, "zookeeper", f"default of Kafka {version}")
     return None
 

@@ -115,7 +115,8 @@ def resolve(cluster: ClusterConfig) -> EffectiveConfig:
     _resolve_topic(resolution)
     _resolve_consumer(resolution)
     is_transactional = ("producer", "transactional.id") in cluster.written
-    bugs = unexplored_bugs(cluster.version, cluster.client, is_transactional=is_transactional)
+    controller = cluster.controller.value if cluster.controller is not None else ""
+    bugs = unexplored_bugs(cluster.version, cluster.client, controller, is_transactional=is_transactional)
     resolution.notes.extend(filter(None, [bugs]))
     hides_aborted_records = is_transactional and _resolve_isolation(resolution) == "read_committed"
     _resolve_cluster(resolution)

@@ -69,10 +69,13 @@ def hazards_after(cluster: ClusterConfig, config: EffectiveConfig, failure: Fail
 def unexplored(cluster: ClusterConfig, config: EffectiveConfig) -> dict[str, tuple[Hazard, ...]]:
     """Return every event that no model of advice has, with the entries that it may cause with these settings."""
     facts = facts_of(cluster, config)
+    # A consumer without client.rack reads from the leader.
+    impossible = () if "client.rack" in config.choices else ("follower-reads",)
     return {
         event: tuple(hazard for hazard in hazards().values() if event in hazard.events(cluster.version, facts))
         for event in EVENTS
-        if event not in _BY_SLUG and event not in ("none", "abort", "coordinator-change", "transaction-timeout")
+        if event not in _BY_SLUG
+        and event not in ("none", *impossible, "abort", "coordinator-change", "transaction-timeout")
     }
 
 

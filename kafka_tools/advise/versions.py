@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from checker.errors import InputError
+from kafka_tools.advise.configuration_keys import CLIENT_ROLES, TRANSACTION_VERSION, Client, Role
 from specs.kafka_releases import OLDEST_SUPPORTED, RELEASES, find_release
-from specs.kafka_versions import fixed_bugs
+from specs.kafka_versions import (
+    CONSUMER_PROTOCOL_EARLY_ACCESS,
+    EPOCH_PER_TRANSACTION,
+    PRODUCER_EXPIRATION_SETTING,
+    READS_FROM_FOLLOWERS,
+    RETRIES_UNLIMITED_BY_DEFAULT,
+    STATIC_MEMBERS,
+    TWO_PHASE_COMMIT_SETTING,
+    VERIFIES_TRANSACTIONS,
+    Change,
+    fixed_bugs,
+)
 
 OLDEST = OLDEST_SUPPORTED
 LATEST = RELEASES[-1]
@@ -16,6 +30,30 @@ EXPLORED = frozenset({"C12", "KAFKA-13673", "P10", "R13"})
 """Entries of the catalogue that depend on the release and that the model of advice contains."""
 
 
+SINCE: Mapping[tuple[Role, str], Change] = {
+    ("producer", "delivery.timeout.ms"): RETRIES_UNLIMITED_BY_DEFAULT,
+    ("producer", "transaction.two.phase.commit.enable"): TWO_PHASE_COMMIT_SETTING,
+    ("consumer", "group.instance.id"): STATIC_MEMBERS,
+    ("consumer", "group.protocol"): CONSUMER_PROTOCOL_EARLY_ACCESS,
+    ("consumer", "client.rack"): READS_FROM_FOLLOWERS,
+    ("broker", "producer.id.expiration.ms"): PRODUCER_EXPIRATION_SETTING,
+    ("broker", "transaction.partition.verification.enable"): VERIFIES_TRANSACTIONS,
+    ("broker", TRANSACTION_VERSION): EPOCH_PER_TRANSACTION,
+}
+"""The change that brought a setting, for those that some supported release lacks."""
+
+
+def lacks(version: str, client: Client, role: Role, name: str) -> str:
+    """Return the release since which a setting exists if `version` lacks it, otherwise "".
+
+    The release of another client than Kafka's own is not known.
+    """
+    change = SINCE.get((role, name))
+    if change is None or change.applies_to(version) or (client != "java" and role in CLIENT_ROLES):
+        return ""
+    return change.since
+
+
 def supported(version: str) -> str:
     """Return the full number of a release, such as 2.8.0 for 2.8; raise InputError if it is not supported."""
     try:
@@ -24,15 +62,15 @@ def supported(version: str) -> str:
         raise InputError(f"--kafka: {error}") from None
 
 
-def unexplored_bugs(version: str, client: str, *, is_transactional: bool) -> str:
+def unexplored_bugs(version: str, client: str, controller: str = "", *, is_transactional: bool) -> str:
     """Return a note on the bugs of a release that later ones fix and that the model leaves out, or "".
 
-    Bugs of Kafka's own clients do not concern a client such as librdkafka, and those of transactions (T1 to T11) no
-    producer without them.
+    `controller`: the controller mode, "" if it is not known. Bugs of Kafka's own clients do not concern a client such
+    as librdkafka, and those of transactions (T1 to T11) no producer without them.
     """
     bugs = [
         entry
-        for entry in fixed_bugs(version)
+        for entry in fixed_bugs(version, controller)
         if entry.name not in EXPLORED
         and (is_transactional or not entry.name.startswith("T"))
         and (client == "java" or any(change.concerns not in CLIENTS for change in entry.closed_by))

@@ -43,6 +43,7 @@ ROLES = {
     "enable.auto.commit": "consumer",
     "auto.offset.reset": "consumer",
     "group.protocol": "consumer",
+    "client.rack": "consumer",
 }
 """The roles of settings in conditions; the others are the producer's."""
 
@@ -69,7 +70,7 @@ def cluster_with(hazard):
         elif condition.setting == "commits":
             commits = condition.values[0]
             written["enable.auto.commit"] = str(commits in ("auto", "background")).lower()
-        elif condition.setting not in ("controller", "transaction.version", "client.rack", "flush.messages"):
+        elif condition.setting not in ("controller", "transaction.version", "flush.messages"):
             written[condition.setting] = value
     files = {}
     for name, value in written.items():

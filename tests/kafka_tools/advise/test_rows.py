@@ -6,12 +6,14 @@ import threading
 import pytest
 
 from checker.cli.app import main
+from checker.output.styled_lines import plain
 from kafka_tools.advise.advice import answer_questions
+from kafka_tools.advise.advice_text import advice_lines
 from kafka_tools.advise.answer_sentences import impossible_sentence, steps_of
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.questions import FAILURES, QUESTIONS
 from kafka_tools.advise.remedy_search import advise
-from kafka_tools.advise.survey import run
+from kafka_tools.advise.survey import Explored, run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 
 NEVER = threading.Event()
@@ -154,6 +156,35 @@ def test_only_an_idempotent_producer_without_transactions_raises_its_epoch():
     (answer,) = advice("leader-changes", "duplicates", {}).answers
     story = " ".join(step.text for step in steps_of(answer))
     assert "The producer takes the next epoch" in story and "transaction" not in story
+
+
+@pytest.mark.parametrize(
+    ("release", "setting"),
+    [("3.7", "transaction.version=2"), ("2.8", "group.protocol=consumer"), ("2.2", "client.rack=a")],
+)
+def test_a_setting_that_the_release_lacks(release, setting, tmp_path, capsys):
+    role = "broker" if "version" in setting else "consumer"
+    (tmp_path / f"{role}.properties").write_text(f"{setting}\n")
+    (tmp_path / "empty.toml").write_text("[producer]\nacks = 'all'\n")
+    words = ["--kafka", release, "--changes", "0", "--failure", "lost-response"]
+    assert main(["advise", str(tmp_path / "empty.toml"), *words, "--set", setting]) == 2
+    assert "which exists since" in capsys.readouterr().err
+    status = main(["advise", str(tmp_path / f"{role}.properties"), *words])
+    assert (status == 2) == (role == "broker")
+    assert "which exists since" in " ".join("".join(capsys.readouterr()).split())
+
+
+@pytest.mark.parametrize("version", ["2.8.0", "3.7.0", "4.0.0", "4.4.0"])
+@pytest.mark.parametrize("settings", [{}, {"transactional.id": "t"}, {"acks": "1", "enable.idempotence": "false"}])
+def test_the_table_fits_into_80_columns(version, settings):
+    cluster = cluster_of(settings, version)
+    advised = answer_questions(
+        cluster,
+        lambda asked: iter([run(one, None, NEVER, lambda *_: Explored("complete", 1, ())) for one in asked]),
+        FAILURES,
+        QUESTIONS,
+    )
+    assert max(map(len, plain(advice_lines(advised, ())).splitlines())) <= 80
 
 
 EPHEMERAL = """
