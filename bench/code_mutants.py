@@ -27,6 +27,8 @@ class MutatedPackage:
 
     sources: tuple[str, ...]
     tests: tuple[str, ...]
+    start_seconds: float = 10
+    """Processor time that a run may take besides its tests: imports, and fixtures that other tests have paid for."""
 
     def files(self, root: Path) -> list[Path]:
         """Return the files that may be changed."""
@@ -50,6 +52,7 @@ PACKAGES = {
     "spark": MutatedPackage(
         ("spark_analysis",),
         ("tests/spark_analysis", "tests/cli/test_run_comparison.py", "tests/cli/test_walk_queries.py"),
+        start_seconds=60,
     ),
     "traces": MutatedPackage(("traces/validate",), ("tests/traces", "tests/cli/test_validate.py")),
     "advise": MutatedPackage(("kafka_tools/advise",), ("tests/kafka_tools/advise", "tests/cli/test_advise.py")),
@@ -62,22 +65,23 @@ PACKAGES = {
 CACHE_SOURCES = "checker/engines/native/llvm/"
 """A change here may concern the cache of machine code itself: its runs start with an empty one."""
 
-START_SECONDS = 10.0
-"""Time that a run may take besides its tests: imports, fixtures, a busy machine."""
-
 SLOWER = 4.0
 """A run that takes so many times its usual time is in an endless loop."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a mutant: `killed` says how, and is empty for a survivor; `tests` ran, of `all_tests`."""
+    """What became of a mutant: `killed` says how, and is empty for a survivor; `tests` ran, of `all_tests`.
+
+    `is_decided` is false if the run was given up while it waited; such a mutant does not count as killed.
+    """
 
     package: str
     place: str
     kind: str
     difference: str
     killed: str
+    is_decided: bool
     tests: int
     all_tests: int
 
@@ -130,14 +134,17 @@ def _outcome(
         if not chosen or spent + test.seconds <= seconds:
             chosen.append(test.name)
             spent += test.seconds
-    killed = ""
+    ended = "passed"
     if chosen:
         tree.write(edit.path, edit.applied_to(source))
-        ended = server.outcome(chosen, START_SECONDS + SLOWER * spent, edit.path.startswith(CACHE_SOURCES))
+        limit = PACKAGES[name].start_seconds + SLOWER * spent
+        ended = server.outcome(chosen, limit, edit.path.startswith(CACHE_SOURCES))
         tree.write(edit.path, source)
-        killed = "" if ended == "passed" else ended
+    killed = "" if ended in ("passed", "waiting") else ended
     place = f"{edit.path}:{edit.line}"
-    return Outcome(name, place, edit.kind, edit.difference(source), killed, len(chosen), len(wanted))
+    return Outcome(
+        name, place, edit.kind, edit.difference(source), killed, ended != "waiting", len(chosen), len(wanted)
+    )
 
 
 def listed_survivors(tree: PrivateTree, listed: Path) -> list[str]:
@@ -160,7 +167,7 @@ def listed_survivors(tree: PrivateTree, listed: Path) -> list[str]:
             tree.write(path, source.replace(mutant["before"], mutant["after"]))
             ended = server.outcome(mutant["tests"], mutant.get("limit", 60), path.startswith(CACHE_SOURCES))
             tree.write(path, source)
-            if ended == "passed":
+            if ended in ("passed", "waiting"):
                 wrong.append(f"{path}: {mutant['before']} -> {mutant['after']}")
     return wrong
 
@@ -168,18 +175,18 @@ def listed_survivors(tree: PrivateTree, listed: Path) -> list[str]:
 def score_table(results: Sequence[Outcome]) -> str:
     """Return the score by package and of all, as a Markdown table."""
     rows = [
-        "| package | mutants | killed | of these by time | on no executed line | score |",
-        "|---|--:|--:|--:|--:|--:|",
+        "| package | mutants | killed | of these by time | given up | on no executed line | score |",
+        "|---|--:|--:|--:|--:|--:|--:|",
     ]
     names = list(dict.fromkeys(result.package for result in results))
     for name in [*names, "all"]:
         own = [result for result in results if name in (result.package, "all")]
         killed = [result for result in own if result.killed]
         late = sum(result.killed == "out of time" for result in killed)
+        waiting = sum(not result.is_decided for result in own)
         unreached = sum(not result.all_tests for result in own)
-        rows.append(
-            f"| {name} | {len(own)} | {len(killed)} | {late} | {unreached} | {len(killed) / max(1, len(own)):.0%} |"
-        )
+        score = len(killed) / max(1, len(own))
+        rows.append(f"| {name} | {len(own)} | {len(killed)} | {late} | {waiting} | {unreached} | {score:.0%} |")
     return "\n".join(rows)
 
 

@@ -44,6 +44,9 @@ KEY_CALLS = {"add", "get", "setdefault", "append"}
 _CHECKS = ("strict",)
 """Keyword arguments that only check a program: `zip(strict=True)`."""
 
+_TYPES = ("dict", "tuple", "Callable", "Mapping", "Literal", "Annotated")
+"""Their subscripts are names of types, not keys."""
+
 _LEFT_OUT = (ast.JoinedStr, ast.Assert, ast.Raise)
 
 _LOOSE = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Starred)
@@ -209,7 +212,8 @@ class _Edits:
             yield from self._parts_dropped(node.value)
 
     def _of_Subscript(self, node: ast.Subscript) -> Iterator[Edit]:
-        yield from self._parts_dropped(node.slice)
+        if not (isinstance(node.value, ast.Name) and node.value.id in _TYPES):
+            yield from self._parts_dropped(node.slice)
 
     def _of_Call(self, node: ast.Call) -> Iterator[Edit]:
         if isinstance(node.func, ast.Name) and node.func.id in CALLS:

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -30,6 +31,9 @@ PRELOADED = (
     "yaml",
 )
 """What a forked run need not import again. No module of the project is among them."""
+
+LEAST_SHARE = 6
+"""A run that computes is given up after so many times its processor time, and a minute."""
 
 _PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "mutant_plugin", "--hypothesis-seed=0")
 
@@ -182,7 +186,11 @@ class ForkServer:
         self._process.wait()
 
     def outcome(self, tests: Sequence[str], limit: float, is_cache_empty: bool) -> str:
-        """Return how a run of the tests ended: `passed`, `failed`, `out of time`, or `nothing ran`."""
+        """Return how a run of the tests ended: `passed`, `failed`, `out of time`, `waiting`, or `nothing ran`.
+
+        `limit` is processor time in seconds, of each process: what other programs use does not count. `waiting`: the
+        run was given up before. It waited for something, or had too small a part of a processor.
+        """
         caches = self._tree.work / "run"
         shutil.rmtree(caches, ignore_errors=True)
         caches.mkdir()
@@ -223,6 +231,8 @@ def _run(request: dict, silent: int) -> None:
     status = 3
     try:
         os.setsid()
+        seconds = int(request["limit"]) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
         os.dup2(silent, 0)
         os.dup2(silent, 2)
         # If a broken loop fills the memory, the kernel ends this process first. A limit would stop sound tests: the
@@ -240,7 +250,7 @@ def _run(request: dict, silent: int) -> None:
 
 def _wait(child: int, limit: float) -> str:
     """Return the outcome of a forked run, and end every process that it leaves behind."""
-    end = time.monotonic() + limit
+    end = time.monotonic() + 60 + LEAST_SHARE * limit
     status = None
     for pause in _pauses():
         done, code = os.waitpid(child, os.WNOHANG)
@@ -254,8 +264,8 @@ def _wait(child: int, limit: float) -> str:
         os.killpg(child, signal.SIGKILL)
     if status is None:
         os.waitpid(child, 0)
-        return "out of time"
-    return {0: "passed", 4: "nothing ran", 5: "nothing ran"}.get(status, "failed")
+        return "waiting"
+    return {0: "passed", 4: "nothing ran", 5: "nothing ran", -signal.SIGXCPU: "out of time"}.get(status, "failed")
 
 
 def _pauses() -> Iterator[float]:
