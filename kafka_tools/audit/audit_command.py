@@ -28,8 +28,8 @@ class AuditSettings:
     """The folders, how they are read, and the destinations of the result."""
 
     folders: tuple[Path, ...]
-    checks_crc: bool = True
-    is_compacted: bool = False
+    checks_crc: bool
+    is_compacted: bool
     workers: int | None = None
     engine: str | None = None
     master: str | None = None

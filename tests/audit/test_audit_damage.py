@@ -371,6 +371,17 @@ class TestCopies:
         mark.write_text(mark.read_text().replace("orders 0 3000", "orders 0 1041"))
         assert audited(*copies).differences == ()
 
+    def test_a_difference_at_the_high_watermark_is_allowed(self, copies):
+        """The offset of the lower high watermark is not below it; the offset before it is."""
+        segment = copies[1] / "orders-0" / f"{SECOND}.log"
+        offset = field(segment.read_bytes(), batches(segment.read_bytes())[3][0], BASE_OFFSET)
+        change(segment, lambda data: with_field(data, batches(data)[3][0], MAX_TIMESTAMP, 7))
+        mark = copies[1] / "replication-offset-checkpoint"
+        text = mark.read_text()
+        for limit, count in ((offset, 0), (offset + 1, 1)):
+            mark.write_text(text.replace("orders 0 3000", f"orders 0 {limit}"))
+            assert len(audited(*copies).differences) == count
+
     def test_missing_batch(self, copies):
         folder = copies[1] / "orders-0"
         change(folder / f"{SECOND}.log", removed(3))

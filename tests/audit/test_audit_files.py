@@ -231,6 +231,20 @@ def test_an_emptied_log(log_directory, has_marks):
     assert wrong(audited(folder)) == {Kind.SNAPSHOT, Kind.LEADER_EPOCH} | ({Kind.BOUNDS} if has_marks else set())
 
 
+def test_an_empty_first_segment(log_directory):
+    (log_directory / OLD).write_bytes(b"")
+    assert "offsets 0 to 1040 are missing" in [finding.text for finding in audited(log_directory / ORDERS).findings]
+
+
+@pytest.mark.parametrize(("first", "is_named"), [(0, True), (-1, False)])
+def test_an_aborted_transaction_of_the_index_only(log_directory, first, is_named):
+    """A transaction that begins before the log may have lost its batches by retention."""
+    version, producer, last, stable = 0, 4711, 9, 10
+    change(log_directory / ABORTED, lambda data: data + struct.pack(">hqqqq", version, producer, first, last, stable))
+    texts = [finding.text for finding in audited(log_directory / PAYMENTS).findings if not finding.kind.is_note]
+    assert texts == [f"producer 4711: offsets {first} to 9 are an aborted transaction in the index only"] * is_named
+
+
 def test_an_unused_partition_is_healthy(log_directory):
     folder = log_directory / "unused-0"
     folder.mkdir()
