@@ -305,3 +305,60 @@ def test_a_count_that_is_written_after_the_answer_is_no_other_fetch():
     events.take(on_leader("recorded", follower=2, end=0))
     assert events.repeated["handled_fetch"] == 1
     assert not any(event.get("inferred") for event in events.result())
+
+
+@pytest.mark.parametrize(("resets", "loaded", "position"), [((), 3, 7), ((2,), 2, 8), ((5,), 3, 8), ((5,), 2, None)])
+def test_a_checkpoint_was_written_after_the_last_event_with_its_value(resets, loaded, position):
+    events = partition_events()
+    following = {"epoch": 1, "end": 4, "high_watermark": 3, "partition_epoch": 1, "leader": 3}
+    events.take(Observed(1, 2, "following", "a-0", following))
+    for end in resets:
+        events.take(Observed(2, 2, "reset", "a-0", {"end": end}))
+        assert (events.events[-1]["end"], events.events[-1]["high_watermark"]) == (min(end, 4), min(end, 3))
+    events.take(Observed(3, 2, "loaded", "a-0", {"high_watermark": loaded}))
+    found = [number for number, event in enumerate(events.result()) if event["event"] == "checkpointed"]
+    assert found == ([] if position is None else [position])
+
+
+@pytest.mark.parametrize(
+    ("time", "reached", "counted", "raised"), [(1, 1, 1, 0), (6, 1, 1, 0), (7, 1, 0, 1), (6, 2, 0, 2), (6, 0, 0, 0)]
+)
+def test_the_count_of_a_raised_high_watermark(time, reached, counted, raised):
+    """It is that of this moment, else one whose line comes later."""
+    events = partition_events()
+    events.take(on_leader("appended", end=1, records=1))
+    for number in (2, 3):
+        events.take(Observed(1, number, "fetching", "a-0", dict(leader=1, leader_epoch=0, offset=1, last_epoch=0)))
+        events.take(on_leader("recorded", follower=number, end=1))
+    events.take(Observed(time, 1, "raised", "a-0", {"high_watermark": reached}))
+    assert events.events[-1]["event"] == "handled_fetch" and events.events[-1]["high_watermark"] == counted
+    assert (events._brokers[1].high_watermark, events._brokers[1].raised) == (counted, raised)
+
+
+def test_a_step_that_starts_an_epoch_says_where():
+    events = partition_events()
+    events.take(on_leader("appended", end=1, records=1, epoch_start=0))
+    assert events.events[-1]["epoch_start"] == 0
+    events.take(on_leader("appended", end=2, records=1))
+    assert "epoch_start" not in events.events[-1]
+
+
+@pytest.mark.parametrize(
+    ("pause", "after", "kind"), [(2000, 0, "fenced"), (2001, 0, None), (2001, 1000, None), (2001, 1001, "fenced")]
+)
+def test_a_controller_that_was_paused_may_not_know_its_successor(pause, after, kind):
+    events = PartitionEvents("a-0")
+    events.take(Observed(0, 1, "created", "a-0", {"replicas": [1, 2, 3], "isr": [1, 2], "leader": 1}))
+    for time, event in ((0, "paused"), (pause, "resumed")):
+        events.take(Observed(time, 9, "noted", None, {"event": event}))
+    count = len(events.events)
+    events.take(Observed(pause + after, 9, "fencing", None, {"node": 3}))
+    events.take(Observed(pause + after, 9, "unfencing", None, {"node": 3}))
+    expected = [] if kind is None else [kind, "unfenced"]
+    assert [event["event"] for event in events.events[count:]] == expected
+
+
+def test_a_recording_allows_what_brokers_do_by_themselves():
+    constants = RecordedPartition().constants([{"event": "created", "kafka": "4.3.1", "replicas": [1, 2]}])
+    allowed = ("unclean_elections", "preferred_elections", "session_timeouts", "late_metadata", "late_checkpoints")
+    assert all(constants[name] is True for name in allowed) and constants["sends_lazily"] is False
