@@ -208,6 +208,10 @@ def test_an_entry_of_an_offset_index(entry, bad, reason):
         ({"producer_epoch": {3: 1, 4: 1, 5: 1}}, [(30, "sequence 30, expected 0 after offset 29")]),
         ({"first_sequence": {3: 31}}, [(30, "sequence 31, expected 30 after offset 29")]),
         ({"damage": {3: 1, 4: 1, 5: 1}, "first_sequence": {3: 31}}, []),
+        (
+            {"damage": {3: 1, 4: 1, 5: 1}, "first_sequence": {5: 99}},
+            [(50, "sequence 99, expected 50 after offset 49")],
+        ),
         ({"producer_id": {0: 6}, "first_sequence": {1: 99}}, []),
         ({"producer_id": {4: 8, 5: 8}, "first_sequence": {4: 99}}, []),
         (

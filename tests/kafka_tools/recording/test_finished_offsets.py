@@ -357,3 +357,7 @@ def test_a_window_gives_the_verdict_of_all_offsets(recordings, small_windows, na
             rejected += here.verdict == "rejected" and here.forgotten > 0
             assert judgement(here) == judgement(whole.outcome(control.recorded)), (name, control.change)
     assert rejected >= 3
+
+
+def test_the_largest_offset_of_a_trace():
+    assert FORGETTING.total([]) == 0 and FORGETTING.total([{"event": "appended", "broker": "b1", "end": 3}]) == 3

@@ -11,7 +11,7 @@ import pytest
 from checker.cli.app import main
 from checker.output import styled_lines
 from kafka_tools.recording.soak import SoakPlan, SoakRound
-from kafka_tools.recording.soak_command import status_of
+from kafka_tools.recording.soak_command import _examine, status_of
 from kafka_tools.recording.soak_report import (
     SoakWindow,
     cover,
@@ -60,6 +60,16 @@ def test_a_soak_whose_windows_all_conform_ends_as_expected(tmp_path):
     assert status_of(report) == 0
     report.rows.append({"trace": "experiment-1", "verdict": "undecided", "line": None})
     assert status_of(report) == 3
+
+
+def test_windows_are_validated_and_covered_before_the_report_is_written(tmp_path, monkeypatch, capsys):
+    calls = []
+    for name in ("validate_windows", "cover", "write_report"):
+        monkeypatch.setattr(f"kafka_tools.recording.soak_command.{name}", lambda *_, name=name: calls.append(name))
+    extract("failover-4.3.1", tmp_path / "soak" / "cluster")
+    assert _examine(SoakPlan("4.3.1", 1, 1), [ROUND], tmp_path / "soak", tmp_path, None) == 3, "no window has a verdict"
+    assert calls == ["validate_windows", "cover", "write_report"]
+    assert "validating 1 rounds on Spark" in capsys.readouterr().err
 
 
 def test_windows_after_a_rejected_event_are_not_examined():
