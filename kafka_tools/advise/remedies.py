@@ -35,11 +35,11 @@ class SettingChange:
         return f"{self.name}={self.value}"
 
 
-_NEEDS_STABLE_PRODUCER = (
+NEEDS_STABLE_PRODUCER = (
     "explored with the client of 2.5 and later: an earlier one resets its sequences when a broker has lost them, and "
     "may then still write a record twice or out of order (docs/idempotence.md, I4 and I5)"
 )
-_EARLIER_IDEMPOTENCE = SettingChange("producer", "enable.idempotence", "true", _NEEDS_STABLE_PRODUCER)
+_EARLIER_IDEMPOTENCE = SettingChange("producer", "enable.idempotence", "true", NEEDS_STABLE_PRODUCER)
 _LIBRDKAFKA_IDEMPOTENCE = SettingChange(
     "producer",
     "enable.idempotence",

@@ -34,10 +34,11 @@ from kafka_tools.advise.questions import (
     FailureMode,
     GuaranteeQuestion,
     cannot_happen,
+    is_decidable,
     is_possible,
     properties_for,
 )
-from kafka_tools.advise.remedies import SettingChange, changes_for, is_last_resort
+from kafka_tools.advise.remedies import NEEDS_STABLE_PRODUCER, SettingChange, changes_for, is_last_resort
 from kafka_tools.advise.suggestions import suggestions_for
 from kafka_tools.advise.survey import ModelExploration, ModelExplorer
 
@@ -225,6 +226,11 @@ class RemedySearch:
     def _is_fixed(self, candidate: _Candidate, answer: GuaranteeAnswer) -> bool:
         model = candidate.model(answer.question, answer.failure)
         if not self._decided[model, answer.failure.left, answer.question]:
+            return False
+        says_so = any(change.cost == NEEDS_STABLE_PRODUCER for change in candidate.changes)
+        if not says_so and not is_decidable(answer.question, candidate.cluster, candidate.config):
+            # The models lack what could turn this no into a yes.
+            self._advice.searched = False
             return False
         self._fixed.setdefault(candidate.changes, []).append(answer)
         return True

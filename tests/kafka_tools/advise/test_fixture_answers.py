@@ -182,7 +182,8 @@ def wanted_settings(advice, answer):
         and is_unclean
         and failure in ("crash", "two-crashes", "unclean-election")
     ):
-        return {"unclean.leader.election.enable"}
+        # A minimum of all replicas acknowledges nothing that a leader outside the ISR lacks.
+        return {"unclean.leader.election.enable", "min.insync.replicas"}
     if question in ("loss", "vanishing-reads") and failure == "power-loss" and config["replication.factor"] != "1":
         if config["eligible.leader.replicas.version"] == "0":
             return {"eligible.leader.replicas.version"}
