@@ -12,7 +12,7 @@ from checker.cli.options import JsonFile
 def list_specs(
     targets: Annotated[
         list[str] | None,
-        argument("SPEC", help="Families, specs, files, folders, or bugs such as I7 (default: all families)."),
+        argument("SPEC|FILE|DIR", help="Families, specs, files, folders, or bugs such as I7 (default: all families)."),
     ] = None,
     json: JsonFile = "",
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from checker.errors import CollectedErrors
 from checker.frontend.program import LabelCall, compile_labels, compile_spec
 from checker.ir import nodes
-from checker.ir.instance_limit import require_few_instances
+from checker.language.instance_limit import require_few_instances
 from checker.language.liveness import LivenessProperty, check_liveness, liveness_names, liveness_property
 from checker.language.roles import Role
 from checker.language.spec import Spec

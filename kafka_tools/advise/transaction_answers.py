@@ -16,7 +16,7 @@ from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import TRANSACTION_VERSION
 from kafka_tools.advise.effective_config import EffectiveConfig
 from kafka_tools.advise.survey import Explored
-from specs.kafka_versions import EPOCH_PER_TRANSACTION, TWO_PHASE_COMMIT_SETTING, VERIFIES_TRANSACTIONS
+from specs.kafka_versions import EPOCH_PER_TRANSACTION, VERIFIES_TRANSACTIONS
 from specs.transactions.guarantees import PROPERTIES, RULES, SIZES
 from specs.transactions.transactional_producer import Transactions
 from specs.transactions.two_phase_commit import TwoPhaseCommit
@@ -227,7 +227,7 @@ def transaction_notes(cluster: ClusterConfig, config: EffectiveConfig) -> Iterat
         yield "transactions: not answered. The specs have the transactional producer of the Java client."
         return
     if has_two_phase_commit(cluster):
-        yield from _two_phase_notes(cluster)
+        yield _TWO_PHASE_NOTE
     timeout = int(cluster.get("producer", "transaction.timeout.ms") or DEFAULT_TIMEOUT)
     largest = int(cluster.get("broker", "transaction.max.timeout.ms") or LARGEST_TIMEOUT)
     if timeout > largest:
@@ -247,15 +247,9 @@ def transaction_notes(cluster: ClusterConfig, config: EffectiveConfig) -> Iterat
     )
 
 
-def _two_phase_notes(cluster: ClusterConfig) -> Iterator[str]:
-    """Yield the effect of transaction.two.phase.commit.enable=true in a release."""
-    if not TWO_PHASE_COMMIT_SETTING.applies_to(cluster.version):
-        since = TWO_PHASE_COMMIT_SETTING.since
-        yield f"the producer of Kafka {cluster.version} does not have transaction.two.phase.commit.enable ({since})"
-        return
-    yield (
-        "transaction.two.phase.commit.enable=true has one effect up to Kafka 4.4: the producer refuses "
-        f"transaction.timeout.ms, and its transactions have the default of {DEFAULT_TIMEOUT} ms. It sends "
-        "InitProducerId without Enable2Pc, KafkaProducer has no prepareTransaction, and the coordinator answers "
-        "keepPreparedTxn with UNSUPPORTED_VERSION (KIP-939)"
-    )
+_TWO_PHASE_NOTE = (
+    "transaction.two.phase.commit.enable=true has one effect up to Kafka 4.4: the producer refuses "
+    f"transaction.timeout.ms, and its transactions have the default of {DEFAULT_TIMEOUT} ms. It sends "
+    "InitProducerId without Enable2Pc, KafkaProducer has no prepareTransaction, and the coordinator answers "
+    "keepPreparedTxn with UNSUPPORTED_VERSION (KIP-939)"
+)

@@ -100,7 +100,10 @@ def test_mappings_reject_changed_logs(kind, name):
     validation = RunningValidation(dataclasses.replace(task, controls=30))
     log = read_log(RECORDED / f"{name}.jsonl")
     controls = validation.controls(log, validation.outcome(log))
-    assert controls.rejected["altered"] == controls.tried["altered"] > 5
+    # The path of a log chooses its controls. Not every list of unanswered requests is checked.
+    altered = [survivor.change for survivor in controls.survivors if survivor.kind == "altered"]
+    assert all(change.startswith("unanswered ") for change in altered)
+    assert controls.tried["altered"] - len(altered) == controls.rejected["altered"] > 5
     assert controls.rejected["dropped"] > 0 and controls.rejected["swapped"] > 0
     assert {survivor.why for survivor in controls.survivors} <= {
         "the spec allows both orders",

@@ -15,7 +15,7 @@ from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.errors import SpecError
 from checker.ir import nodes
-from checker.ir.instance_limit import require_few_instances
+from checker.language.instance_limit import require_few_instances
 from checker.language.spec import Spec
 
 if TYPE_CHECKING:

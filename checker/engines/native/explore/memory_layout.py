@@ -47,7 +47,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from checker.ir.instance_limit import MOST_INSTANCES
+from checker.language.instance_limit import MOST_INSTANCES
 
 SHARD_BITS = 4
 SHARDS = 1 << SHARD_BITS

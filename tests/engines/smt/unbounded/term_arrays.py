@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy
 import z3
-from engines import random_value
 
 from checker.engines.smt.lowering.integers import SymbolicInteger, concrete
 from checker.engines.smt.lowering.logic import CONTEXT, Term, is_quantifier, subterms
@@ -32,6 +31,7 @@ from checker.language.types import (
     StructType,
     Type,
 )
+from tests.engines import random_value
 
 Path = Callable[[Any], tuple[Any, bool]]
 """Maps a plain value to a part of it, and to whether the part exists; otherwise the part is an arbitrary value."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from engines import holds, random_value
 
 from checker.engines.smt.lowering import arithmetic, encoding, integers, logic
 from checker.engines.smt.lowering.encoding import new_value
@@ -23,6 +22,7 @@ from checker.language.parameters import ActionShape
 from checker.language.roles import Role
 from specs.replication.kip320 import Kip320
 from specs.replication.kip320_history import Kip320History
+from tests.engines import holds, random_value
 from tests.engines.smt.unbounded.term_arrays import Layout, Tables
 
 OPEN = ["replicas", "log_size", "max_records", "max_leader_epoch"]
