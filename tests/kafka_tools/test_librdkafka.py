@@ -105,7 +105,7 @@ def test_mappings_reject_changed_logs(kind, name):
     assert all(change.startswith("unanswered ") for change in altered)
     assert controls.tried["altered"] - len(altered) == controls.rejected["altered"] > 5
     assert controls.rejected["dropped"] > 0 and controls.rejected["swapped"] > 0
-    assert {survivor.why for survivor in controls.survivors} <= {
+    assert {survivor.why for survivor in controls.survivors if survivor.kind != "altered"} <= {
         "the spec allows both orders",
         "the spec allows the other events without it",
         "it is an observation, and without it validation checks less",
