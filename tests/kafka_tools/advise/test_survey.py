@@ -166,7 +166,10 @@ def test_every_remedy_was_explored_with_its_changes():
             model = Model(Pipeline, tuple(constants.items()))
             for failure in fix.failures:
                 assert advice.answer(fix.question, failure).verdict == "yes"
-                assert again.answer(fix.question, failure).verdict == "no"
+                # An entry that needs more than the failure may remain.
+                after = again.answer(fix.question, failure)
+                is_rarer = after.verdict == "known" and all(hazard.is_rare for hazard in after.hazards)
+                assert after.verdict == "no" or is_rarer
                 assert all((model, failure.left, name) in explored for name in fix.question.properties)
 
 

@@ -31,7 +31,7 @@ from checker.language.types import (
     StructType,
     Type,
 )
-from tests.engines import random_value
+from tests.agreement.engines import random_value
 
 Path = Callable[[Any], tuple[Any, bool]]
 """Maps a plain value to a part of it, and to whether the part exists; otherwise the part is an arbitrary value."""

@@ -22,7 +22,7 @@ from checker.language.parameters import ActionShape
 from checker.language.roles import Role
 from specs.replication.kip320 import Kip320
 from specs.replication.kip320_history import Kip320History
-from tests.engines import holds, random_value
+from tests.agreement.engines import holds, random_value
 from tests.engines.smt.unbounded.term_arrays import Layout, Tables
 
 OPEN = ["replicas", "log_size", "max_records", "max_leader_epoch"]
