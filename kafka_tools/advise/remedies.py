@@ -35,11 +35,13 @@ class SettingChange:
         return f"{self.name}={self.value}"
 
 
-NEEDS_STABLE_PRODUCER = (
+_NEEDS_STABLE_PRODUCER = (
     "explored with the client of 2.5 and later: an earlier one resets its sequences when a broker has lost them, and "
     "may then still write a record twice or out of order (docs/idempotence.md, I4 and I5)"
 )
-_EARLIER_IDEMPOTENCE = SettingChange("producer", "enable.idempotence", "true", NEEDS_STABLE_PRODUCER)
+EARLIER_IDEMPOTENCE = SettingChange("producer", "enable.idempotence", "true", _NEEDS_STABLE_PRODUCER)
+"""The one change of which the text says what the models cannot decide."""
+
 _LIBRDKAFKA_IDEMPOTENCE = SettingChange(
     "producer",
     "enable.idempotence",
@@ -65,7 +67,7 @@ CHANGES_OF: Mapping[str, tuple[SettingChange, ...]] = {
     ),
     "idempotent": (
         _IDEMPOTENCE,
-        _EARLIER_IDEMPOTENCE,
+        EARLIER_IDEMPOTENCE,
         _LIBRDKAFKA_IDEMPOTENCE,
         SettingChange("producer", "enable.idempotence", "false", weakens=True),
     ),
@@ -209,7 +211,7 @@ def _idempotence_of(cluster: ClusterConfig) -> SettingChange:
     """Return the change to an idempotent producer, with the cost that the cluster's client has."""
     if cluster.client == "librdkafka":
         return _LIBRDKAFKA_IDEMPOTENCE
-    return _IDEMPOTENCE if BUMPS_EPOCH_ON_LOST_STATE.applies_to(cluster.version) else _EARLIER_IDEMPOTENCE
+    return _IDEMPOTENCE if BUMPS_EPOCH_ON_LOST_STATE.applies_to(cluster.version) else EARLIER_IDEMPOTENCE
 
 
 def _is_sensible(change: SettingChange, cluster: ClusterConfig, config: EffectiveConfig) -> bool:

@@ -38,7 +38,7 @@ from kafka_tools.advise.questions import (
     is_possible,
     properties_for,
 )
-from kafka_tools.advise.remedies import NEEDS_STABLE_PRODUCER, SettingChange, changes_for, is_last_resort
+from kafka_tools.advise.remedies import EARLIER_IDEMPOTENCE, SettingChange, changes_for, is_last_resort
 from kafka_tools.advise.suggestions import suggestions_for
 from kafka_tools.advise.survey import ModelExploration, ModelExplorer
 
@@ -227,7 +227,7 @@ class RemedySearch:
         model = candidate.model(answer.question, answer.failure)
         if not self._decided[model, answer.failure.left, answer.question]:
             return False
-        says_so = any(change.cost == NEEDS_STABLE_PRODUCER for change in candidate.changes)
+        says_so = EARLIER_IDEMPOTENCE in candidate.changes
         if not says_so and not is_decidable(answer.question, candidate.cluster, candidate.config):
             # The models lack what could turn this no into a yes.
             self._advice.searched = False

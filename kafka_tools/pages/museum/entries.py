@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from kafka_tools.pages.catalogue_scenarios import EntryScenario, all_scenarios, scenarios_by_entry
+from kafka_tools.pages.catalogue_scenarios import ENTRY, EntryScenario, all_scenarios, scenarios_by_entry
 from kafka_tools.pages.museum.real_brokers import BrokerEvidence, evidence_by_entry
 from specs.hazards import hazards
 from specs.kafka_releases import RELEASES
@@ -31,7 +31,6 @@ AREAS: Mapping[str, tuple[str, str]] = {
 }
 """The areas in the order of the museum, each with its title and its page in docs/."""
 
-_ENTRY_OF_SCENARIO = re.compile(r"([a-z]+\d+)_")
 _NAME = re.compile(r"([A-Z]+)-?(\d+)")
 
 
@@ -165,5 +164,5 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _belongs_to(given: EntryScenario, name: str) -> bool:
     """Return whether a scenario violates a property and is named after an entry, such as `i7_restart` after I7."""
-    found = _ENTRY_OF_SCENARIO.match(given.scenario.name)
+    found = ENTRY.match(given.scenario.name)
     return given.violates and found is not None and found[1].upper() == name
