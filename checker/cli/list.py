@@ -18,9 +18,8 @@ def list_specs(
 ) -> None:
     """List specs, or one with its scenarios.
 
-    A spec named alone has its constants and properties, too.
-
-    A scenario has its verdict, its constants and what it is about. --json has all of them for every spec.
+    A spec named alone is listed with its constants, its properties, and each scenario's verdict, constants and subject.
+    --json has all of them for every spec.
     """
     from checker.output.files import JsonLines
     from checker.output.output_files import STANDARD_OUTPUT

@@ -15,9 +15,9 @@ from checker.output.styled_lines import Line, line
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
 
-_HOLD, _SHOWN, _DIFFER = "hold", "show a violation", "differ"
+_HOLD, _SHOWN, _STOPPED, _DIFFER = "hold", "show a violation", "stopped", "differ"
 _MEANING = "expected violations show bugs and hazards; --verbose has a row for each scenario, run SPEC the steps"
-_STYLES = {_HOLD: "green", _SHOWN: "yellow", _DIFFER: "bold red"}
+_STYLES = {_HOLD: "green", _SHOWN: "yellow", _STOPPED: "yellow", _DIFFER: "bold red"}
 
 
 class FamilyScreen(RunScreen):
@@ -77,6 +77,8 @@ class FamilyScreen(RunScreen):
 
 
 def _kind(done: FinishedRun) -> str:
+    if done.is_open:
+        return _STOPPED
     if not done.is_as_expected:
         return _DIFFER
     return _SHOWN if done.result.violations else _HOLD

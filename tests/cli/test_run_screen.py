@@ -214,7 +214,8 @@ def run_library(monkeypatch, tmp_path):
 
     def call(*options, stream=Terminal):
         monkeypatch.setattr(sys, "stdout", stream())
-        ledger = ("--ledger", str(tmp_path / "ledger.toml"), "--update-ledger")
+        # A run with a limit has no ledger.
+        ledger = [] if "--max-states" in options else ["--ledger", str(tmp_path / "ledger.toml"), "--update-ledger"]
         status = main(["run", "--workers", "2", *ledger, *options])
         # Between the escapes, lines of progress are drawn and removed.
         return status, re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "\n", sys.stdout.getvalue())
@@ -237,6 +238,13 @@ def test_others_see_a_row_for_each_scenario(reason, run_library, monkeypatch):
     options = [reason] if reason.startswith("--") else []
     _, printed = run_library(*options, stream=io.StringIO if reason == "no terminal" else Terminal)
     assert printed.count("  ok\n") >= 10 and "scenarios" not in printed
+
+
+def test_a_run_that_was_stopped_does_not_differ(run_library):
+    status, printed = run_library("--max-states", "3")
+    assert status == 3
+    assert re.search(r"^examples .* stopped", printed, re.MULTILINE)
+    assert not re.search(r"^examples .* differ", printed, re.MULTILINE)
 
 
 def test_the_row_of_a_difference_is_shown(run_library, number, monkeypatch):
