@@ -32,13 +32,14 @@ from traces.storage import Location, location_of
 
 @dataclass(frozen=True)
 class DeclaredOption:
-    """An option: its name if it is not that of the parameter, its metavariable, help text and limits."""
+    """An option: its name if it is not that of the parameter, its metavariable, help text, limits, value if alone."""
 
     name: str
     metavar: str | None
     help: str
     min: Any
     max: Any
+    alone: str
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,13 @@ def option(
     metavar: str | None = None,
     min: float | None = None,
     max: float | None = None,
+    alone: str = "",
 ) -> DeclaredOption:
-    """Declare an option; default of the name: `--` and the name of the parameter."""
-    return DeclaredOption(name, metavar, help, min, max)
+    """Declare an option; default of the name: `--` and the name of the parameter.
+
+    `alone`: the value of the option if it has none. Another value then follows a `=`, as in `--trace=full`.
+    """
+    return DeclaredOption(name, metavar, help, min, max, alone)
 
 
 def argument(metavar: str, *, help: str) -> DeclaredArgument:
@@ -175,6 +180,16 @@ def refuse_options(reason: str, *, but: Collection[str] = ()) -> None:
 class _DeclaredCommand(click.Command):
     """A command with a help text that describes the arguments as well as the options."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give an option that stands alone its value: Click would take the next argument for it."""
+        alone = {
+            name: option.alone
+            for option in self.params
+            if isinstance(option, _DeclaredOption) and option.alone
+            for name in option.opts
+        }
+        return super().parse_args(ctx, [f"{arg}={alone[arg]}" if arg in alone else arg for arg in args])
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         arguments = [found.help_record for found in self.params if isinstance(found, _DescribedArgument)]
         if arguments:
@@ -196,7 +211,11 @@ class _DescribedArgument(click.Argument):
 
 
 class _DeclaredOption(click.Option):
-    """An option whose value is not empty."""
+    """An option whose value is not empty. `alone`: its value if it has none on the command line, or ""."""
+
+    def __init__(self, names: list[str], *, alone: str, **more: Any):
+        super().__init__(names, **more)
+        self.alone = alone
 
     def consume_value(self, ctx: click.Context, opts: Any) -> tuple[Any, ParameterSource]:
         """Return the value and its source; raise BadParameter for an empty value of the command line."""
@@ -231,7 +250,7 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
         return _DescribedArgument(parameter.name, declared, type=_click_type(kind), **more)
     metavar = declared.metavar
     if typing.get_origin(kind) is Literal:
-        metavar = f"<{'|'.join(typing.get_args(kind))}>"
+        metavar = f"{'=' if declared.alone else ''}<{'|'.join(typing.get_args(kind))}>"
     name = declared.name or f"--{parameter.name.replace('_', '-')}"
     return _DeclaredOption(
         [parameter.name, name],
@@ -242,6 +261,7 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
         help=declared.help,
         metavar=metavar,
         show_default=parameter.default not in ("", None) and kind is not bool,
+        alone=declared.alone,
         **more,
     )
 

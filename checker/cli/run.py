@@ -72,7 +72,10 @@ def run(
     keep_going: Annotated[
         bool, option("--keep-going", help="Explore everything; report every violated property.")
     ] = False,
-    trace: Annotated[bool, option("--trace", help="Show the steps of every counterexample.")] = False,
+    trace: Annotated[
+        Literal["sentences", "full"] | None,
+        option(alone="sentences", help="Show the steps of every counterexample; full: with the variables."),
+    ] = None,
     verbose: Annotated[
         bool, option("--verbose", help="Without SPEC, show a row for each scenario also in a terminal.")
     ] = False,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from checker.errors import EXIT_INTERNAL, InputError, UserError
 from checker.evidence.spec_findings import findings_by_spec
@@ -64,7 +65,7 @@ class RunSettings:
     store: StoreChoice = "auto"
     coverage: bool = False
     strict: bool = False
-    trace: bool = False
+    trace: Literal["sentences", "full"] | None = None
     verbose: bool = False
     json: str = ""
     reports: Mapping[str, Path | None] = field(default_factory=dict)
@@ -168,14 +169,14 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
 
 
 def _screen(request: Request, runs: list[Run], settings: RunSettings) -> RunScreen:
-    has_rows = settings.verbose or settings.coverage or settings.trace or settings.workers == 1
+    has_rows = settings.verbose or settings.coverage or settings.trace is not None or settings.workers == 1
     is_for_a_person = sys.stdout.isatty() and not os.environ.get("CI") and settings.engine in ("native", "both")
     if not request.targets and is_for_a_person and not has_rows:
         # Imported here: it loads Rich.
         from checker.output.family_screen import FamilyScreen
 
         return FamilyScreen(runs)
-    return RunScreen(runs, with_coverage=settings.coverage, with_traces=settings.trace, pages=settings.out)
+    return RunScreen(runs, with_coverage=settings.coverage, trace=settings.trace, pages=settings.out)
 
 
 def _written(settings: RunSettings, folder: CounterexampleFolder) -> list[str]:

@@ -1,4 +1,4 @@
-"""Counterexamples as text: the violation with its reason, then each step with the changes that it made."""
+"""Counterexamples as text: the violation with its reason, then each step: its sentence, or the changes that it made."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from checker.explain.differences import ItemsChange, StateChange, came_and_went, changes
 from checker.explain.refinements import abstract_spec, abstract_steps, refinements_of
+from checker.explain.step_sentences import step_sentences
 from checker.language.constant_values import setting_text
 from checker.language.interpreter import State
 from checker.language.spec import Spec
@@ -41,18 +42,48 @@ def counterexample_lines(spec: Spec, name: str, violation: Violation, *, is_expe
     return schedule_lines(spec, name, [violation], is_expected=is_expected)
 
 
-def schedule_lines(spec: Spec, name: str, violations: Sequence[Violation], *, is_expected: bool = False) -> list[Line]:
+def schedule_lines(
+    spec: Spec, name: str, violations: Sequence[Violation], *, is_expected: bool = False, in_full: bool = True
+) -> list[Line]:
     """Return the lines that show violations of several properties by the same steps, which are printed once.
 
-    `is_expected`: the scenario expects the violations, so they are no alarm.
+    `is_expected`: the scenario expects the violations, so they are no alarm. Unless `in_full`, a step is a sentence
+    without variables if the spec declares such sentences.
     """
     first = violations[0]
+    in_full = in_full or not has_sentences(spec, first)
+    if in_full:
+        steps = trace_lines(spec, first.trace, first.failed_action, _abstract_lines(spec, first))
+    else:
+        steps = _sentence_lines(spec, first)
     return [
         line((name, "bold"), f"  {constants_text(non_default_constants(spec))}"),
-        *(row for violation in violations for row in _finding_lines(violation, is_expected=is_expected)),
-        *trace_lines(spec, first.trace, first.failed_action, _abstract_lines(spec, first)),
+        *(row for violation in violations for row in _finding_lines(violation, is_expected, in_full)),
+        *steps,
         *_loop_lines(first),
     ]
+
+
+def has_sentences(spec: Spec, violation: Violation) -> bool:
+    """Return whether the steps of a violation can be shown as sentences: the spec declares one for each of its actions.
+
+    The violation of a refinement shows the variables of two specs side by side.
+    """
+    draws = spec.draws
+    if draws is None or _is_refinement(spec, violation) or violation.failed_action is not None:
+        return False
+    return all(draws.event_of(step.action).says for step in violation.trace if step.action is not None)
+
+
+def _is_refinement(spec: Spec, violation: Violation) -> bool:
+    return violation.property in refinements_of(spec)
+
+
+def _sentence_lines(spec: Spec, violation: Violation) -> list[Line]:
+    """Return a line for each step of a violation: its number and its sentence."""
+    sentences = step_sentences(spec, violation)
+    width = len(str(len(sentences)))
+    return [BLANK, *(line((f"  {step.number:>{width}}  ", "dim"), step.text) for step in sentences)]
 
 
 def same_schedules(spec: Spec, violations: Iterable[Violation]) -> list[list[Violation]]:
@@ -62,7 +93,7 @@ def same_schedules(spec: Spec, violations: Iterable[Violation]) -> list[list[Vio
     """
     groups: dict[object, list[Violation]] = {}
     for violation in violations:
-        is_alone = not violation.trace or violation.loop_start is not None or violation.property in refinements_of(spec)
+        is_alone = not violation.trace or violation.loop_start is not None or _is_refinement(spec, violation)
         key = violation.property if is_alone else (violation.trace, violation.failed_action)
         groups.setdefault(key, []).append(violation)
     return list(groups.values())
@@ -207,10 +238,11 @@ def non_default_constants(spec: Spec) -> dict[str, int | bool | str]:
     return {name: value for name, value in spec.constants.items() if value != declared[name].default}
 
 
-def _finding_lines(violation: Violation, *, is_expected: bool) -> Iterator[Line]:
+def _finding_lines(violation: Violation, is_expected: bool, in_full: bool) -> Iterator[Line]:
     headline = violation_sentence(violation, ", as expected" if is_expected else "")
     yield line((headline, "bold" if is_expected else "bold red"))
-    for text in violation.explanation.splitlines():
+    # The first line says what is wrong, the others which expression is false.
+    for text in violation.explanation.splitlines()[: None if in_full else 1]:
         yield line(f"  {text}")
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from checker.language.fairness import Fairness
 from checker.output import styled_lines
-from checker.output.counterexample_text import same_schedules
+from checker.output.counterexample_text import has_sentences, same_schedules
 from checker.output.run_table import RunTable
 from checker.output.spec_view import spec_view
 from checker.output.styled_lines import BLANK, Line, line
-from checker.output.violation_summary import found_violations, steps_lines, summary_lines
+from checker.output.violation_summary import ReportedViolation, found_violations, steps_lines, summary_lines
 from checker.run.account import PropertyAccount, account_text
 from checker.run.expectation import end_text
 from checker.run.finished import FinishedRun
@@ -42,14 +42,22 @@ def view_lines(view: nodes.View) -> list[Line]:
 class RunScreen:
     """Shows the runs of a command on standard output: rows as they end, then the violations, and the verdict last.
 
-    `with_traces`: the steps of every counterexample are shown. `pages` is the folder of their pages, if there is one.
+    `trace`: the steps of every counterexample are shown, as sentences or with their variables ("full"). `pages` is the
+    folder of their pages, if there is one.
     """
 
-    def __init__(self, runs: list[Run], *, with_coverage: bool, with_traces: bool = False, pages: Path | None = None):
+    def __init__(
+        self,
+        runs: list[Run],
+        *,
+        with_coverage: bool,
+        trace: Literal["sentences", "full"] | None = None,
+        pages: Path | None = None,
+    ):
         self._total = len(runs)
         self._is_one_spec = len({run.entry.target for run in runs}) == 1
         self._table = RunTable.of(runs, styled_lines.width_of(sys.stdout))
-        self._with_coverage, self._with_traces, self._pages = with_coverage, with_traces, pages
+        self._with_coverage, self._trace, self._pages = with_coverage, trace, pages
         self._last: Run | None = None
         self._hint: list[Line] = []
 
@@ -81,9 +89,9 @@ class RunScreen:
         If they are of one run, the steps of the first counterexample are shown, otherwise a finding for each property.
         """
         found = found_violations(finished)
-        if self._with_traces:
+        if self._trace is not None:
             by_run = [[item for item in found if item.run is done.run] for done in finished]
-            shown = [row for items in by_run if items for row in steps_lines(items, self._pages)]
+            shown = [row for items in by_run if items for row in self._steps_lines(items)]
             styled_lines.write(shown, sys.stdout)
             return
         if not self._is_one_spec:
@@ -96,14 +104,21 @@ class RunScreen:
             groups = same_schedules(found[0].run.spec, [item.violation for item in found])
             # A `@reachable` that is never reached has no steps.
             same = next((group for group in groups if group[0].trace), groups[0])
-            shown += steps_lines([item for item in found if item.violation in same], self._pages)
+            shown += self._steps_lines([item for item in found if item.violation in same])
             summarized = [item for item in found if item.violation not in same]
         if summarized:
             shown += [BLANK, *summary_lines(summarized, self._pages)]
         if any(item.violation.trace for item in summarized):
             pages = "" if self._pages is not None else "; --out DIR writes a page for each counterexample"
-            self._hint = [line((f"--trace shows the steps{pages}", "dim"))]
+            self._hint.append(line((f"--trace shows the steps{pages}", "dim")))
         styled_lines.write(shown, sys.stdout)
+
+    def _steps_lines(self, found: list[ReportedViolation]) -> list[Line]:
+        """Return the lines of violations of one run with their steps."""
+        in_full = self._trace == "full"
+        if not in_full and not self._hint and has_sentences(found[0].run.spec, found[0].violation):
+            self._hint.append(line(("--trace=full shows the variables of each step", "dim")))
+        return steps_lines(found, self._pages, in_full=in_full)
 
     def finish(
         self, finished: list[FinishedRun], *, wrong_specs: int, seconds: float, written: list[str], notes: list[str]

@@ -45,8 +45,11 @@ def _with_expectations(done: FinishedRun) -> list[tuple[Violation, bool]]:
     ]
 
 
-def steps_lines(found: Sequence[ReportedViolation], pages: Path | None) -> list[Line]:
-    """Return the lines of violations of one run with their steps; those with the same steps are shown together."""
+def steps_lines(found: Sequence[ReportedViolation], pages: Path | None, *, in_full: bool) -> list[Line]:
+    """Return the lines of violations of one run with their steps; those with the same steps are shown together.
+
+    `in_full`: a step shows the variables that it changes; otherwise its sentence, if the spec declares sentences.
+    """
     run = found[0].run
     expected = {id(item.violation): item.is_expected for item in found}
     lines: list[Line] = []
@@ -54,7 +57,8 @@ def steps_lines(found: Sequence[ReportedViolation], pages: Path | None) -> list[
         # The headlines of a group have one style: expected violations are shown apart from others.
         for is_expected in (False, True):
             if shown := [violation for violation in group if expected[id(violation)] == is_expected]:
-                lines += [BLANK, *schedule_lines(run.spec, run.name, shown, is_expected=is_expected)]
+                lines.append(BLANK)
+                lines += schedule_lines(run.spec, run.name, shown, is_expected=is_expected, in_full=in_full)
                 lines += [row for violation in shown for row in _page_lines(run, violation, pages)]
     if run.scenario is not None and not run.settings and (notes := notes_on(run.name)):
         lines += [BLANK, *(line(f"  {note}") for note in notes)]
