@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -108,6 +109,21 @@ def proof_lines(task: ProofTask, outcome: ProofOutcome) -> list[Line]:
         replay(run.spec, violation)
         shown += [BLANK, *counterexample_lines(run.spec, run.name, violation)]
     return shown
+
+
+def closing_lines(proofs: Sequence[tuple[Run, ProofOutcome]]) -> list[Line]:
+    """Return the last line of the command: the verdict of one proof, or how many proofs have each verdict."""
+    if not proofs:
+        return []
+    is_expected = all(outcome.status == EXIT_OK for _, outcome in proofs)
+    style = "bold green" if is_expected else "bold red"
+    if len(proofs) == 1:
+        ((run, outcome),) = proofs
+        expected = ", as expected" if outcome.is_expected else ""
+        return [line((f"{run.name}: {outcome.verdict}{expected}", style))]
+    counts = Counter(outcome.verdict for _, outcome in proofs)
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    return [line((f"{len(proofs)} proofs: {verdicts}", style))]
 
 
 def _notes(task: ProofTask, outcome: ProofOutcome) -> list[Line]:

@@ -15,6 +15,7 @@ from checker.execution.proof_outcome import (
     ProofOutcome,
     ProofSettings,
     ProofTask,
+    closing_lines,
     proof_lines,
     proof_to_json,
 )
@@ -70,7 +71,7 @@ def execute_proofs(request: Request, settings: ProofSettings) -> int:
     check_outputs(outputs, target_files(request.targets))
     method = _method_module(settings)
     statuses: list[int] = []
-    verdicts: list[str] = []
+    proofs: list[tuple[Run, ProofOutcome]] = []
     wrong: list[UserError] = []
     folder = ProofFolder(settings.out)
     with JsonLines(settings.json) as json_lines:
@@ -96,15 +97,17 @@ def execute_proofs(request: Request, settings: ProofSettings) -> int:
                 statuses.append(EXIT_STOPPED)
                 break
             statuses.append(outcome.status)
-            verdicts.append(outcome.verdict)
+            proofs.append((run, outcome))
             folder.write(task.run, outcome.violations, outcome.pages)
             json_lines.write(proof_to_json(task, outcome))
             if settings.json != STANDARD_OUTPUT:
                 styled_lines.write([*lines, BLANK], sys.stdout)
     folder.close()
     if settings.json != STANDARD_OUTPUT:
-        written = settings.certificate if "proved" in verdicts else None
-        styled_lines.write(styled_lines.written_lines((settings.out, settings.json, written)), sys.stdout)
+        is_proved = any(outcome.verdict == "proved" for _, outcome in proofs)
+        written = settings.certificate if is_proved else None
+        closing = [*styled_lines.written_lines((settings.out, settings.json, written)), *closing_lines(proofs)]
+        styled_lines.write(closing, sys.stdout)
     for message in dict.fromkeys(str(error) for error in wrong):
         print(f"error: {message}", file=sys.stderr)
     if wrong:

@@ -330,8 +330,9 @@ class Binding:
         # A bit set has one word of 64 bits, one for each possible item.
         if item.cardinality() > resolved.SMALL_UNIVERSE:
             raise SizeError(
-                f"SetOf({item}) has items of a type with {resolved.count_text(item.cardinality())} values: "
-                f"write SetOf({item}, capacity)"
+                f"SetOf({item}) has items of a type with {resolved.count_text(item.cardinality())} values, and a set "
+                f"without a capacity has at most {resolved.SMALL_UNIVERSE}: choose a smaller constant, or write "
+                f"SetOf({item}, capacity)"
             )
         return resolved.SetType(item)
 

@@ -36,7 +36,7 @@ _SPACER_ADVICE = (
 )
 """What helps if Spacer gives no answer."""
 
-_CELLS: dict[Outcome, Span] = {"proved": ("ok", "green"), "fails": ("FAILS", "bold red"), "unknown": ("?", "yellow")}
+_MARKS: dict[Outcome, Span] = {"fails": ("FAILS", "bold red"), "unknown": ("unknown", "yellow")}
 
 
 def induction_lines(proof: InductionProof) -> list[Line]:
@@ -90,7 +90,7 @@ def unbounded_lines(proof: InductionProof, values: str) -> list[Line]:
 
 def instance_lines(constants: Mapping[str, Any]) -> list[Line]:
     """Return the note about the one size at which counterexamples were looked for."""
-    note = f"  counterexamples are those of {constants_text(constants)}; cells with ? have none there"
+    note = f"  counterexamples are those of {constants_text(constants)}; unknown cells have none there"
     return [BLANK, line((note, "dim"))]
 
 
@@ -165,25 +165,16 @@ def _verdict_line(proof: InductionProof) -> Line:
 
 
 def _table(proof: InductionProof) -> Iterator[Line]:
-    conjuncts = proof.conjuncts
+    """Iterate over a line for each action: how many conjuncts it preserves, and the names of the others."""
     actions = [INIT, *dict.fromkeys(cell.action for cell in proof.cells if cell.action != INIT)]
-    cells = {(cell.conjunct, cell.action): cell for cell in proof.cells}
     width = max(len(action) for action in actions)
-    for number, name in enumerate(conjuncts, 1):
-        role = " (lemma)" if name in proof.lemmas else ""
-        yield line(f"  {number:>2}  {name}{role}")
-    yield BLANK
-    yield line((f"  {'':<{width}}" + "".join(f"  {number:>5}" for number in range(1, len(conjuncts) + 1)), "dim"))
     for action in actions:
-        spans: list[Span] = [(f"  {action:<{width}}", "")]
-        for name in conjuncts:
-            text, style = _cell(cells.get((name, action)))
-            spans.append((f"  {text:>5}", style))
-        yield line(*spans)
-
-
-def _cell(cell: ProofCell | None) -> Span:
-    return _CELLS[cell.outcome] if cell is not None else ("", "")
+        cells = [cell for cell in proof.cells if cell.action == action]
+        proved = sum(cell.outcome == "proved" for cell in cells)
+        yield line(f"  {action:<{width}}  ", (f"{proved} of {len(cells)} ok", "green" if proved == len(cells) else ""))
+        for outcome, (mark, style) in _MARKS.items():
+            if names := [cell.conjunct for cell in cells if cell.outcome == outcome]:
+                yield line(f"    {mark}: ", (", ".join(names), style))
 
 
 def step_lines(spec: Spec, cell: ProofCell, where: Reachability | None) -> list[Line]:

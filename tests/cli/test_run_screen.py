@@ -126,6 +126,67 @@ def test_trace_shows_the_steps_of_every_counterexample(checker, number):
     assert "--trace" not in out
 
 
+DRAWN = """
+from checker.language import Drawing, Event, Lane, Range, Spec, action, invariant
+
+
+class Lamp(Spec):
+    lit = Range(0, 2)
+    draws = Drawing(Lane("lamp", facts={"lit": "lit"}), events=(Event("light", "Lamp {lit + 1} is lit"),))
+
+    @action
+    def light(self):
+        self.lit += 1
+
+    @action
+    def smash(self):
+        self.lit = 0
+
+    @invariant(says="all lamps are lit")
+    def is_dark(self):
+        return self.lit < 2
+"""
+
+
+@pytest.fixture
+def lamp(tmp_path):
+    path = tmp_path / "lamp.py"
+    path.write_text(DRAWN)
+    return path
+
+
+def test_the_steps_are_sentences_if_the_spec_declares_them(checker, lamp):
+    out = checker("run", lamp, "--engine", "python").out
+    assert (
+        "is_dark is violated: counterexample of 3 states\n  all lamps are lit\n\n"
+        "  1  The initial state.\n  2  Lamp 1 is lit.\n  3  Lamp 2 is lit.\n"
+    ) in out
+    assert "--trace=full shows the variables of each step\n" in out
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_an_option_without_its_value_takes_no_argument(checker, lamp, before):
+    arguments = ("--trace", lamp) if before else (lamp, "--trace")
+    assert "  2  Lamp 1 is lit." in checker("run", *arguments, "--engine", "python").out
+
+
+def test_a_full_trace_shows_calls_and_variables(checker, lamp):
+    out = checker("run", lamp, "--engine", "python", "--trace=full").out
+    assert "  self.lit < 2 is false: 2 is not < 2\n" in out
+    assert "  2  light()\n     lit  0  ->  1\n" in out
+    assert "--trace=full" not in out
+    outcome = checker("run", lamp, "--trace=long")
+    assert outcome.status == 2
+    assert "'long' is not one of 'sentences', 'full'" in outcome.err
+
+
+def test_a_step_without_a_declared_sentence_shows_the_variables_of_all(checker, lamp):
+    lamp.write_text(DRAWN.replace('Event("light"', 'Event("smash"'))
+    out = checker("run", lamp, "--engine", "python").out
+    assert "  2  light()\n     lit  0  ->  1\n" in out
+    assert "--trace=full" not in out
+
+
 def test_violations_of_several_specs_are_shown_if_they_are_unexpected(checker, number):
     out = checker("run", number, TOY, "--engine", "python").out
     assert "is violated" not in out

@@ -76,12 +76,13 @@ def prove(capsys, tmp_path):
     return call
 
 
-def test_a_proof_prints_a_table_of_actions_and_conjuncts(prove):
+def test_a_proof_prints_a_line_for_each_action_and_the_verdict_last(prove):
     outcome = prove("proved")
     assert outcome.status == 0
     assert "proved by induction: is_not_five" in outcome.out
-    assert "2  is_even (lemma)" in outcome.out
-    assert "begin_again     ok     ok     ok" in outcome.out
+    assert "with the lemmas is_even" in outcome.out
+    assert "begin_again  3 of 3 ok" in outcome.out
+    assert outcome.out.endswith("\neven/proved: proved\n")
 
 
 def test_a_counterexample_to_induction_is_shown_and_labelled(prove):
