@@ -1,4 +1,4 @@
-"""The commands `advise`, `pages` and `record`; the command line finds them by the entry point `tidemark.commands`."""
+"""The commands that know Kafka; the command line finds them by the entry point `tidemark.commands`."""
 
 from __future__ import annotations
 
@@ -409,4 +409,19 @@ def record(
     record_run(log, setup)
 
 
-app = CommandGroup("Tools that know Kafka.", commands=[advise, audit, cluster, experiment, pages, record])
+def demo(
+    name: Annotated[str, argument("NAME", help="An entry of the catalogue (default: R18).")] = "R18",
+    out: Annotated[Path, option(metavar="DIR", help="Write the two pages into this folder.")] = Path("tidemark-demo"),
+    no_browser: Annotated[bool, option("--no-browser", help="Do not open the page.")] = False,
+) -> None:
+    """Show a bug of Kafka: the suspicion, the search, the picture, the repair.
+
+    Without NAME it is R18: released brokers lose an acknowledged record with default settings, and no broker fails.
+    The picture opens in the browser. A second page shows the same steps with the repair.
+    """
+    from kafka_tools.pages.demo import show_demo
+
+    show_demo(name, out, opens_browser=not no_browser)
+
+
+app = CommandGroup("Tools that know Kafka.", commands=[advise, audit, cluster, demo, experiment, pages, record])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from checker.engines.native import engine
 from checker.errors import SpecError
 from checker.language import Scenario
+from checker.output.formats import Counterexample
 from checker.run import registry
 from checker.run.account import account_of
 from checker.run.expectation import checked_properties, compare_with_expectation, stop_for
 from checker.run.plan import DEADLOCK, Plan
-from checker.run.result import Result, TraceStep
+from checker.run.result import Result, TraceStep, Violation
+from traces.trace_file import origin_of
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,15 @@ def run_scenario(target: str) -> ScenarioRun:
             if (entry.name, scenario.name) == (f"{family}/{spec}", name):
                 return _run(target, scenario)
     raise SpecError(f"{target} is not a scenario: a computed page needs it")
+
+
+def counterexample_of(run: ScenarioRun, violation: Violation) -> Counterexample:
+    """Return a violation of a run as the counterexample that a page shows."""
+    spec = run.scenario.configured_spec()
+    entry = registry.select_spec(run.target.rpartition("/")[0])
+    command = shlex.join(["python", "-m", "checker", "run", run.target, "--property", violation.property])
+    origin = origin_of(spec, entry.name, run.scenario.name, entry.target, command)
+    return Counterexample(spec, violation, origin, run.scenario.description, scenario=run.scenario)
 
 
 def _run(target: str, scenario: Scenario) -> ScenarioRun:

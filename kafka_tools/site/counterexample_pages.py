@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checker.explain.step_sentences import StepSentence, short_story
 from checker.language.spec import Spec
-from checker.output.formats import Counterexample
 from checker.output.page.chart import chart
 from checker.output.page.render import render
 from checker.output.writers import html
-from checker.run import registry
 from checker.run.result import Violation
 from kafka_tools.pages.catalogue_scenarios import EntryScenario
-from kafka_tools.pages.scenario_runs import run_scenario
-from traces.trace_file import origin_of
+from kafka_tools.pages.scenario_runs import counterexample_of, run_scenario
 
 
 @dataclass(frozen=True)
@@ -59,16 +55,10 @@ def write_counterexamples(scenarios: Iterable[EntryScenario], folder: Path) -> d
 def _write(given: EntryScenario, folder: Path) -> Iterable[CounterexamplePage]:
     run = run_scenario(given.target)
     spec = given.scenario.configured_spec()
-    entry = registry.select_spec(given.target.rpartition("/")[0])
     for violation in run.result.violations:
         if not violation.trace:
             continue
-        command = shlex.join(
-            ["python", "-m", "checker", "run", given.target, "--property", violation.property],
-        )
-        origin = origin_of(spec, entry.name, given.scenario.name, entry.target, command)
         stem = f"{given.target.replace('/', '-')}-{violation.property}"
-        counterexample = Counterexample(spec, violation, origin, given.scenario.description, scenario=given.scenario)
         page = CounterexamplePage(
             f"{stem}.html",
             violation.property,
@@ -78,7 +68,7 @@ def _write(given: EntryScenario, folder: Path) -> Iterable[CounterexamplePage]:
             short_story(spec, violation),
             f"{stem}.picture.html",
         )
-        (folder / page.file).write_text(html.write(counterexample), encoding="utf-8")
+        (folder / page.file).write_text(html.write(counterexample_of(run, violation)), encoding="utf-8")
         yield replace(page, height=_write_picture(spec, violation, page, folder))
 
 

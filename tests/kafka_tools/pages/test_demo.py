@@ -1,0 +1,49 @@
+"""The command `demo`: a bug from the suspicion to the repair."""
+
+import pytest
+
+from checker.cli.app import main
+from kafka_tools.pages import demo
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The addresses that were opened in a browser."""
+    addresses = []
+    monkeypatch.setattr(demo.webbrowser, "open", addresses.append)
+    return addresses
+
+
+def test_a_demo_goes_from_the_suspicion_to_the_repair(tmp_path, monkeypatch, capsys, opened):
+    monkeypatch.setattr(demo.sys.stdout, "isatty", lambda: True)
+    demo.show_demo("p7", tmp_path, opens_browser=True)
+    out = capsys.readouterr().out
+    order = [
+        "1  The suspicion",
+        "P7: acks=1",
+        "2  The search",
+        "40 states",
+        "3  The picture",
+        "4  The repair",
+        "holds in all",
+    ]
+    places = [out.index(part) for part in order]
+    assert places == sorted(places)
+    assert "no_acked_loss" in (tmp_path / "P7.html").read_text()
+    assert "p7_fixed_acks_all" in (tmp_path / "P7-repaired.html").read_text()
+    assert opened == [(tmp_path / "P7.html").as_uri()]
+
+
+def test_a_demo_opens_no_browser_without_a_terminal(tmp_path, capsys, opened):
+    demo.show_demo("P7", tmp_path, opens_browser=True)
+    assert opened == []
+
+
+def test_the_repair_names_the_step_that_is_refused(tmp_path, capsys):
+    demo.show_demo("P1", tmp_path, opens_browser=False)
+    assert "The same steps with it: sender_drain(0): not enabled here" in capsys.readouterr().out
+
+
+def test_an_entry_without_a_scenario_is_refused(capsys):
+    assert main(["demo", "C-1"]) == 2
+    assert "C-1 is no entry with a scenario and a remedy: choose one of P1" in capsys.readouterr().err
