@@ -6,17 +6,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from checker.errors import InputError, OutputError
-from kafka_tools.pages import high_watermark_page, myths_page, proof_table, versions_page
+from kafka_tools.pages import high_watermark_page, myths_page, proof_table, readme_picture, versions_page
 from kafka_tools.pages.museum import museum_page
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "high-watermark.md": high_watermark_page.render,
     "museum.md": museum_page.render,
     "myths.md": myths_page.render,
+    "pictures/r18.svg": readme_picture.render,
     "proving.md": proof_table.render,
     "versions.md": versions_page.render,
 }
-"""The pages: the name of the file, and the function that computes its text."""
+"""The pages and pictures: the name of the file, and the function that computes its text."""
 
 
 def write_pages(folder: Path, check: bool) -> list[str]:
@@ -36,6 +37,7 @@ def write_pages(folder: Path, check: bool) -> list[str]:
         changed.append(name)
         if not check:
             try:
+                path.parent.mkdir(exist_ok=True)
                 path.write_text(text)
             except OSError as error:
                 raise OutputError(f"{path} cannot be written: {error.strerror}") from None
