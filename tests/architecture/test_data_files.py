@@ -54,7 +54,7 @@ OTHERS = {
     "a log that the command writes": {"kafka_tools/recording/bootstrap_command.py"},
     "the door, and the store behind it": {"checker/data_files.py", "traces/storage.py"},
     "no files: browsers, ports and clusters": {
-        *("checker/explorer/serving.py", "kafka_tools/cluster/cluster_command.py"),
+        *("checker/explorer/serving.py", "kafka_tools/cluster/cluster_command.py", "kafka_tools/pages/demo.py"),
         *("kafka_tools/recording/passing_producers.py", "kafka_tools/recording/record_command.py"),
         *("kafka_tools/recording/recorder.py",),
     },

@@ -12,7 +12,7 @@ PAGES = {
 
 PROGRAM = "python -m checker"
 
-LANGUAGES = {"console", "json", "promela", "pycon", "python", "rust", "sh", "text", "tla", "toml", "yaml"}
+LANGUAGES = {"console", "json", "promela", "properties", "pycon", "python", "rust", "sh", "text", "tla", "toml", "yaml"}
 """The languages of fenced blocks. Commands are in `sh` (commands alone) and `console` (`$ ` commands, and outputs)."""
 
 _FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
