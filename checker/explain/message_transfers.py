@@ -80,7 +80,11 @@ def _of_channel(
     for key in keys:
         values = [(step.state, step.state.values[channel.name]) for step in trace]
         contents = [
-            _messages(spec, value[key] if isinstance(kind, MapType) else value, channel, state)
+            [
+                # The older messages first, so that a message that moves keeps its place.
+                *(_messages(spec, state.values[channel.delayed], channel, state) if channel.delayed else ()),
+                *_messages(spec, value[key] if isinstance(kind, MapType) else value, channel, state),
+            ]
             for state, value in values
         ]
         source, target = (_title(title, key, owners) for title in (channel.source, channel.target))

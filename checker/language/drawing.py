@@ -98,14 +98,16 @@ class Channel:
 
     `source` and `target` are titles of lanes; of lanes for each key of the map, the key's lane is meant. A message is
     sent in the step in which it appears, and received in the step in which it disappears, or lost if the action of that
-    step is in `lost`. `answered` names a bool field of the messages that is true for messages on the way back. `says`
-    is the label of a message, an f-string over `message`.
+    step is in `lost`. `delayed` names a sequence of messages that are still in transit, of closed connections for
+    example: a message that moves there is neither received nor lost. `answered` names a bool field of the messages that
+    is true for messages on the way back. `says` is the label of a message, an f-string over `message`.
     """
 
     name: str
     source: str
     target: str
     lost: tuple[str, ...] = ()
+    delayed: str = ""
     answered: str = ""
     says: str = ""
 
@@ -201,7 +203,8 @@ class Drawing:
 
     def check(self, spec: type[Any]) -> None:
         """Raise SpecError for a name or a lane that does not exist."""
-        for name in (*(name for lane in self.lanes for name in lane.names()), *(part.name for part in self.channels)):
+        of_channels = [name for part in self.channels for name in (part.name, part.delayed) if name]
+        for name in (*(name for lane in self.lanes for name in lane.names()), *of_channels):
             # Only the first part of a path is checked: the fields after it depend on resolved types, and so on
             # constants.
             first = name.partition(".")[0]

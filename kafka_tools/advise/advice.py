@@ -126,13 +126,15 @@ def survey_of(model: Model, asked: Sequence[tuple[FailureMode, GuaranteeQuestion
     names: dict[Left, list[str]] = {}
     # An included failure has a smaller number of events, so it comes first.
     for failure, question in sorted(asked, key=lambda pair: sum(count for _, count in pair[0].left)):
-        names.setdefault(failure.left, []).extend(properties_for(question, failure))
+        names.setdefault(failure.left, []).extend(properties_for(question, failure, model))
     return Survey(model, tuple((left, tuple(dict.fromkeys(found))) for left, found in names.items()))
 
 
-def answer_of(found: Found, failure: FailureMode, question: GuaranteeQuestion) -> GuaranteeAnswer | None:
-    """Return the answer that some explorations give, or None if they do not include its exploration."""
-    properties = properties_for(question, failure)
+def answer_of(
+    found: Found, model: Model, failure: FailureMode, question: GuaranteeQuestion
+) -> GuaranteeAnswer | None:
+    """Return the answer that some explorations of a model give, or None if they do not include its exploration."""
+    properties = properties_for(question, failure, model)
     known = filter(None, (counterexample(found, failure.left, name) for name in properties))
     shortest = min(known, key=lambda pair: pair[1].length, default=None)
     if shortest is not None:
@@ -163,7 +165,7 @@ def answer_questions(
     surveys = [survey_of(model, group) for (model, _), group in groups.items()]
     found = dict(zip(groups, explore(surveys), strict=True))
     for key, (failure, question) in zip(keys, asked, strict=True):
-        answer = answer_of(found[key], failure, question)
+        answer = answer_of(found[key], key[0], failure, question)
         if answer is None:
             advice.is_whole = advice.searched = False
             continue
@@ -182,9 +184,7 @@ def _explore_fewer_slow_followers(advice: Advice, explore: Explore) -> None:
     asked: dict[Model, list[tuple[Left, tuple[str, ...]]]] = {}
     for answer in advice.answers:
         for left in _with_fewer_slow_followers(answer):
-            asked.setdefault(answer.exploration.model, []).append(
-                (left, properties_for(answer.question, answer.failure))
-            )
+            asked.setdefault(answer.exploration.model, []).append((left, _properties(answer)))
     surveys = [
         Survey(model, tuple(sorted(dict.fromkeys(lefts), key=lambda pair: dict(pair[0])[SLOW_FOLLOWERS])))
         for model, lefts in asked.items()
@@ -193,11 +193,15 @@ def _explore_fewer_slow_followers(advice: Advice, explore: Explore) -> None:
     for number, answer in enumerate(advice.answers):
         found = explored.get(answer.exploration.model, ())
         for left in _with_fewer_slow_followers(answer):
-            known = [counterexample(found, left, name) for name in properties_for(answer.question, answer.failure)]
+            known = [counterexample(found, left, name) for name in _properties(answer)]
             shortest = min(filter(None, known), key=lambda pair: pair[1].length, default=None)
             if shortest is not None:
                 advice.answers[number] = replace(answer, exploration=shortest[0], violation=shortest[1])
                 break
+
+
+def _properties(answer: GuaranteeAnswer) -> tuple[str, ...]:
+    return properties_for(answer.question, answer.failure, answer.exploration.model)
 
 
 def _with_fewer_slow_followers(answer: GuaranteeAnswer) -> list[Left]:

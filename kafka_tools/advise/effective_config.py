@@ -490,9 +490,3 @@ def _resolve_automatic_commits(resolution: _ConfigResolution) -> None:
         )
     else:
         resolution.choose("commits", "auto", "enable.auto.commit")
-        if has_new_protocol and catalogue_entry("C15").exists_in(version):
-            resolution.notes.append(
-                f"not explored: with group.protocol=consumer, the consumer of Kafka {version} retries an automatic "
-                "commit before a rebalance with its latest position, which may be after records that are not processed "
-                "(C15, docs/consumer.md): set enable.auto.commit=false and commit after processing"
-            )

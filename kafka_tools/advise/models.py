@@ -15,13 +15,22 @@ from checker.language.spec import Spec
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import BY_DURATION
 from kafka_tools.advise.effective_config import EffectiveConfig
+from specs.consumer.background import BackgroundCommits
 from specs.consumer.commits import PollLoop
+from specs.consumer.consumer_protocol import ConsumerProtocol
 from specs.consumer.group import ConsumerGroup
 from specs.consumer.offsets import OffsetExpiry, RecordDeletion
 from specs.kafka_versions import (
     BUMPS_EPOCH_ON_LOST_STATE,
+    EPOCH_STAYS_BETWEEN_REVOCATIONS,
     HIGH_WATERMARK_WAITS_FOR_MIN_ISR,
+    MEMBER_MAY_REJOIN,
     OFFSETS_EXPIRE_WITH_GROUP,
+    PARTITION_EPOCHS_SURVIVE,
+    POLL_SKIPS_WAIT,
+    POLL_WAITS_FOR_COMMIT,
+    REPORT_FREES_PARTITIONS,
+    RETRIES_WITH_LATEST_POSITION,
 )
 from specs.pipeline.pipeline import Pipeline
 
@@ -67,11 +76,20 @@ class Model:
         """Whether the model is the pipeline, of which the failures are a part of the initial state."""
         return self.spec is Pipeline
 
+    def property_of(self, name: str) -> str:
+        """Return the property of the spec that answers for one of the questions.
+
+        The spec of the consumer protocol has no records: two owners of a partition process a record twice.
+        """
+        return "one_owner" if self.spec is ConsumerProtocol and name == "no_duplicate" else name
+
 
 def model_of(
     cluster: ClusterConfig, config: EffectiveConfig, question: GuaranteeQuestion, failure: FailureMode
 ) -> Model:
     """Return the model that answers a question for a failure."""
+    if failure.slug == "rebalance" and has_consumer_protocol(config):
+        return _rebalance_of_consumer_protocol(cluster, config, question)
     if failure.of_consumer_group:
         return _CONSUMER_MODELS[failure.slug](cluster, config)
     # An application that sends an expired record again may write it twice; one that does not leaves it out.
@@ -141,12 +159,13 @@ def _reset(value: str) -> str:
 
 # The consumer, its application and its group.
 
+_POLICIES = {"auto": "auto", "background": "auto", "first": "before", "last": "after"}
+
 
 def _closed_after_an_exception(cluster: ClusterConfig, config: EffectiveConfig) -> Model:
-    policy = {"auto": "auto", "background": "auto", "first": "before", "last": "after"}[config["commits"]]
     return _model(
         PollLoop,
-        commit=policy,
+        commit=_POLICIES[config["commits"]],
         auto_offset_reset=_reset(config["auto.offset.reset"]),
         records=2,
         crashes=0,
@@ -162,6 +181,54 @@ def _group(config: EffectiveConfig, **failures: int) -> Model:
         commit="before" if config["commits"] == "first" else "after",
         commits_when_revoked=config["commits"] == "auto",
         **failures,
+    )
+
+
+def has_consumer_protocol(config: EffectiveConfig) -> bool:
+    """Return whether the consumer is a member of a group with the protocol of KIP-848."""
+    return "group.protocol" in config.choices and config["group.protocol"] == "consumer"
+
+
+def _rebalance_of_consumer_protocol(
+    cluster: ClusterConfig, config: EffectiveConfig, question: GuaranteeQuestion
+) -> Model:
+    """Return the model of a rebalance with the protocol of KIP-848.
+
+    Committed after processing, a rebalance suffices for a record that is processed twice. With the other commits, two
+    owners of the partition process a record twice. An automatic commit skips records if the consumer also dies.
+    """
+    commits = _POLICIES[config["commits"]]
+    if question.name == "reprocessing" and commits != "after":
+        return _consumer_protocol(cluster)
+    if commits == "auto":
+        return _background_commits(cluster)
+    return _model(PollLoop, commit=commits, records=2, crashes=0, rebalances=2)
+
+
+def _consumer_protocol(cluster: ClusterConfig) -> Model:
+    """Return the group protocol of a release, without lost heartbeats; one of two members may leave."""
+    has_current_rules = EPOCH_STAYS_BETWEEN_REVOCATIONS.applies_to(cluster.version)
+    survives = PARTITION_EPOCHS_SURVIVE.applies_to(cluster.version)
+    return _model(
+        ConsumerProtocol,
+        partitions=2,
+        max_epoch=4,
+        reconciliation="4.2" if has_current_rules else "4.0" if survives else "3.7",
+        bookkeeping="owned" if survives else "compared",
+        accepts_rejoin=MEMBER_MAY_REJOIN.applies_to(cluster.version),
+        skips_revocation=REPORT_FREES_PARTITIONS.applies_to(cluster.version),
+    )
+
+
+def _background_commits(cluster: ClusterConfig) -> Model:
+    """Return the automatic commits of a release, of which one before a rebalance may fail and is retried."""
+    waits = "while_polling" if POLL_SKIPS_WAIT.applies_to(cluster.version) else "before_fetching"
+    return _model(
+        BackgroundCommits,
+        commits=waits if POLL_WAITS_FOR_COMMIT.applies_to(cluster.version) else "any_time",
+        retries=1,
+        retries_with="latest" if RETRIES_WITH_LATEST_POSITION.applies_to(cluster.version) else "same",
+        rebalances=1,
     )
 
 

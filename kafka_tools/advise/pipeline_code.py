@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 from checker.engines.native.shared_code import SharedCode, compile_shared_code
 from checker.language.spec import Spec
+from kafka_tools.advise.models import Model
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, is_relevant, properties_for
 from specs.pipeline.partition import Broker
+from specs.pipeline.pipeline import Pipeline
 
 _codes: list[SharedCode] = []
 """The code of this process. Forked processes inherit it."""
@@ -50,7 +52,7 @@ def _properties_of(spec: Spec) -> tuple[str, ...]:
     """Return the properties that answer the questions about a pipeline: with a consumer others than without one."""
     with_consumer = spec.constants["consumer"] != "none"
     asked = [
-        properties_for(question, failure)
+        properties_for(question, failure, Model(Pipeline, ()))
         for question in QUESTIONS
         for failure in FAILURES
         if question.of_consumer == with_consumer and is_relevant(question, failure) and not failure.of_consumer_group

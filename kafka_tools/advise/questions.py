@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import EffectiveConfig
-from kafka_tools.advise.models import UNLIMITED_RETRIES, VICTIMS, Left
+from kafka_tools.advise.models import UNLIMITED_RETRIES, VICTIMS, Left, Model, has_consumer_protocol
 from specs.kafka_versions import BUMPS_EPOCH_ON_LOST_STATE, MIN_ISR_CAPPED
 
 
@@ -167,9 +167,11 @@ def why_impossible(failure: FailureMode, cluster: ClusterConfig, config: Effecti
         return "not explored: the framework decides what follows an exception"
     if failure == DISK_LOST and config["unclean.leader.election.enable"] == "true":
         return "not explored with unclean elections, after which a replica without the record may lead"
+    if failure == REBALANCE and has_consumer_protocol(config):
+        return ""
     if failure in (REBALANCE, EVICTION) and config["commits"] == "background":
         return "not explored for commits in the background (docs/consumer.md)"
-    if failure in (REBALANCE, EVICTION) and _value(config, "group.protocol") == "consumer":
+    if failure == EVICTION and has_consumer_protocol(config):
         return "not explored with group.protocol=consumer"
     return ""
 
@@ -200,9 +202,10 @@ def is_relevant(question: GuaranteeQuestion, failure: FailureMode) -> bool:
     return not (question.of_consumer and failure.happens_to("producer"))
 
 
-def properties_for(question: GuaranteeQuestion, failure: FailureMode) -> tuple[str, ...]:
-    """Return the properties of the model that answer a question for a failure."""
-    return question.properties if failure.asked is None else failure.asked[question.name]
+def properties_for(question: GuaranteeQuestion, failure: FailureMode, model: Model) -> tuple[str, ...]:
+    """Return the properties of a model that answer a question for a failure."""
+    names = question.properties if failure.asked is None else failure.asked[question.name]
+    return tuple(map(model.property_of, names))
 
 
 def is_decidable(question: GuaranteeQuestion, cluster: ClusterConfig, config: EffectiveConfig) -> bool:

@@ -135,12 +135,14 @@ CHANGES_OF: Mapping[str, tuple[SettingChange, ...]] = {
         ),
     ),
     "commit": (),
+    "commits": (),
     "commits_when_revoked": (),
+    "reconciliation": (),
 }
 """By the constant of a model that a setting decides, the changes of the setting.
 
-The search prefers the first of two changes of equal size. `commit` and `commits_when_revoked` are the settings of
-`consumer` in the specs of the consumer.
+The search prefers the first of two changes of equal size. The last four are settings of `consumer` in the
+specs of the consumer.
 """
 
 NOT_SETTINGS: Mapping[str, str] = {
@@ -151,6 +153,13 @@ NOT_SETTINGS: Mapping[str, str] = {
     "retention": "the size of the exploration",
     "strict_min_isr": "a rule of the release",
     "no_state": "a rule of the release",
+    "partitions": "the size of the exploration",
+    "max_epoch": "the size of the exploration",
+    "bookkeeping": "a rule of the release",
+    "accepts_rejoin": "a rule of the release",
+    "skips_revocation": "a rule of the release",
+    "reports_unapplied": "a proposal (C10)",
+    "retries_with": "a rule of the release",
     "snapshot_batches": "a rule of every release (I7)",
     "cache_size": "a rule of every release",
     "expiry": "a rule of the release",
@@ -167,6 +176,9 @@ NOT_SETTINGS: Mapping[str, str] = {
     "longest_outage": "an event",
     "empties_disks": "an event",
     "failures": "an event",
+    "rebalances": "an event",
+    "departures": "an event",
+    "timeouts": "an event that advice does not explore (C10)",
     "crashes": "an event",
     "evictions": "an event",
     "session_timeouts": "an event",
@@ -202,7 +214,7 @@ def changes_for(cluster: ClusterConfig, constants: Mapping[str, object]) -> list
     Left out: the values in effect, fewer replicas, and features that the version lacks.
     """
     config = resolve(cluster)
-    names = {"consumer" if name in ("commit", "commits_when_revoked") else name for name in constants}
+    names = {"consumer" if CHANGES_OF.get(name) == () else name for name in constants}
     changes = [change for name, changes in CHANGES_OF.items() if name in names for change in changes]
     return [change for change in changes if _is_sensible(change, cluster, config)]
 

@@ -84,7 +84,7 @@ class _KnownCounterexamples:
         """Return whether a known counterexample for a question is also one of another model."""
         if model not in self._explorers:
             self._explorers[model] = ModelExplorer(model)
-        return any(self._refutes_property(model, failure, name) for name in properties_for(question, failure))
+        return any(self._refutes_property(model, failure, name) for name in properties_for(question, failure, model))
 
     def _refutes_property(self, model: Model, failure: FailureMode, name: str) -> bool:
         known = self.found.get(name, [])
@@ -212,7 +212,7 @@ class RemedySearch:
         surveys = [survey_of(model, list(pairs)) for model, pairs in asked.items()]
         for (model, pairs), found in zip(asked.items(), self._explore(surveys), strict=True):
             for failure, question in pairs:
-                tried = answer_of(found, failure, question)
+                tried = answer_of(found, model, failure, question)
                 if tried is None:
                     return False
                 if tried.verdict == "undecided":

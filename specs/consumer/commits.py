@@ -1,11 +1,11 @@
-"""When to commit: a consumer that polls, processes and commits in one thread, and crashes.
+"""When to commit: a consumer that polls, processes and commits in one thread, and loses its partition.
 
 Scenarios: entries C1, C2 and C4 of docs/consumer.md.
 Sources: KafkaConsumer (class comment), ConsumerCoordinator.maybeAutoCommitOffsetsAsync, .close and .onJoinPrepare,
 SubscriptionState.allConsumed of Apache Kafka.
 """
 
-from checker.language import Arrow, Bug, Constant, Drawing, Range, Scenario, Seq, action, reachable, require
+from checker.language import Arrow, Bug, Constant, Drawing, Event, Range, Scenario, Seq, action, reachable, require
 from specs.consumer.consumer import Consumer, Count, RecordId
 from specs.scenario_forms import violates
 
@@ -15,19 +15,29 @@ class PollLoop(Consumer):
 
     `commit`: "before" commits the position right after the poll, before processing; "after" commits the position once
     all returned records are processed; "auto" (enable.auto.commit) commits the position inside a later poll, after
-    auto.commit.interval.ms, and when the consumer is closed.
+    auto.commit.interval.ms, before a rebalance takes the partition, and when the consumer is closed.
     """
 
     commit = Constant("after", one_of=("before", "after", "auto"))
     failures = Constant(0, at_least=0)  # exceptions that end the loop; `finally` closes the consumer
+    rebalances = Constant(0, at_least=0)  # that take the partition from the consumer
 
-    processed = Seq(RecordId, "records * (crashes + failures + 1)")
+    processed = Seq(RecordId, "records * (crashes + failures + rebalances + 1)")
     in_hand = Seq(RecordId, "max_poll_records")
     failures_left = Range(0, "failures")
+    rebalances_left = Range(0, "rebalances")
 
     draws = Drawing(
         *Consumer.draws.lanes,
-        events=Consumer.draws.events,
+        events=(
+            *Consumer.draws.events,
+            Event(
+                "revoke",
+                "A rebalance takes the partition from the consumer, inside poll"
+                "{', which commits offset ' + str(position) + ' before' if commit == 'auto' else ''}",
+                at="'consumer'",
+            ),
+        ),
         arrows=(
             Arrow("poll", "'partition'", "'consumer'", "{count} from {position}"),
             Arrow("process", "'consumer'", "'effects'", "record {in_hand[0]}"),
@@ -36,9 +46,10 @@ class PollLoop(Consumer):
     )
 
     def init(self):
-        """The consumer starts; `failures` exceptions may happen."""
+        """The consumer starts; `failures` exceptions and `rebalances` may happen."""
         super().init()
         self.failures_left = self.failures
+        self.rebalances_left = self.rebalances
 
     def held_records(self):
         """Return the records that poll returned and that are not yet processed."""
@@ -87,6 +98,21 @@ class PollLoop(Consumer):
         require(self.failures_left > 0)
         require(len(self.in_hand) > 0)
         self.failures_left -= 1
+        if self.commit == "auto":
+            self.committed = self.position
+        self.stop()
+
+    @action
+    def revoke(self):
+        """A rebalance takes the partition, with an automatic commit before; `start` gives it to another consumer.
+
+        Both protocols call onPartitionsRevoked inside poll, when the loop has processed all returned records.
+        Source: ConsumerCoordinator.onJoinPrepare, AbstractMembershipManager.maybeReconcile,
+        AsyncKafkaConsumer.processBackgroundEvents.
+        """
+        require(self.rebalances_left > 0)
+        require(self.position is not None and len(self.in_hand) == 0)
+        self.rebalances_left -= 1
         if self.commit == "auto":
             self.committed = self.position
         self.stop()
@@ -157,6 +183,10 @@ scenarios = [
     Scenario(PollLoop, "c4_auto_commit_in_one_thread", dict(commit="auto", records=4, max_poll_records=3, crashes=3),
         properties=AT_LEAST_ONCE,
         description="C4 without worker threads: poll auto-commits first, when all returned records are processed."),
+    violates(PollLoop, "c2_rebalance", dict(records=1, rebalances=1, crashes=0), {"no_duplicate": 7},
+        "C2 in both group protocols: a rebalance takes the partition from a consumer that has not committed."),
+    Scenario(PollLoop, "c2_rebalance_after_a_commit", dict(commit="auto", rebalances=2, crashes=0),
+        description="C2: a consumer that commits before a rebalance takes the partition repeats no record."),
     violates(PollLoop, "c4_closed_after_an_exception", dict(commit="auto", failures=1, crashes=0), {"no_gap": 4},
         "C4 without worker threads: processing fails, and close() commits unprocessed records."),
 ]  # fmt: skip

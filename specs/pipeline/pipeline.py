@@ -14,6 +14,16 @@ _TRUNCATIONS = (
 """The end of the sentence of an election after which followers truncate their logs."""
 
 
+_ENDS_CONNECTION = (
+    "connection_close",
+    "producer_restart",
+    "broker_crash",
+    "broker_lose_power",
+    "all_brokers_lose_power",
+)
+"""The actions that lose the requests that no broker handles afterwards."""
+
+
 class Pipeline(ExpiringProducer):
     """An application sends records in order; a producer writes them to a partition; a consumer processes them.
 
@@ -59,7 +69,7 @@ class Pipeline(ExpiringProducer):
             boxes={"in_hand": "in hand"},
             facts={"committed": "committed offset"},
         ),
-        channels=(Channel("requests", "producer", "partition", lost=("connection_close", "producer_restart")),),
+        channels=(Channel("requests", "producer", "partition", lost=_ENDS_CONNECTION, delayed="late"),),
         arrows=(
             Arrow("leader_append", "'partition'", "leader", "append"),
             Arrow("leader_acknowledge", "'partition'", "'producer'", "success"),
@@ -71,7 +81,10 @@ class Pipeline(ExpiringProducer):
             Event("producer_finish_write", "The last byte of the request is written to the connection"),
             Event("producer_report_success", "The producer reports success for the written request"),
             Event("leader_append", "{leader} handles the request with record {requests[0].record}"),
-            Event("leader_append_late", "{leader} handles a request of a closed connection"),
+            Event(
+                "leader_append_late",
+                "{leader} handles the request with record {late[0].record}, which came over a closed connection",
+            ),
             Event(
                 "leader_refuse",
                 "{leader} refuses record {requests[0].record}, because "
@@ -134,7 +147,9 @@ class Pipeline(ExpiringProducer):
             ),
             Event(
                 "connection_close",
-                "The producer's connection closes, with every request on it",
+                "The producer's connection closes"
+                "{', and the leader may still handle the requests that it has received'"
+                " if late_requests and len(requests) > 0 else ''}",
                 kind="disconnect",
                 at="'producer'",
             ),

@@ -278,15 +278,6 @@ def test_automatic_commits_of_the_consumer_protocol(version, commits):
     assert found(group_protocol="classic") == found() == "auto"
 
 
-@pytest.mark.parametrize(("protocol", "is_noted"), [("consumer", True), ("classic", False)])
-def test_a_commit_that_is_retried_before_a_rebalance_is_a_note(protocol, is_noted):
-    """Entry C15: the releases without C12 and C14 have it too."""
-    given = (WrittenSetting("group.protocol", protocol, "p", 1),)
-    config = resolve(gather([ConfigurationFile("p", {"consumer": given})], "4.1.2"))
-    assert config["commits"] == "auto"
-    assert any("(C15" in note for note in config.notes) == is_noted
-
-
 @pytest.mark.parametrize(
     ("client", "idempotent", "implicit"),
     [("librdkafka", "true", True), ("librdkafka", "false", False), ("java", "true", False)],

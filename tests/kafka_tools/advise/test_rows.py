@@ -89,12 +89,65 @@ def test_rows(failure, question, settings, verdict):
     [
         ("retries-exhausted", "stuck", {**IN_ORDER, "retries": str(2**31 - 1)}),
         ("disk-lost", "loss", {"unclean.leader.election.enable": "true"}),
-        ("rebalance", "gaps", {"group.protocol": "consumer", "enable.auto.commit": "false"}),
+        ("eviction", "gaps", {"group.protocol": "consumer", "enable.auto.commit": "false"}),
     ],
 )
 def test_a_row_that_is_not_explored_has_no_answer(failure, question, settings):
     found = advice(failure, question, settings)
     assert found.answers == [] and found.impossible == (BY_SLUG[failure],)
+
+
+@pytest.mark.parametrize("version", ["3.7.2", "3.8.1", "3.9.2", "4.0.1", "4.1.2", "4.2.0", "4.4.0"])
+@pytest.mark.parametrize(("automatic", "gaps"), [("true", "yes"), ("false", "no")])
+def test_a_rebalance_of_the_consumer_protocol(version, automatic, gaps):
+    """C10 and C8 give two owners in every release; C12, C14 and C15 skip records if commits are automatic."""
+    settings = {"group.protocol": "consumer", "enable.auto.commit": automatic}
+    (skipped,) = advice("rebalance", "gaps", settings, version).answers
+    (twice,) = advice("rebalance", "reprocessing", settings, version).answers
+    assert (skipped.verdict, twice.verdict) == (gaps, "yes")
+    assert bool(skipped.hazards) == (gaps == "yes")
+    assert {hazard.name for hazard in twice.hazards} >= {"C10"}
+
+
+def test_a_rebalance_of_the_consumer_protocol_asks_the_rules_of_the_release():
+    automatic = {"group.protocol": "consumer", "enable.auto.commit": "true"}
+
+    def length(question, version):
+        (answer,) = advice("rebalance", question, automatic, version).answers
+        return answer.violation.length
+
+    # C12, then C15 alone, then C14; C8 in 3.7, then C10.
+    assert [length("gaps", version) for version in ("3.7.2", "3.9.2", "4.0.1", "4.2.0")] == [5, 5, 7, 6]
+    assert [length("reprocessing", version) for version in ("3.7.2", "4.1.2", "4.4.0")] == [22, 26, 26]
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_both_protocols_agree_on_a_loop_that_commits(protocol):
+    """The loop takes a rebalance inside poll: C2 if it commits last, and no gap."""
+    for commits, twice in (("first", "no" if protocol == "classic" else "yes"), ("last", "yes")):
+        cluster = cluster_of({"group.protocol": protocol, "enable.auto.commit": "false"}).committing(commits)
+        found = answer_questions(cluster, explore_here, [BY_SLUG["rebalance"]], QUESTIONS)
+        assert [answer.verdict for answer in found.answers] == ["no", twice]
+        assert ("C2" in {hazard.name for hazard in found.answers[1].hazards}) == (commits == "last")
+
+
+def test_the_classic_protocol_is_the_remedy_of_two_owners():
+    settings = {"group.protocol": "consumer", "enable.auto.commit": "true"}
+    found = advise(
+        cluster_of(settings), explore_here, failures=[BY_SLUG["rebalance"]], questions=QUESTIONS, largest_change=2
+    )
+    fixes = {str(remedy.changes[0]): [fix.question.name for fix in remedy.fixes] for remedy in found.remedies}
+    assert fixes == {"enable.auto.commit=false": ["gaps"], "group.protocol=classic": ["reprocessing"]}
+
+
+@pytest.mark.parametrize(("commits", "verdict"), [("true", "known"), ("false", "no")])
+def test_a_crash_skips_records_that_threads_hold(commits, verdict):
+    """C4: the model's application processes the records of a poll in one thread."""
+    (answer,) = advice(
+        "consumer-crash", "gaps", {"enable.auto.commit": commits, "auto.offset.reset": "earliest"}
+    ).answers
+    assert answer.verdict == verdict
+    assert [hazard.name for hazard in answer.hazards] == (["C4"] if verdict == "known" else [])
 
 
 def test_a_counterexample_needs_the_fewest_slow_followers():
