@@ -96,7 +96,8 @@ class _LaneEffects:
         if not runs:
             return
         for name, words in lane.crowned.items():
-            yield from self._of_leader(name, words)
+            if name not in self._left_out:
+                yield from self._of_leader(name, words)
         for name, title in lane.members.items():
             yield from self._of_items(name, title, "members")
         for name, title in lane.boxes.items():

@@ -130,9 +130,7 @@ def survey_of(model: Model, asked: Sequence[tuple[FailureMode, GuaranteeQuestion
     return Survey(model, tuple((left, tuple(dict.fromkeys(found))) for left, found in names.items()))
 
 
-def answer_of(
-    found: Found, model: Model, failure: FailureMode, question: GuaranteeQuestion
-) -> GuaranteeAnswer | None:
+def answer_of(found: Found, model: Model, failure: FailureMode, question: GuaranteeQuestion) -> GuaranteeAnswer | None:
     """Return the answer that some explorations of a model give, or None if they do not include its exploration."""
     properties = properties_for(question, failure, model)
     known = filter(None, (counterexample(found, failure.left, name) for name in properties))

@@ -58,8 +58,8 @@ ASSUMPTIONS = (
     "again.",
     "With a transactional.id, the specs of transactions explore a restart of the producer, without this partition.",
     "If offsets are not committed automatically, the application commits after processing, or as --commits says. "
-    "Except in their own rows, the consumer keeps its partition, and its offset is in range. It processes the records of "
-    "a poll before it polls again, unless its framework does otherwise.",
+    "Except in their own rows, the consumer keeps its partition, and its offset is in range. It processes the records "
+    "of a poll before it polls again, unless its framework does otherwise.",
     "In the row of a rebalance, a consumer of group.protocol=consumer with automatic commits may also die.",
     "With finite retries, the row of exhausted retries counts all attempts of a record as one.",
     "An empty disk is that of a broker that returns after any stop; the loss of one disk is explored as a record that "

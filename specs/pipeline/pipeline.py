@@ -1,5 +1,7 @@
 """The whole pipeline: producer, partition, consumer, and the guarantees that an application depends on."""
 
+from dataclasses import replace
+
 from checker.language import Constant, Map, Option, Range, Seq, action, invariant, reachable, require
 from checker.language.drawing import Arrow, Channel, Drawing, Event, Lane, Log
 from specs.broker.sequence_rules import Error
@@ -14,6 +16,12 @@ _TRUNCATIONS = (
 """The end of the sentence of an election after which followers truncate their logs."""
 
 
+_UNANSWERED = (
+    "{{' before an answer about record ' + ', '.join(str(batch.record) for batch in handled) + ' arrives'"
+    " if {}len(handled) > 0 else ''}}"
+)
+"""The end of a sentence about a connection that closes, to be formatted with a further condition."""
+
 _ENDS_CONNECTION = (
     "connection_close",
     "producer_restart",
@@ -22,6 +30,12 @@ _ENDS_CONNECTION = (
     "all_brokers_lose_power",
 )
 """The actions that lose the requests that no broker handles afterwards."""
+
+
+def _without_bookkeeping(*events):
+    """Return events that leave out what their sentences say: who leads and lives, and where a request waits."""
+    said = ("queue", "handled", "late", "stranded", "leader", "alive")
+    return tuple(replace(event, leaves_out=(*event.leaves_out, *said)) for event in events)
 
 
 class Pipeline(ExpiringProducer):
@@ -76,19 +90,28 @@ class Pipeline(ExpiringProducer):
             Arrow("follower_fetch", "leader", "follower", "fetch"),
             Arrow("consumer_poll", "leader", "'consumer'", "poll"),
         ),
-        events=(
+        events=_without_bookkeeping(
             Event("producer_write", "The producer sends record {queue[0] if len(queue) > 0 else sent + 1}"),
             Event("producer_finish_write", "The last byte of the request is written to the connection"),
-            Event("producer_report_success", "The producer reports success for the written request"),
-            Event("leader_append", "{leader} handles the request with record {requests[0].record}"),
+            Event(
+                "producer_report_success",
+                "The producer reports success for record {unreported.record}, which is written to the connection",
+                leaves_out=("acked",),
+            ),
+            Event(
+                "leader_append",
+                "{leader} handles the request with record {requests[0].record}"
+                "{', which it has already' if is_known(requests[0]) else ''}",
+            ),
             Event(
                 "leader_append_late",
-                "{leader} handles the request with record {late[0].record}, which came over a closed connection",
+                "{leader} handles the request with record {late[0].record}, which came over a closed connection"
+                "{'' if appends(late[0]) else ', and does not append it'}",
             ),
             Event(
                 "leader_refuse",
-                "{leader} refuses record {requests[0].record}, because "
-                "{'too few replicas are in sync' if has_too_few_replicas() else 'its epoch or sequence does not fit'}"
+                "{leader} refuses record {requests[0].record}: "
+                "{'too few replicas are in sync' if has_too_few_replicas() else error_of(requests[0]).name}"
                 "{abort_text() if not has_too_few_replicas() and aborts_transaction(requests[0]) else ''}",
                 at="leader",
             ),
@@ -114,20 +137,38 @@ class Pipeline(ExpiringProducer):
                 "The former leader refuses record {stranded[0].record}, and the producer will send it again",
                 at="'partition'",
             ),
-            Event("leader_acknowledge", "{leader} acknowledges record {handled[0].record}"),
+            Event(
+                "leader_acknowledge",
+                "{leader} acknowledges record {handled[0].record}"
+                "{', and the producer takes the records before it, which it has yet to send again, for acknowledged'"
+                " if implicit_acks and any(record < handled[0].record for record in queue) else ''}",
+                leaves_out=("acked",),
+            ),
             Event("leader_shrink_isr", "{leader} removes {follower}, which lags, from the ISR"),
-            Event("leader_expand_isr", "{leader} adds {follower}, which has caught up, to the ISR"),
+            Event("leader_expand_isr", "{follower} catches up, and {leader} adds it to the ISR"),
             Event("follower_fetch", "{follower} copies the next record from {leader}"),
-            Event("broker_crash", "The process of {broker} dies", "crash", "broker", "crash"),
+            Event(
+                "broker_crash",
+                "The process of {broker} dies" + _UNANSWERED.format("broker == leader and "),
+                "crash",
+                "broker",
+                "crash",
+            ),
             Event(
                 "broker_lose_power",
                 "{str(broker) + ' stops, and its disk is lost' if empties_disks"
-                " else 'The machine of ' + str(broker) + ' loses power'}",
+                " else 'The machine of ' + str(broker) + ' loses power'}" + _UNANSWERED.format("broker == leader and "),
                 "{'disk lost' if empties_disks else 'power loss'}",
                 "broker",
                 "power loss",
             ),
-            Event("all_brokers_lose_power", "All machines lose power at once", "power loss", "", "power loss"),
+            Event(
+                "all_brokers_lose_power",
+                "All machines lose power at once" + _UNANSWERED.format(""),
+                "power loss",
+                "",
+                "power loss",
+            ),
             Event(
                 "broker_restart",
                 "{broker} restarts{' with an empty disk' if empties_disks else ''}"
@@ -148,14 +189,15 @@ class Pipeline(ExpiringProducer):
             Event(
                 "connection_close",
                 "The producer's connection closes"
-                "{', and the leader may still handle the requests that it has received'"
+                + _UNANSWERED.format("")
+                + "{', and the leader may still handle the requests that it has received'"
                 " if late_requests and len(requests) > 0 else ''}",
                 kind="disconnect",
                 at="'producer'",
             ),
             Event(
                 "producer_restart",
-                "The producer's process dies, and its successor sends unacknowledged records again",
+                "The producer's process dies, and its successor will send unacknowledged records again",
                 kind="restart",
                 at="'producer'",
             ),
@@ -191,7 +233,8 @@ class Pipeline(ExpiringProducer):
             Event(
                 "consumer_crash",
                 "The consumer dies, and its successor {'begins at the committed offset ' + str(committed)"
-                " if committed is not None else 'has no committed offset and begins at '"
+                " if committed is not None else 'has no committed offset and '"
+                " + ('an operator sets it to ' if auto_offset_reset == 'none' else 'begins at ')"
                 " + ('the log end ' + str(high_watermark) if auto_offset_reset == 'latest' else 'offset 0')"
                 " + ' (auto.offset.reset=' + str(auto_offset_reset) + ')'}",
                 kind="crash",
@@ -199,6 +242,7 @@ class Pipeline(ExpiringProducer):
                 leaves_out=("consumed", "in_hand"),
             ),
         ),
+        gains={"acked": "the producer gets the success of record"},
     )
 
     def init(self):
@@ -297,9 +341,13 @@ class Pipeline(ExpiringProducer):
         require(self.leader is not None and len(self.late) > 0)
         require(not self.has_too_few_replicas())
         batch = self.late.pop(0)
-        if not self.is_known(batch) and self.error_of(batch) == Error.NONE:
+        if self.appends(batch):
             self.log[self.leader].append(batch)
             self.advance_high_watermark()
+
+    def appends(self, batch):
+        """Return whether the leader appends a batch that arrives late."""
+        return not self.is_known(batch) and self.error_of(batch) == Error.NONE
 
     # The consumer.
 

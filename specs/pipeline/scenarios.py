@@ -116,9 +116,10 @@ scenarios = [
         description="Before 3.7 a leader alone in the ISR raises the high watermark: a consumer reads, and the record "
         "vanishes.",
         remedy="acks=all, min.insync.replicas=2, clean elections: records that were read stay."),
-    Bug("commits_first_gap", Pipeline, violates={"no_gap": 6}, size=dict(consumer_crashes=1),
-        larger=dict(consumer_crashes=1, records=3), faulty=dict(consumer="commits_first"),
-        fixed=dict(consumer="commits_last", auto_offset_reset="earliest"), fixed_name="commits_last_no_gap",
+    Bug("commits_first_gap", Pipeline, violates={"no_gap": 7},
+        size=dict(consumer_crashes=1, auto_offset_reset="earliest"),
+        larger=dict(consumer_crashes=1, auto_offset_reset="earliest", records=3), faulty=dict(consumer="commits_first"),
+        fixed=dict(consumer="commits_last"), fixed_name="commits_last_no_gap",
         promises=[*PRODUCER, *CONSUMER],
         description="A consumer that commits before it processes, and dies in between: the record is skipped.",
         remedy="A consumer that commits last and starts from the beginning skips no record."),

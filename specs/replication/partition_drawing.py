@@ -35,6 +35,18 @@ _BROKER_EPOCH = (
     " if checks_broker_epochs and not (acts_before_registration and broker not in unregistered) else ''}"
 )
 
+_AT_FOLLOWING = (
+    "{' as before, so it truncates nothing' if follows_by_leader_id and leader[follower] == requests[epoch].leader"
+    " else ', after it has truncated its log to its high watermark ' + str(high_watermark[follower])"
+    " + (', as it knows no leader epoch' if truncation != 'high_watermark' else '')"
+    " if len(log[follower]) > high_watermark[follower]"
+    " and (truncation == 'high_watermark' or latest_epoch(follower) < 0) else ''}"
+)
+"""The end of a sentence about a follower of a new leader epoch: what it truncates before it fetches."""
+
+_EPOCH_END = "{str(epoch_ends[follower]) if epoch_ends[follower].end >= 0 else 'unknown'}"
+"""The answer of a leader to the question where an epoch ends (UNDEFINED_EPOCH_OFFSET: unknown)."""
+
 DRAWING = Drawing(
     Lane("producer", boxes={"acked": "acknowledged records"}),
     Lane(
@@ -74,7 +86,7 @@ DRAWING = Drawing(
             "end of epoch {questions[follower].epoch}?",
             "questions[follower]",
         ),
-        Arrow("follower_truncate", "leader[follower]", "follower", "{epoch_ends[follower]}", "epoch_ends[follower]"),
+        Arrow("follower_truncate", "leader[follower]", "follower", _EPOCH_END, "epoch_ends[follower]"),
         Arrow(
             "controller_handle_alter_partition",
             "leader",
@@ -119,9 +131,7 @@ DRAWING = Drawing(
         ),
         Event(
             "become_follower",
-            "{follower} learns that {requests[epoch].leader} leads in epoch {epoch}, and follows it"
-            "{', after it has truncated its log to its high watermark ' + str(high_watermark[follower])"
-            " if truncation == 'high_watermark' and len(log[follower]) > high_watermark[follower] else ''}",
+            "{follower} learns that {requests[epoch].leader} leads in epoch {epoch}, and follows it" + _AT_FOLLOWING,
             "follows {requests[epoch].leader}",
         ),
         Event("become_leaderless", "{replica} learns that the partition has no leader in epoch {epoch}", "no leader"),
@@ -137,7 +147,8 @@ DRAWING = Drawing(
         ),
         Event(
             "follower_truncate",
-            "{follower} truncates its log by the answer of {leader[follower]}: {epoch_ends[follower]}",
+            "{follower} truncates its log by the answer of {leader[follower]}: " + _EPOCH_END + "{', so it truncates to"
+            " its high watermark ' + str(high_watermark[follower]) if epoch_ends[follower].end < 0 else ''}",
         ),
         Event(
             "follower_fetch",

@@ -346,7 +346,6 @@ def test_every_failure_is_an_event_and_every_question_an_outcome():
 
 def test_every_constant_of_the_models_is_a_setting_or_has_a_reason():
     cluster = gather([ConfigurationFile("f", {"producer": ()})], "4.1.0").changed("topic", "replication.factor", "3")
-    config = resolve(cluster)
     new = cluster.changed("consumer", "group.protocol", "consumer")
     specs = {
         model_of(each, resolve(each), question, failure).spec
