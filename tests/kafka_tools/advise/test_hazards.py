@@ -203,9 +203,8 @@ def test_the_exploration_agrees_with_an_entry_that_is_not_rare(hazard):
     cluster = cluster_with(hazard)
     for question, failure in cells_of(hazard):
         advice = answer_questions(cluster, explore_here, [failure], [question])
-        # C6: the log below the consumer is rewritten. C4: threads hold records. Only their own specs have that.
-        is_elsewhere = hazard.name == "C6" or (hazard.name, failure.slug) == ("C4", "consumer-crash")
-        expected = {"known"} if is_elsewhere else {"yes"}
+        # C6: the log below the consumer is rewritten, which only its own spec has.
+        expected = {"known"} if hazard.name == "C6" else {"yes"}
         assert {answer.verdict for answer in advice.answers} == expected or failure in advice.impossible
 
 
