@@ -74,7 +74,8 @@ def test_a_counterexample_has_the_logs_the_isr_and_the_leader(whole):
     example = " ".join(example[: example.index("settings in effect")].split())
     assert "1 The first broker leads, every replica is in sync, and every log is empty." in example
     assert re.search(r"n1's log gets r1\S* ?\S* at offset 0", example)
-    assert "leader: none" in example and "acknowledged + 1" in example
+    assert "The controller elects n2." in example and "acknowledges record 1." in example
+    assert "partition's ISR {n1, n2} → {n2}" in example
     assert example.endswith("Record 1 was acknowledged, and the log of the leader n2 is [].")
 
 

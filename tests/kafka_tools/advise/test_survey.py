@@ -59,13 +59,14 @@ def compare_with_separate_explorations(configuration, failures, questions):
         asked = [q for q, f in answers if f == failure and q.of_consumer is of_consumer]
         constants = constants_of(configuration, resolve(configuration), with_consumer=of_consumer)
         spec = Pipeline(**constants_with_failures({**constants, **dict(failure.overrides)}, failure.left))
-        names = tuple(name for question in asked for name in properties_for(question, failure))
+        model = Model(Pipeline, ())
+        names = tuple(name for question in asked for name in properties_for(question, failure, model))
         result = explore(spec, Plan(names, stop="all", quick=True))
         assert result.ended == "complete"
         lengths = {violation.property: violation.length for violation in result.violations}
         for question in asked:
             answer = answers[question, failure]
-            found = [lengths[name] for name in properties_for(question, failure) if name in lengths]
+            found = [lengths[name] for name in properties_for(question, failure, model) if name in lengths]
             assert answer.verdict in (("yes",) if found else ("no", "known"))
             if answer.violation is not None and answer.exploration.left == failure.left:
                 assert answer.violation.length == min(found)
