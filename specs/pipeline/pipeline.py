@@ -242,7 +242,7 @@ class Pipeline(ExpiringProducer):
                 leaves_out=("consumed", "in_hand"),
             ),
         ),
-        gains={"acked": "the producer gets the success of record"},
+        gains={"acked": "before that, the producer gets the success of record"},
     )
 
     def init(self):

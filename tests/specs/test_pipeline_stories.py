@@ -79,7 +79,7 @@ def test_a_success_that_counts_earlier_records_says_so():
 
 
 def test_an_answer_that_was_sent_arrives():
-    assert story("leader_change_loss")[-1].endswith("; the producer gets the success of record 1.")
+    assert story("leader_change_loss")[-1].endswith("; before that, the producer gets the success of record 1.")
 
 
 def test_a_broker_that_dies_keeps_its_log():
