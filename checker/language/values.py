@@ -294,7 +294,7 @@ class SetValue(CollectionValue):
         if isinstance(other, (set, frozenset)):
             return set(self._items) == other
         # By content and not by `_items`: the same items have another order if the item types differ.
-        return isinstance(other, SetValue) and self._plain() == other._plain()
+        return isinstance(other, SetValue) and (self._items == other._items or self._plain() == other._plain())
 
     # Consistent with `==`, which also accepts Python's own sets: equal sets have equal hashes.
     def __hash__(self) -> int:
@@ -373,7 +373,9 @@ class SeqValue(CollectionValue):
         return item in self._items
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, (SeqValue, list, tuple)) and self._items == tuple(other)
+        if isinstance(other, SeqValue):
+            return self._items == other._items
+        return isinstance(other, (list, tuple)) and self._items == tuple(other)
 
     __hash__ = CollectionValue.__hash__
 

@@ -10,7 +10,7 @@ construction for trace inclusion; it is exact for the explored states.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -59,6 +59,10 @@ class _RefinementSearch:
     def __init__(self, concrete: Spec, abstract: Spec, related: Related, between: int):
         self._concrete, self._abstract, self._related, self._between = concrete, abstract, related, between
         self._successors: dict[State, list[State]] = {}
+        self._answers: defaultdict[State, dict[State, bool]] = defaultdict(dict)
+        # Sets compare identical objects fastest, so of equal states of a spec the first one stands for all.
+        self._concrete_states: dict[State, State] = {}
+        self._abstract_states: dict[State, State] = {}
         self._seen: dict[State, list[frozenset[State]]] = {}
         self._origins: dict[_Pair, tuple[_Pair | None, TraceStep]] = {}
         self._queue: deque[_Pair] = deque()
@@ -71,9 +75,11 @@ class _RefinementSearch:
         while self._queue:
             pair = self._queue.popleft()
             state, candidates = pair
+            within_reach = self._reached_from(candidates)
             for found in self._concrete.successors(state):
-                step = TraceStep(found.action, found.arguments, found.state)
-                reached = self._closure(found.state, self._reached_from(candidates))
+                reached_state = self._concrete_states.setdefault(found.state, found.state)
+                step = TraceStep(found.action, found.arguments, reached_state)
+                reached = self._closure(step.state, within_reach)
                 if not self._add(pair, step, reached):
                     return self._result((*self._path(pair), step))
         return self._result()
@@ -89,19 +95,26 @@ class _RefinementSearch:
     def _closure(self, state: State, candidates: Iterable[State]) -> frozenset[State]:
         """Return the candidates related to a concrete state, and the related states reachable through related ones."""
         with self._concrete.bound():
-            found = {candidate for candidate in candidates if self._related(state, candidate)}
+            found = {candidate for candidate in candidates if self._is_related(state, candidate)}
             waiting = list(found)
             while waiting:
                 for candidate in self._abstract_successors(waiting.pop()):
-                    if candidate not in found and self._related(state, candidate):
+                    if candidate not in found and self._is_related(state, candidate):
                         found.add(candidate)
                         waiting.append(candidate)
         return frozenset(found)
 
+    def _is_related(self, state: State, candidate: State) -> bool:
+        answers = self._answers[state]
+        if candidate not in answers:
+            answers[candidate] = self._related(state, candidate)
+        return answers[candidate]
+
     def _abstract_successors(self, state: State) -> list[State]:
         if state not in self._successors:
             with self._abstract.bound():
-                self._successors[state] = list({step.state for step in self._abstract.successors(state)})
+                after = {step.state for step in self._abstract.successors(state)}
+                self._successors[state] = [self._abstract_states.setdefault(each, each) for each in after]
         return self._successors[state]
 
     def _add(self, before: _Pair | None, step: TraceStep, candidates: frozenset[State]) -> bool:
