@@ -7,7 +7,7 @@ Apache Kafka.
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from specs.kafka_releases import RELEASES, describe_releases, release_line, release_number
 
@@ -504,7 +504,7 @@ class CatalogueEntry:
             texts += [f"with {name} {describe_releases(alone)}"] if alone else []
         return ", ".join(filter(None, texts))
 
-    @property
+    @cached_property
     def fixed_in(self) -> list[str]:
         """The first release without the bug on each branch that had it, or nothing if no release fixes it.
 
@@ -515,7 +515,7 @@ class CatalogueEntry:
             ends.add(KRAFT_ALONE_SINCE)
         return [release for release in RELEASES if release in ends and not self.exists_in(release)]
 
-    @property
+    @cached_property
     def description_of_fixes(self) -> str:
         """The first releases without the bug, such as "4.0.0, with KRaft 3.5.0"; empty if no release fixes it."""
         texts = list(self.fixed_in)
@@ -535,6 +535,7 @@ class CatalogueEntry:
         return [release for release in RELEASES if release in ends]
 
 
+@cache
 def catalogue_entry(name: str) -> CatalogueEntry:
     """Return an entry of the catalogue, such as R8. No change opens or closes an entry that all releases have."""
     changes = CHANGES.values()
