@@ -36,7 +36,10 @@ SCENARIOS = {
     for entry in family.entries
     for scenario in entry.scenarios[: None if _THOROUGH else 1]
 }
-CHOSEN = list(SCENARIOS) if _THOROUGH else list(SCENARIOS)[::7]
+CHOSEN = [
+    pytest.param(name, marks=() if _THOROUGH or number % 2 == 0 else pytest.mark.slow)
+    for number, name in enumerate(list(SCENARIOS)[:: 1 if _THOROUGH else 7])
+]
 
 
 def compare_walks(spec: Spec, seed: int, walks: int, depth: int) -> set[int]:

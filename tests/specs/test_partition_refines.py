@@ -218,12 +218,12 @@ def refinement_of_acks(settings, **switches):
 @pytest.mark.parametrize(
     "settings",
     [
-        dict(acks="all", min_insync_replicas=1),
         dict(acks="all", min_insync_replicas=2),
         dict(acks="1"),
-        dict(unclean_elections=True),
         dict(unclean_elections=True, starts_in_sync=False),
-        dict(acks="1", unclean_elections=True, starts_in_sync=False),
+        pytest.param(dict(acks="all", min_insync_replicas=1), marks=pytest.mark.slow),
+        pytest.param(dict(unclean_elections=True), marks=pytest.mark.slow),
+        pytest.param(dict(acks="1", unclean_elections=True, starts_in_sync=False), marks=pytest.mark.slow),
     ],
 )
 def test_clients_see_only_what_the_partition_of_acks_allows(settings):
