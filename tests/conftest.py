@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ if sys.dont_write_bytecode:
     # Tests start hundreds of interpreters. Without byte code each would compile the checker again, and each process of
     # the suite would rewrite the assertions of all tests: nine processor seconds. `build` is ignored by git.
     sys.pycache_prefix = str(Path(__file__).parents[1] / "build" / "byte-code")
+    # Of the files that earlier tests wrote.
+    shutil.rmtree(sys.pycache_prefix + tempfile.gettempdir(), ignore_errors=True)
     sys.dont_write_bytecode = False
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

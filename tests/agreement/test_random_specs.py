@@ -24,12 +24,13 @@ from tests.agreement.spec_source import spec_source
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 _PROFILE = settings(
-    max_examples=3000 if _THOROUGH else 25,
+    max_examples=3000 if _THOROUGH else 12,
     derandomize=not _THOROUGH,
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
 )
+_SLOW_PROFILE = settings(_PROFILE, max_examples=40)
 
 
 @st.composite
@@ -42,21 +43,51 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("specs")
 
 
-@_PROFILE
-@given(source=sources(), seed=st.integers(0, 999), is_compact=st.booleans(), with_lanes=st.booleans())
-def test_engines_agree_on_states(folder: Path, source: str, seed: int, is_compact: bool, with_lanes: bool) -> None:
+def compare_on_states(folder: Path, source: str, seed: int, is_compact: bool, with_lanes: bool) -> None:
     spec = load(source, folder).Random()
     with compact() if is_compact else nullcontext():
         probe = SingleStateEngine(spec, with_lanes=with_lanes)
     compare_states(spec, probe, seed, reached=20, invented=10)
 
 
+_STATES = {
+    "source": sources(),
+    "seed": st.integers(0, 999),
+    "is_compact": st.booleans(),
+    "with_lanes": st.booleans(),
+}
+
+
 @_PROFILE
-@given(source=sources(), depth=st.integers(1, 3))
-def test_engines_agree_on_explorations(folder: Path, source: str, depth: int) -> None:
+@given(**_STATES)
+def test_engines_agree_on_states(folder: Path, source: str, seed: int, is_compact: bool, with_lanes: bool) -> None:
+    compare_on_states(folder, source, seed, is_compact, with_lanes)
+
+
+@pytest.mark.slow
+@_SLOW_PROFILE
+@given(**_STATES)
+def test_engines_agree_on_more_states(folder: Path, source: str, seed: int, is_compact: bool, with_lanes: bool) -> None:
+    compare_on_states(folder, source, seed, is_compact, with_lanes)
+
+
+def compare_explorations(folder: Path, source: str, depth: int) -> None:
     spec = load(source, folder).Random()
     names = tuple(spec.properties)
     compare_runs(spec, [Plan(names, "all", workers, max_depth=depth, deadlock=True) for workers in (1, 2)])
+
+
+@_PROFILE
+@given(source=sources(), depth=st.integers(1, 3))
+def test_engines_agree_on_explorations(folder: Path, source: str, depth: int) -> None:
+    compare_explorations(folder, source, depth)
+
+
+@pytest.mark.slow
+@_SLOW_PROFILE
+@given(source=sources(), depth=st.integers(1, 3))
+def test_engines_agree_on_more_explorations(folder: Path, source: str, depth: int) -> None:
+    compare_explorations(folder, source, depth)
 
 
 CONSTANTS = ({}, {"flag": False}, {"mode_name": "y"}, {"flag": False, "mode_name": "y", "limit": 1}, {"limit": 7})

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from checker.cli.app import main
 from spark_analysis.report.make_report import report_on
 from spark_analysis.report.run_comparison import compare_reports
 from tests.spark_analysis.test_report import TWO_CAUSES
@@ -59,25 +60,32 @@ def test_causes_that_vanish_and_appear_are_named(reported, checker):
     assert "Compared with queueing/queue/hasty" in page and ">gone</td>" in page
 
 
-def test_a_run_does_not_differ_from_itself(reported, checker, tmp_path):
+@pytest.fixture(scope="module")
+def first_report(reported, tmp_path_factory):
+    """The folder of a report on the walks without a swap."""
+    walks, file = reported["without_swap"]
+    folder = tmp_path_factory.mktemp("first")
+    main(["report", str(walks), "--spec", str(file), "--out", str(folder)])
+    return folder
+
+
+def test_a_run_does_not_differ_from_itself(reported, first_report, checker, tmp_path):
     walks, file = reported["without_swap"]
     words = ["report", str(walks), "--spec", str(file)]
-    checker(*words, "--out", str(tmp_path / "first"))
-    checker(*words, "--out", str(tmp_path / "second"), "--compare", str(tmp_path / "first/report.json"))
+    checker(*words, "--out", str(tmp_path / "second"), "--compare", str(first_report / "report.json"))
     data = json.loads((tmp_path / "second/report.json").read_text())["comparison"]
     assert {row["change"] for row in data["failures"] + data["causes"]} == {"not shown"}
     assert all(row["difference"]["low"] <= 0 <= row["difference"]["high"] for row in data["causes"])
 
 
-def test_a_report_that_is_read_is_not_replaced(reported, checker, tmp_path):
+def test_a_report_that_is_read_is_not_replaced(reported, first_report, checker):
     walks, file = reported["without_swap"]
     words = ["report", str(walks), "--spec", str(file)]
-    checker(*words, "--out", str(tmp_path / "first"))
-    read = tmp_path / "first/report.json"
+    read = first_report / "report.json"
     before = read.read_text()
     for option, output in (("--compare", "--out"), ("--compare", "--json"), ("--against", "--history")):
-        place = tmp_path / "first" if output == "--out" else read
-        shown = checker(*words, option, str(tmp_path / "first"), output, str(place))
+        place = first_report if output == "--out" else read
+        shown = checker(*words, option, str(first_report), output, str(place))
         assert shown.status == 2 and "report.json" in shown.err
         assert read.read_text() == before
 

@@ -1,6 +1,5 @@
 """Answers for real configurations, compared with the documentation of Kafka."""
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, why_impossible
 from kafka_tools.advise.remedy_search import advise
-from kafka_tools.advise.survey import run
+from tests.support.surveys import explore_once
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PARTITION = [question for question in QUESTIONS if not question.of_consumer]
@@ -18,16 +17,10 @@ CONSUMER = [question for question in QUESTIONS if question.of_consumer]
 BY_SLUG = {failure.slug: failure for failure in FAILURES}
 
 
-def explore(asked):
-    """Explore in this process."""
-    never = threading.Event()
-    return iter([run(survey, None, never, lambda explorer, one: explorer.explore(one, never)) for survey in asked])
-
-
 def answers(version, *names, failures, questions=PARTITION, changes=0):
     cluster = gather([read(str(FIXTURES / name)) for name in names], version)
     asked = [BY_SLUG[slug] for slug in failures]
-    advice = advise(cluster, explore, failures=asked, questions=questions, largest_change=changes)
+    advice = advise(cluster, explore_once, failures=asked, questions=questions, largest_change=changes)
     return advice, {(a.question.name, a.failure.slug): a.verdict for a in advice.answers}
 
 
@@ -164,7 +157,7 @@ def test_automatic_commits_of_the_consumer_protocol_skip_records():
     assert [str(*remedy.changes) for remedy in advice.remedies] == ["enable.auto.commit=false"]
     classic = advice.cluster.changed("consumer", "group.protocol", "classic")
     failures = [BY_SLUG["consumer-crash"]]
-    (answer,) = advise(classic, explore, failures=failures, questions=CONSUMER[1:2], largest_change=0).answers
+    (answer,) = advise(classic, explore_once, failures=failures, questions=CONSUMER[1:2], largest_change=0).answers
     assert answer.verdict == "known" and [hazard.name for hazard in answer.hazards] == ["C4"]
 
 
@@ -191,7 +184,7 @@ def test_a_transactional_producer_aborts_where_an_idempotent_one_raises_its_epoc
     (remedy,) = [remedy for remedy in advice.remedies if remedy.fixes]
     assert [str(change) for change in remedy.changes] == ["isolation.level=read_committed"]
     committed = advice.cluster.changed("consumer", "isolation.level", "read_committed")
-    after = advise(committed, explore, failures=[BY_SLUG["crash"]], questions=PARTITION[:3], largest_change=0)
+    after = advise(committed, explore_once, failures=[BY_SLUG["crash"]], questions=PARTITION[:3], largest_change=0)
     assert {answer.verdict for answer in after.answers} == {"no"}
     assert any("read_committed" in note for note in answer_sentences.caveats(after))
 

@@ -1,6 +1,5 @@
 """The edges of the rules of `advise`: the last value that Kafka accepts, and the first one that it refuses."""
 
-import threading
 from types import SimpleNamespace
 
 import pytest
@@ -12,8 +11,8 @@ from kafka_tools.advise.models import constants_of
 from kafka_tools.advise.questions import FAILURES, QUESTIONS
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.suggestions import suggestions_for
-from kafka_tools.advise.survey import run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+from tests.support.surveys import explore_once
 
 
 def cluster(version, **given):
@@ -61,16 +60,10 @@ def test_the_words_of_yaml_for_true_and_false(tmp_path, written, value):
     assert settings == {"acks": "all", "enable.idempotence": value}
 
 
-def explore(asked):
-    """Explore in this process."""
-    never = threading.Event()
-    return iter([run(survey, None, never, lambda explorer, one: explorer.explore(one, never)) for survey in asked])
-
-
 def test_retries_are_no_remedy_for_a_producer_that_is_not_idempotent():
     advice = advise(
         cluster("3.7", enable_idempotence="false", retries="0", acks="all"),
-        explore,
+        explore_once,
         failures=[failure for failure in FAILURES if failure.slug == "lost-response"],
         questions=[question for question in QUESTIONS if question.name in ("reorder", "stuck")],
         largest_change=2,

@@ -1,10 +1,7 @@
 """The answers and the remedies for the configurations in `fixtures`; see `fixture_clusters`."""
 
-import threading
-
 import pytest
 
-from kafka_tools.advise import survey
 from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.models import acknowledges_implicitly
 from kafka_tools.advise.questions import FAILURES, QUESTIONS
@@ -12,6 +9,7 @@ from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.remedy_texts import cost_sentence
 from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS, LAST_KNOWN_LEADER_MUST_LIVE, release_number
 from tests.kafka_tools.advise.fixture_clusters import FOLDERS, cluster_of, expected
+from tests.support.surveys import explore_once
 
 QUICK = ("broker-kraft-quickstart", "client-file-with-acks-1", "min-isr-above-replication-factor-3.2")
 """Fixtures of the usual suite; the others are slow."""
@@ -37,20 +35,6 @@ DEFAULT = (
 )
 """The failures of fixtures that name none; `test_rows.py` has the others."""
 
-_explored = {}
-
-
-def explore(surveys):
-    """Explore in this process. Fixtures with equal constants share their explorations."""
-
-    def once(explorer, asked):
-        if asked not in _explored:
-            _explored[asked] = explorer.explore(asked, never)
-        return _explored[asked]
-
-    never = threading.Event()
-    return iter([survey.run(asked, None, never, once) for asked in surveys])
-
 
 def failures_of(folder):
     asked = expected(folder).get("failures")
@@ -67,7 +51,7 @@ def parametrize_folders(folders, is_slow):
 @parametrize_folders(ANSWERED, lambda folder: folder.name not in QUICK)
 def test_answers(folder):
     failures = failures_of(folder)
-    advice = advise(cluster_of(folder), explore, failures=failures, largest_change=0)
+    advice = advise(cluster_of(folder), explore_once, failures=failures, largest_change=0)
     undecided = {answer.question.name for answer in advice.answers if answer.verdict == "undecided"}
     assert undecided == set(expected(folder).get("undecided", ()))
     found = {question.name: [] for question in QUESTIONS}
@@ -96,7 +80,7 @@ def distinct(folders):
 
 @parametrize_folders(distinct(ANSWERED), lambda folder: folder.name != "broker-kraft-quickstart")
 def test_remedies(folder):
-    advice = advise(cluster_of(folder), explore, failures=failures_of(folder))
+    advice = advise(cluster_of(folder), explore_once, failures=failures_of(folder))
     for remedy in advice.remedies:
         assert_remedy_helps(advice.cluster, remedy)
         assert remedy.weakens or not list(objections(advice, remedy)), remedy
@@ -115,7 +99,7 @@ def assert_remedy_helps(cluster, remedy):
     after = changed(cluster, remedy)
     assert resolve(after).refusal is None
     for fix in remedy.fixes:
-        again = advise(after, explore, failures=list(fix.failures), questions=[fix.question], largest_change=0)
+        again = advise(after, explore_once, failures=list(fix.failures), questions=[fix.question], largest_change=0)
         is_open = "explored with the client of 2.5" in cost_sentence(remedy)
         assert {answer.verdict for answer in again.answers} <= ({"undecided"} if is_open else {"no", "known"})
 

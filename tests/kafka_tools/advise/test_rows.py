@@ -15,6 +15,7 @@ from kafka_tools.advise.questions import FAILURES, QUESTIONS
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.survey import Explored, run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+from tests.support.surveys import explore_once
 
 NEVER = threading.Event()
 BY_SLUG = {failure.slug: failure for failure in FAILURES}
@@ -22,10 +23,6 @@ BY_NAME = {question.name: question for question in QUESTIONS}
 ROLES = {"min.insync.replicas": "topic", "flush.messages": "topic", "unclean.leader.election.enable": "topic"}
 ROLES |= {"isolation.level": "consumer", "retention.ms": "topic", "retention.bytes": "topic"}
 ROLES |= {"auto.offset.reset": "consumer", "enable.auto.commit": "consumer", "group.protocol": "consumer"}
-
-
-def explore_here(asked):
-    return iter([run(survey, None, NEVER, lambda explorer, one: explorer.explore(one, NEVER)) for survey in asked])
 
 
 def cluster_of(settings, version="4.1.0", replicas=3):
@@ -38,7 +35,7 @@ def cluster_of(settings, version="4.1.0", replicas=3):
 
 def advice(failure, question, settings, version="4.1.0", replicas=3):
     cluster = cluster_of(settings, version, replicas)
-    return answer_questions(cluster, explore_here, [BY_SLUG[failure]], [BY_NAME[question]])
+    return answer_questions(cluster, explore_once, [BY_SLUG[failure]], [BY_NAME[question]])
 
 
 IN_ORDER = {"enable.idempotence": "false", "acks": "all", "max.in.flight.requests.per.connection": "1"}
@@ -189,7 +186,7 @@ def test_the_story_of_an_empty_disk_says_so():
 )
 def test_records_that_never_expire_are_a_remedy(settings, changes):
     failure, question = BY_SLUG["records-expire"], BY_NAME["gaps"]
-    found = advise(cluster_of(settings), explore_here, failures=[failure], questions=[question], largest_change=2)
+    found = advise(cluster_of(settings), explore_once, failures=[failure], questions=[question], largest_change=2)
     assert [{str(change) for change in remedy.changes} for remedy in found.remedies] == [changes]
     assert found.without_remedy == []
 
