@@ -22,10 +22,9 @@ from tests.engines.gpu.compare_on_card import content_of, plan_of
 from tests.engines.gpu.pretended_card import PretendedCard, explore_on_pretended_card
 from tests.engines.test_views import Token
 from tests.golden.test_tlc_counts import ROWS, spec_of
+from tests.support.library_runs import RUNS
 from tests.toy import Bounded, Counter, Log, Overflow
 
-FAMILIES = ("broker", "consumer", "examples", "pipeline", "producer", "replication", "transactions")
-RUNS = {run.name: run for run in runs_for(Request(FAMILIES))}
 RECORDS = ledger.read(ledger.default_path())
 MOST_STATES = 100_000
 

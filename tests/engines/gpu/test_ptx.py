@@ -11,11 +11,10 @@ from checker.engines.gpu import ptx
 from checker.engines.gpu.engine import lowered_for_card
 from checker.engines.native.llvm import code_cache
 from checker.run.plan import searched_properties
-from checker.run.request import Request, runs_for
+from tests.support.library_runs import RUNS
 
-FAMILIES = ("broker", "consumer", "examples", "pipeline", "producer", "replication", "transactions")
 FEW = ("examples/peterson", "replication/kip320", "broker/leader_state")
-ALL = {run.name.rpartition("/")[0]: run for run in runs_for(Request(FAMILIES))}
+ALL = {run.name.rpartition("/")[0]: run for run in RUNS.values()}
 """The last scenario of each spec."""
 
 

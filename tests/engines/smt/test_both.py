@@ -49,7 +49,7 @@ def small_scenarios():
                     yield pytest.param(scenario, id=name, marks=() if is_usual else pytest.mark.slow)
 
 
-@pytest.mark.parametrize("scenario", small_scenarios())
+@pytest.mark.parametrize("scenario", list(small_scenarios()))
 def test_the_engines_agree_on_small_scenarios(scenario, monkeypatch):
     monkeypatch.setattr(both, "TOTAL_SECONDS", SECONDS)
     monkeypatch.setattr(both, "LASSO_SECONDS", SECONDS)
