@@ -12,7 +12,6 @@ import enum
 
 from checker.language import (
     Constant,
-    Domain,
     Map,
     Option,
     Range,
@@ -26,26 +25,7 @@ from checker.language import (
     replace,
     require,
 )
-
-
-class Client(Domain):
-    size, prefix = "clients", "c"
-
-
-class Broker(Range):
-    low, high = 0, "brokers - 1"
-
-
-class Tid(Range):
-    """A transactional id."""
-
-    low, high = 0, "tids - 1"
-
-
-class LogPartition(Range):
-    """A partition of the transaction log."""
-
-    low, high = 0, "partitions - 1"
+from tests.golden.transaction_diary_1 import Broker, Client, LogPartition, Tid
 
 
 class TopicPartition(Range):
