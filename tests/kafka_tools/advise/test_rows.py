@@ -123,7 +123,7 @@ def test_both_protocols_agree_on_a_loop_that_commits(protocol):
     """The loop takes a rebalance inside poll: C2 if it commits last, and no gap."""
     for commits, twice in (("first", "no" if protocol == "classic" else "yes"), ("last", "yes")):
         cluster = cluster_of({"group.protocol": protocol, "enable.auto.commit": "false"}).committing(commits)
-        found = answer_questions(cluster, explore_here, [BY_SLUG["rebalance"]], QUESTIONS)
+        found = answer_questions(cluster, explore_once, [BY_SLUG["rebalance"]], QUESTIONS)
         assert [answer.verdict for answer in found.answers] == ["no", twice]
         assert ("C2" in {hazard.name for hazard in found.answers[1].hazards}) == (commits == "last")
 
@@ -131,7 +131,7 @@ def test_both_protocols_agree_on_a_loop_that_commits(protocol):
 def test_the_classic_protocol_is_the_remedy_of_two_owners():
     settings = {"group.protocol": "consumer", "enable.auto.commit": "true"}
     found = advise(
-        cluster_of(settings), explore_here, failures=[BY_SLUG["rebalance"]], questions=QUESTIONS, largest_change=2
+        cluster_of(settings), explore_once, failures=[BY_SLUG["rebalance"]], questions=QUESTIONS, largest_change=2
     )
     fixes = {str(remedy.changes[0]): [fix.question.name for fix in remedy.fixes] for remedy in found.remedies}
     assert fixes == {"enable.auto.commit=false": ["gaps"], "group.protocol=classic": ["reprocessing"]}
