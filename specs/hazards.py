@@ -77,8 +77,9 @@ STORY_FIELDS = frozenset({"area", "tickets", "story", "remedied_by"})
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on one effective setting: its value is one of `values`, or a number above or below a limit.
+    """A condition on one effective setting: its value is one of `values`, or a number within a limit.
 
+    The limit is a number (`above`, `below`), or the value of another setting (`up_to`: not above it).
     `without`: the constants of the scenario with which the harm does not happen, in contrast to this condition. `why`
     says why the condition is needed if no constant of the scenario has it. `remedy` is the value that advice offers,
     "" if the opposite of the condition is no remedy. `only_after`: the events of the entry for which the condition is
@@ -90,6 +91,7 @@ class Condition:
     values: tuple[str, ...] = ()
     above: int | None = None
     below: int | None = None
+    up_to: str = ""
     without: Mapping[str, Any] = field(default_factory=dict)
     why: str = ""
     remedy: str = ""
@@ -112,11 +114,15 @@ class Condition:
         if self.values:
             return value in self.values
         number = float(value)
+        if self.up_to:
+            return self.up_to not in config or number <= float(config[self.up_to])
         return (self.above is None or number > self.above) and (self.below is None or number < self.below)
 
     def __str__(self) -> str:
         if self.values:
             return f"{self.setting}={' or '.join(self.values)}"
+        if self.up_to:
+            return f"{self.setting} up to {self.up_to}"
         return f"{self.setting} above {self.above}" if self.above is not None else f"{self.setting} below {self.below}"
 
 
@@ -139,7 +145,8 @@ class Hazard:
 
     `outcomes` and `after` are keys of `OUTCOMES` and `EVENTS`: any of the events suffices. `also` are outcomes that it
     has under further conditions, which an exploration decides: there the entry names a cause. `coincidence`, or else
-    `needs`, says what has to coincide. `is_rare`: it needs more than the event. `conditions` all have to hold. `first`
+    `needs`, says what has to coincide. `is_rare`: it needs more than the event. `conditions` all have to hold. One of
+    `reopened_by` that is known to hold undoes the rules that removed the entry from later releases. `first`
     and `last` are the first and the last release that have it if no change in `specs.kafka_versions` says so. `remedy`
     is for people; the settings that help are in `conditions`. `shown_by` is the scenario of which the constants in
     `Condition.without` are; "" if no spec has the entry yet. `classes`: it was shown by calling Kafka's own classes.
@@ -155,6 +162,7 @@ class Hazard:
     coincidence: str = ""
     also: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    reopened_by: tuple[Condition, ...] = ()
     is_rare: bool = False
     first: str = ""
     last: str = ""
@@ -164,27 +172,36 @@ class Hazard:
     elsewhere: str = ""
     page: str = ""
 
-    def exists_in(self, version: str, controller: str = "") -> bool:
+    def exists_in(self, version: str, controller: str = "", client: str = "") -> bool:
         """Return whether a release of Apache Kafka has it; a release that nobody examined has it.
 
-        `controller`: the controller mode; "": any. An entry about another client has a condition on the client, of
-        which the version is not known.
+        `controller`: the controller mode; "": any. `client`: the release of the clients; "": that of the brokers. An
+        entry about another client has a condition on the client, of which the version is not known.
         """
         if self.elsewhere:
             return not self.elsewhere.startswith("no release")
-        if self.first and release_number(version) < release_number(self.first):
+        examined = client if client and any(each.setting == "client" for each in self.conditions) else version
+        if self.first and release_number(examined) < release_number(self.first):
             return False
-        if self.last and release_number(version) > release_number(self.last):
+        if self.last and release_number(examined) > release_number(self.last):
             return False
-        return catalogue_entry(self.name).exists_in(version, controller)
+        return catalogue_entry(self.name).exists_in(version, controller, client)
 
     def events(self, version: str, config: Mapping[str, str]) -> tuple[str, ...]:
         """Return the events after which it can happen in a release with effective settings.
 
         A setting that is absent is unknown, and excludes nothing.
         """
-        if not self.exists_in(version, config.get("controller", "")):
-            return ()
+        exists = self.exists_in(version, config.get("controller", "")) or self.is_reopened(version, config)
+        return self.events_with(config) if exists else ()
+
+    def is_reopened(self, version: str, config: Mapping[str, str]) -> bool:
+        """Return whether a setting undoes the rule by which a release lost it."""
+        is_undone = any(each.setting in config and each.holds(config) for each in self.reopened_by)
+        return is_undone and release_number(version) > release_number(self.releases[-1])
+
+    def events_with(self, config: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the events after which it can happen with effective settings in the releases that have it."""
         return tuple(event for event in self.after if all(each.allows(event, config) for each in self.conditions))
 
     def can_happen(self, version: str, config: Mapping[str, str], events: frozenset[str] | None = None) -> bool:
@@ -203,7 +220,7 @@ class Hazard:
     @property
     def remedies(self) -> Iterator[tuple[str, str]]:
         """The settings that prevent it, with their values."""
-        return ((each.setting, each.remedy) for each in self.conditions if each.remedy)
+        return ((each.setting, each.remedy) for each in (*self.conditions, *self.reopened_by) if each.remedy)
 
 
 @functools.cache
@@ -249,7 +266,7 @@ def _hazard(name: str, given: Mapping[str, Any]) -> Hazard:
 
 
 def _value(key: str, value: Any) -> Any:
-    if key == "conditions":
+    if key in ("conditions", "reopened_by"):
         return tuple(map(_condition, value))
     if key == "sightings":
         return tuple(BrokerSighting(**each) for each in value)

@@ -72,6 +72,11 @@ class Change:
             for patch in self.backports
         )
 
+    def applies_between(self, broker: str, client: str, controller: str = "") -> bool:
+        """Return whether brokers and clients of two releases have the change: each side that it concerns has it."""
+        sides = {client if part in ("producer", "consumer") else broker for part in self.concerns.split(" and ")}
+        return all(self.applies_to(side, controller if side == broker else "") for side in sides)
+
     @property
     def releases(self) -> list[str]:
         """Every release that has the change."""
@@ -473,16 +478,20 @@ class CatalogueEntry:
     opened_by: tuple[Change, ...]
     closed_by: tuple[Change, ...]
 
-    def exists_in(self, version: str, controller: str = "") -> bool:
+    def exists_in(self, version: str, controller: str = "", client: str = "") -> bool:
         """Return whether a release has the bug: a change that opens it applies, and not all that close it do.
 
-        Without a controller mode, return whether the release has the bug in any of its modes.
+        Without a controller mode, return whether the release has the bug in any of its modes. `client` is the release
+        of the clients, if it is not that of the brokers.
         """
-        return any(self._exists_with(version, mode) for mode in controller_modes(version) if controller in ("", mode))
+        releases = (version, client or version)
+        return any(self._exists_with(releases, mode) for mode in controller_modes(version) if controller in ("", mode))
 
-    def _exists_with(self, version: str, controller: str) -> bool:
-        is_open = not self.opened_by or any(change.applies_to(version, controller) for change in self.opened_by)
-        is_closed = bool(self.closed_by) and all(change.applies_to(version, controller) for change in self.closed_by)
+    def _exists_with(self, releases: tuple[str, str], controller: str) -> bool:
+        is_open = not self.opened_by or any(change.applies_between(*releases, controller) for change in self.opened_by)
+        is_closed = bool(self.closed_by) and all(
+            change.applies_between(*releases, controller) for change in self.closed_by
+        )
         return is_open and not is_closed
 
     @property

@@ -25,7 +25,7 @@ class Labels:
     def __init__(self, tabulation: GuaranteeTable, before: Labels | None = None):
         self._first_note = before.end_of_notes if before is not None else ord("a")
         self._first_mark = before.end_of_marks if before is not None else 1
-        self.notes = {name: chr(i) for i, name in enumerate(tabulation.table.notes, self._first_note)}
+        self.notes = {name: chr(i) for i, name in enumerate(_named_notes(tabulation), self._first_note)}
         self.marks = {
             shown.signature: f"c{i}" for i, shown in enumerate(tabulation.counterexamples(), self._first_mark)
         }
@@ -163,8 +163,21 @@ def _cell_text(tabulation: GuaranteeTable, cell: GuaranteeCell, labels: Labels) 
         words = [f"no{_but(tabulation, cell)}, {answer.distinct_states:,}"]
     if tabulation.is_as_documented(cell) is False:
         words[0] = f"**{words[0]}**"
-    names = [name for name in cell.all_notes if answer.is_yes is False or name not in cell.exceptions]
-    return " ".join([*words, *sorted(f"[{labels.notes[name]}]" for name in names)])
+    return " ".join([*words, *sorted(f"[{labels.notes[name]}]" for name in _notes_of(tabulation, cell))])
+
+
+def _notes_of(tabulation: GuaranteeTable, cell: GuaranteeCell) -> list[str]:
+    """Return the names of the notes that a cell shows: an exception to "no" explains nothing beside another answer."""
+    is_no = tabulation.answer(cell).is_yes is False
+    return [name for name in cell.all_notes if is_no or name in (*cell.notes, cell.differs)]
+
+
+def _named_notes(tabulation: GuaranteeTable) -> list[str]:
+    """Return the names of the notes that some cell shows, in the order of the table."""
+    named = {
+        name for row in tabulation.table.rows for cell in row.cells.values() for name in _notes_of(tabulation, cell)
+    }
+    return [name for name in tabulation.table.notes if name in named]
 
 
 def _heading(tabulation: GuaranteeTable) -> list[str]:
@@ -182,8 +195,8 @@ def _aligned(rows: list[list[str]]) -> list[str]:
 
 
 def _notes(tabulation: GuaranteeTable, labels: Labels, anchored: bool) -> Iterable[str]:
-    for name, note in tabulation.table.notes.items():
-        mark = labels.notes[name]
+    for name, mark in labels.notes.items():
+        note = tabulation.table.notes[name]
         anchor = f'<a id="note-{mark}"></a>' if anchored else ""
         answers = [tabulation.answer(GuaranteeNote("", (check,))) for check in note.checks]
         yield from _wrapped(f"- {anchor}[{mark}] {note.text}{_note_answers(answers, labels)}", indent="  ")

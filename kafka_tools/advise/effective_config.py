@@ -23,10 +23,12 @@ from specs.kafka_versions import (
     KRAFT_ONLY,
     LINGER_5_BY_DEFAULT,
     MIN_ISR_CAPPED,
+    PRODUCER_EXPIRATION_SETTING,
     REFUSES_DEFAULT_IN_CONFLICT,
     RESET_BY_DURATION,
     RETRIES_UNLIMITED_BY_DEFAULT,
     TWO_PHASE_COMMIT_SETTING,
+    VERIFIES_TRANSACTIONS,
     Conflict,
     catalogue_entry,
     idempotence_conflicts,
@@ -380,6 +382,14 @@ def _resolve_times(resolution: _ConfigResolution) -> None:
     resolution.take("replica.lag.time.max.ms", lag, ("broker", "replica.lag.time.max.ms"))
     for name, default in _OF_BROKER.items():
         resolution.take(name, default, ("broker", name))
+    if VERIFIES_TRANSACTIONS.applies_to(cluster.version):
+        name = "transaction.partition.verification.enable"
+        resolution.take(name, "true", ("broker", name))
+    if PRODUCER_EXPIRATION_SETTING.applies_to(cluster.version):
+        resolution.take("producer.id.expiration.ms", "86400000", ("broker", "producer.id.expiration.ms"))
+    else:
+        # Before it, producer state expired with the transactional.id.
+        resolution.take("producer.id.expiration.ms", "604800000", ("broker", "transactional.id.expiration.ms"))
     is_of_librdkafka = cluster.client == "librdkafka"
     has_longer_session = is_of_librdkafka or release_number(cluster.version) >= (3, 0, 0)  # KIP-735
     resolution.take(

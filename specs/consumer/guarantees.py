@@ -6,7 +6,7 @@ The cells are compared with the class comment of KafkaConsumer 4.x ("Offsets and
 
 from itertools import product
 
-from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote, GuaranteeRow, Table
+from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote, GuaranteeRow
 from specs.consumer.background import BackgroundCommits
 from specs.consumer.commits import OffsetsInSink, PollLoop
 from specs.consumer.fencing import TransactionalSink
@@ -14,6 +14,9 @@ from specs.consumer.group import ConsumerGroup
 from specs.consumer.offsets import OffsetExpiry, OffsetReset
 from specs.consumer.truncation import TruncatedLog
 from specs.consumer.workers import WorkerPool
+from specs.hazards import hazards
+from specs.kafka_releases import RELEASES, describe_releases
+from specs.known_exceptions import exceptions, noted_table, unexplored
 
 COLUMNS = {
     "gap": "leaves records out",
@@ -23,6 +26,36 @@ COLUMNS = {
 }
 
 PROPERTIES = {"gap": ("no_gap",), "duplicate": ("no_duplicate",), "reorder": ("no_reorder",), "late": ("no_late_copy",)}
+
+OUTCOMES = {"gap": "gaps", "duplicate": "reprocessing"}
+"""The outcome of the columns that the catalogue has entries on, as `specs.hazards` names it."""
+
+EVENTS = {
+    "crash": "consumer-crash",
+    "exception": "application-exception",
+    "rebalance": "rebalance",
+    "eviction": "eviction",
+}
+"""The event of each failure."""
+
+RARER = ("new-partition", "offsets-expire")
+"""Events that leave a consumer that crashed without an offset; no check of the table has them."""
+
+POLICIES = {"before": "first", "after": "last", "automatically": "auto", "each": "last", "contiguous": "last"}
+"""The pseudo setting `commits` of `specs/catalogue.toml`; a commit with the effect is none of its values."""
+
+SETTINGS_OF_ALL = {"client": "java", "group.protocol": "classic"}
+
+RELEASES_OF_ALL = tuple((release, release) for release in RELEASES if release.startswith("4."))
+
+
+def with_protocol(protocol):
+    """Return the entries of the catalogue that say yes for some cell with a group protocol."""
+    facts = SETTINGS_OF_ALL | {"group.protocol": protocol}
+    return {name for each in OUTCOMES.values() for name in exceptions(each, EVENTS.values(), facts, RELEASES_OF_ALL)}
+
+
+OF_CONSUMER_PROTOCOL = sorted(with_protocol("consumer") - with_protocol("classic"))
 
 LEGEND = (
     "Yes: with the number of states of the shortest counterexample, including the initial state. No: with the number "
@@ -39,8 +72,14 @@ LEGEND = (
     "eviction. Eviction: two consumers; one of them is evicted while it is slow (max.poll.interval.ms) or not "
     "(session.timeout.ms).",
     "Protocol: group.protocol=classic, the default. The rows for a crash or an exception hold for both protocols, "
-    "except those with automatic commits.",
+    f"except those with automatic commits. Only with group.protocol=consumer: {', '.join(OF_CONSUMER_PROTOCOL)}.",
 )
+
+
+def releases_of(name):
+    """Return the releases of an entry of the catalogue as text."""
+    return describe_releases(list(hazards()[name].releases))
+
 
 NOTES = {
     "revoked": GuaranteeNote(
@@ -51,7 +90,7 @@ NOTES = {
         "An evicted consumer continues to process the records that it holds; its commits are refused, its effects are "
         "not (C3). A sink that refuses earlier generations prevents these effects (`fenced_sink`).",
         (GuaranteeCheck(ConsumerGroup, {}, ("no_zombie_effect",)),)),
-    "reset": GuaranteeNote(
+    "C7": GuaranteeNote(
         "Without a committed offset, auto.offset.reset=latest, the default, leaves records out: before the first "
         "commit, in a new partition, after offsets.retention.minutes without a member (C7).",
         (GuaranteeCheck(OffsetReset, dict(records=1, auto_offset_reset="latest"), ("no_gap",)),
@@ -60,15 +99,17 @@ NOTES = {
          GuaranteeCheck(OffsetExpiry, dict(auto_offset_reset="latest", commits_at_start=True, longest_outage=2),
              ("no_gap",)))),
     "background": GuaranteeNote(
-        "With group.protocol=consumer another thread commits automatically. In 3.7 to 3.9 and since 4.2 it may commit "
-        "the position of records that poll has taken and that are not processed, and a crash leaves them out (C12, "
-        "C14). A commit before a rebalance that is retried does that in every release since 3.8 (C15).",
+        "With group.protocol=consumer another thread commits automatically. It may commit the position of records that "
+        f"poll has taken and that are not processed, and a crash leaves them out (C12: {releases_of('C12')}; C14: "
+        f"{releases_of('C14')}). A commit before a rebalance that is retried does that too (C15: "
+        f"{releases_of('C15')}).",
         (GuaranteeCheck(BackgroundCommits, dict(commits="any_time"), ("no_gap",)),
          GuaranteeCheck(BackgroundCommits, dict(commits="while_polling"), ("no_gap",)),
          GuaranteeCheck(BackgroundCommits, dict(retries=1), ("no_gap",)))),
     "truncation": GuaranteeNote(
         "An unclean election replaces records with other records. The client validates a position with a leader epoch "
-        "(KIP-320), but not a position without one, from ListOffsets or from a commit without an epoch (C6).",
+        "(KIP-320; before: C6), but not a position without one, from ListOffsets or from a commit without an epoch "
+        "(C16).",
         (GuaranteeCheck(TruncatedLog, dict(validates=False), ("no_gap",)),
          GuaranteeCheck(TruncatedLog, dict(restarts=1, commits_epoch=False), ("no_gap",)),
          GuaranteeCheck(TruncatedLog, dict(seeks_to_end=1), ("no_gap",)))),
@@ -127,12 +168,23 @@ def notes(column, commit, threads, failure):
     """Return the names of the notes of a cell."""
     if column == "gap" and commit in ("after", "automatically", "contiguous") and failure == "crash":
         in_background = commit == "automatically" and threads == "none"
-        return ("reset", "background", "truncation") if in_background else ("reset", "truncation")
+        return ("background", "truncation") if in_background else ("truncation",)
     if column == "duplicate" and commit == "after" and failure == "rebalance":
         return ("revoked",)
     if column in ("duplicate", "reorder", "late") and failure == "eviction" and commit != "with the effect":
         return ("zombie",)
     return ()
+
+
+def known(column, commit, failure):
+    """Return the entries of the catalogue that say yes for a cell in a release of 4.x."""
+    if column not in OUTCOMES:
+        return ()
+    facts = {"commits": POLICIES.get(commit, commit), **SETTINGS_OF_ALL}
+    if commit == "with the effect":
+        facts["auto.offset.reset"] = "none"  # the sink has every offset
+    rarer = RARER if failure == "crash" else ()
+    return exceptions(OUTCOMES[column], [EVENTS[failure]], facts, RELEASES_OF_ALL, rarer)
 
 
 def row(commit, threads, failure):
@@ -143,24 +195,21 @@ def row(commit, threads, failure):
             check = poll_thread_check(commit, failure, PROPERTIES[column])
         else:
             check = threads_check(commit, threads, PROPERTIES[column])
+        of_cell = (column, commit, threads, failure)
         cells[column] = GuaranteeCell(
-            (check,), documented(column, commit, threads, failure), notes(column, commit, threads, failure)
+            (check,), documented(*of_cell), notes(*of_cell), exceptions=known(column, commit, failure)
         )
     return GuaranteeRow({"committed": commit, "threads": threads, "failure": failure}, cells)
 
 
-tables = [
-    Table(
-        "guarantees",
-        COLUMNS,
-        (
-            *(row(commit, "none", failure) for commit, failure in product(COMMITS, FAILURES)),
-            *(
-                row(commit, dispatch, "crash")
-                for commit, dispatch in product(("automatically", "each", "contiguous"), ("by key", "in turn"))
-            ),
-        ),
-        NOTES,
-        LEGEND,
-    )
-]
+ROWS = (
+    *((commit, "none", failure) for commit, failure in product(COMMITS, FAILURES)),
+    *(
+        (commit, dispatch, "crash")
+        for commit, dispatch in product(("automatically", "each", "contiguous"), ("by key", "in turn"))
+    ),
+)
+
+LEFT_OUT = unexplored(OUTCOMES.values(), (*EVENTS.values(), *RARER), {"client": "java"}, RELEASES_OF_ALL)
+
+tables = [noted_table("guarantees", COLUMNS, (row(*each) for each in ROWS), NOTES, (*LEGEND, LEFT_OUT))]

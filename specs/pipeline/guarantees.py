@@ -4,9 +4,8 @@ Each cell is compared with Kafka's documentation of `acks`, `min.insync.replicas
 `unclean.leader.election.enable` and eligible leader replicas.
 """
 
-from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote, GuaranteeRow, Table
-from specs.hazards import hazards, known_hazards
-from specs.kafka_releases import RELEASES
+from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote, GuaranteeRow
+from specs.known_exceptions import exceptions, noted_table, unexplored
 from specs.pipeline.pipeline import Pipeline
 
 COLUMNS = {
@@ -136,9 +135,7 @@ LEGEND = (
     "Explored: one partition, three replicas, two records, Kafka 3.7 or later (strict min ISR), the failures of the "
     "column at every moment, and two followers that may lag. When a connection closes, the broker may still handle "
     "requests that it had not read. May be down: how many of the three brokers may be down while a write can succeed.",
-    "No, but an entry: the exploration of this model finds nothing, and another model or real brokers show it. Not "
-    "explored here: reassignments of replicas (C-1, C-2), disks that are taken away, changes of settings and of "
-    "feature levels while the cluster runs, producer state that expires, batches that are split, share groups.",
+    "No, but an entry: the exploration of this model finds nothing, and another model or real brokers show it.",
 )
 
 
@@ -146,14 +143,15 @@ OF_IDEMPOTENCE = ("change_twice", "changes_twice", "crash_twice", "twice", "chan
 """The columns about which the documentation of an idempotent producer says no."""
 
 
-def exceptions(column, settings):
-    """Return the entries of the catalogue that say yes for a cell in the latest release, whatever the model says."""
-    config = {
+def facts_of(settings):
+    """Return the effective settings of a row, as the conditions of `specs/catalogue.toml` name them."""
+    return {
         "acks": settings["acks"],
         "replication.factor": "3",
         "min.insync.replicas": str(settings.get("min_insync_replicas", 2)),
         "unclean.leader.election.enable": str(settings.get("unclean_elections", False)).lower(),
         "eligible.leader.replicas.version": str(int(settings.get("eligible_leader_replicas", False))),
+        "flush.messages": "1" if settings.get("flushes", False) else "never",
         "enable.idempotence": str(settings.get("idempotent", True)).lower(),
         "max.in.flight.requests.per.connection": str(settings.get("max_in_flight", 2)),
         "client": "java",
@@ -161,17 +159,19 @@ def exceptions(column, settings):
         "transactional": "false",
         "group.protocol": "classic",
     }
-    outcome, *events = EVENTS[column]
-    return tuple(hazard.name for hazard in known_hazards(RELEASES[-1], config, outcome, frozenset(events)))
 
 
-def note_on(hazard):
-    """Return the note on an entry of the catalogue that no model of this table has."""
-    seen = "".join(f" Seen on Kafka {each.kafka}: {each.what}." for each in hazard.sightings)
-    needs = hazard.coincidence or hazard.needs
-    return GuaranteeNote(
-        f"{hazard.title} ({hazard.name}): {needs}{seen} `python -m checker run {hazard.shown_by}` shows it."
-    )
+def events_of(column, settings):
+    """Return the outcome of a column, and the events that its checks have with some settings."""
+    may_be_unclean = settings.get("unclean_elections", False) and "broker_crashes" in FAILURES[column]
+    return (*EVENTS[column], *(["unclean-election"] if may_be_unclean else []))
+
+
+def left_out():
+    """Return what the table does not explore, for any of its settings."""
+    outcomes = {outcome for outcome, *_ in EVENTS.values()}
+    answered = {"unclean-election"}.union(*(events for _, *events in EVENTS.values()))
+    return unexplored(outcomes, answered, {"client": "java", "controller": "kraft", "transactional": "false"})
 
 
 def documented(column, settings):
@@ -212,13 +212,14 @@ def row(settings):
 def cell(column, settings):
     """Return one cell of a row."""
     is_idempotent = settings.get("idempotent", True)
+    outcome, *events = events_of(column, settings)
     check = GuaranteeCheck(Pipeline, {**settings, **FAILURES[column]}, PROPERTIES.get(column, ("no_acked_loss",)))
     return GuaranteeCell(
         (check,),
         documented(column, settings),
         notes=("I2",) if column in ("change_missing", "missing") and is_idempotent else (),
         differs=broken_by(column, settings) if is_idempotent else "",
-        exceptions=exceptions(column, settings),
+        exceptions=exceptions(outcome, events, facts_of(settings)),
     )
 
 
@@ -232,12 +233,4 @@ def broken_by(column, settings):
     return "I2" if column in ("change_twice", "change_order") and settings["min_insync_replicas"] > 1 else ""
 
 
-def table():
-    """Return the table, with a note on each exception."""
-    rows = tuple(row(settings) for settings in SETTINGS)
-    named = {name for each in rows for one in each.cells.values() for name in one.exceptions}
-    further = {name: note_on(hazards()[name]) for name in sorted(named - NOTES.keys())}
-    return Table("guarantees", COLUMNS, rows, notes=NOTES | further, legend=LEGEND)
-
-
-tables = [table()]
+tables = [noted_table("guarantees", COLUMNS, map(row, SETTINGS), NOTES, (*LEGEND, left_out()))]

@@ -27,19 +27,19 @@ NOTES = {
          GuaranteeCheck(Acks,
              dict(acks="all", min_insync_replicas=2, replication_factor=3, unclean_elections=True, broker_crashes=2),
              ("no_acked_loss",)))),
-    "split": GuaranteeNote(
+    "P1": GuaranteeNote(
         "The documentation of max.in.flight.requests.per.connection says that ordering is preserved if retries are "
         "disabled. A batch that is too large for the broker is split and sent again for any value of retries, after "
         "the batches in flight (P1).",
         (GuaranteeCheck(PlainProducer, dict(records=3, batch_size=2, broker_limit=1, max_in_flight=2, retries=0),
              ("no_reorder",)),)),
-    "zombie": GuaranteeNote(
+    "P12": GuaranteeNote(
         "The documentation promises order with one request in flight or without retries. A request that outlives its "
         "connection, in a broker that is stuck for longer than request.timeout.ms, is appended after later requests of "
         "the client (P12).",
         (GuaranteeCheck(BrokerNetwork, dict(acks="1", disconnects=1), ("no_late_copy",)),
          GuaranteeCheck(BrokerNetwork, dict(acks="1", disconnects=1, retries=0), ("no_reorder",)))),
-    "resend": GuaranteeNote(
+    "P11": GuaranteeNote(
         "A record whose future failed may be in the log. If the application sends it again, the log may have it twice "
         "(P11).",
         (GuaranteeCheck(PlainProducer, dict(retries=0, delivery_timeouts=True, resends=1), ("no_duplicate",)),
@@ -55,7 +55,7 @@ NOTES = {
          GuaranteeCheck(PlainProducer, dict(acks="0", nodes=2, leader_moves=2, retries=0), ("no_reorder",)),
          GuaranteeCheck(PlainProducer, dict(acks="0", nodes=2, leader_moves=1, disconnects=1, max_in_flight=2),
              ("no_reorder",)))),
-    "first": GuaranteeNote(
+    "I2": GuaranteeNote(
         "Brokers from 2.5 to 4.4 accept any sequence of a producer that they have no state of. If the leader refuses "
         "the first batch and accepts the second, it refuses the first from then on: the second is in the log without "
         "it, and the client resends it until delivery.timeout.ms. If anything then bumps the epoch, the first is "
@@ -71,17 +71,17 @@ NOTES = {
         (GuaranteeCheck(IdempotentProducer,
              dict(KAFKA_1_1, **TWO_BATCHES, max_epoch=2, max_refusals=1, max_disconnects=1),
              ("no_duplicate",)),)),
-    "memory": GuaranteeNote(
+    "I7": GuaranteeNote(
         "The documentation says exactly one copy. A broker that restarts remembers one batch of a producer, not five: "
         "if the responses of two batches are lost with it, both are appended again (I7; seen with brokers of 3.9, 4.3 "
         "and 4.4). Two connections after a leader change, with five in flight, have the same effect.",
         (GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_restarts=1), ("no_duplicate",)),
          GuaranteeCheck(IdempotentLeaderMove, dict(KNOWN_SIX, max_disconnects=1), ("no_duplicate",)))),
-    "rewrite": GuaranteeNote(
+    "I3": GuaranteeNote(
         "After a permanent rejection of a batch the client bumps its epoch. The bump gives a new identity to an "
         "earlier batch that is in the log although its response was an error (I3, KAFKA-14034).",
         (GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_late_acks=1, max_rejections=1), ("no_duplicate",)),)),
-    "expiry": GuaranteeNote(
+    "I13": GuaranteeNote(
         "If producer.id.expiration.ms passes while a batch is being retried, the broker takes the retry for a first "
         "batch (I13).",
         (GuaranteeCheck(IdempotentProducer, dict(ONE_BATCH, max_state_expiries=1, max_disconnects=1),

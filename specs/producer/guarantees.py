@@ -7,9 +7,11 @@ producer exactly one copy of each record, and the order of a partition's records
 
 from itertools import product
 
-from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeRow, Table
+from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeRow
 from specs.broker.network import BrokerNetwork
 from specs.broker.versions import KAFKA_1_1, KAFKA_2_5, KAFKA_4_5
+from specs.kafka_releases import RELEASES, release_line
+from specs.known_exceptions import exceptions, noted_table, unexplored
 from specs.producer.acks import Acks
 from specs.producer.guarantee_notes import NOTES
 from specs.producer.idempotent.failover import IdempotentFailover
@@ -25,6 +27,20 @@ ACKS, RETRIES, IN_FLIGHT = ("0", "1", "all"), (0, 3), (1, 2, 5, 6)
 BROKERS = {"2.5 to 4.4": KAFKA_2_5, "2.1 to 2.4": KAFKA_1_1, "4.5 (unreleased)": KAFKA_4_5}
 """The brokers that a 4.x client connects to, by their rules for a producer without state; the released ones first."""
 
+
+def released_between(first, last):
+    """Return each release of the brokers from one line to another, with each client of 4.x."""
+    brokers = [release for release in RELEASES if release_line(first) <= release_line(release) <= release_line(last)]
+    return tuple(product(brokers, (client for client in RELEASES if client.startswith("4."))))
+
+
+RELEASES_OF = {
+    **{brokers: released_between(*brokers.split(" to ")) for brokers in ("2.5 to 4.4", "2.1 to 2.4")},
+    "4.5 (unreleased)": (("4.5.0", RELEASES[-1]),),
+    "any": released_between("2.1", "4.4"),
+}
+"""The releases of the brokers and of the client of each row: pairs of which any is possible."""
+
 COLUMNS = {
     "loss": "loses an acknowledged record",
     "duplicate": "duplicates",
@@ -32,6 +48,21 @@ COLUMNS = {
     "stuck": "gets stuck",
     "gap": "leaves a gap",
 }
+
+OUTCOMES = {"loss": "loss", "duplicate": "duplicates", "reorder": "reorder", "stuck": "stuck", "gap": "stuck"}
+"""The outcome of each column, as `specs.hazards` names it."""
+
+RARER = frozenset({"crash", "leader-changes", "network-delay", "delivery-timeout", "state-expiry", "split"})
+"""Rarer events that no check of a cell has; an entry of the catalogue that they cause is an exception to a "no"."""
+
+SETTINGS_OF_ALL = {
+    "client": "java",
+    "transactional": "false",
+    "replication.factor": "3",
+    "min.insync.replicas": "2",
+    "unclean.leader.election.enable": "false",
+}
+"""The settings that all rows have; any value is possible of a setting that is neither here nor in a row."""
 
 SENDER_PROPERTIES = {
     "loss": ("no_acked_loss", "ack_true"),
@@ -134,53 +165,51 @@ def differs(column, acks, in_flight, idempotent, broker, restart):
     if not idempotent or restart or in_flight == 1:
         return ""
     if broker == "2.5 to 4.4" and column in ("duplicate", "reorder"):
-        return "first"
+        return "I2"
     return "unknown" if broker == "2.1 to 2.4" and column == "duplicate" else ""
 
 
 def notes(column, acks, retries, in_flight, idempotent, broker, restart):
-    """Return the names of the notes of a cell."""
+    """Return the names of the notes of a cell on other settings, or on the cause of a yes."""
     if acks == "0":
-        return acks_0_notes(column, restart)
+        return ("unread",) if column == "reorder" else ()
     if column == "loss":
         return ("replicas",) if acks == "all" else ()
-    if column == "stuck":
-        return stuck_notes(in_flight, idempotent, broker)
-    if column == "gap":
-        return ("first",) if idempotent and in_flight > 1 and broker == "2.5 to 4.4" else ()
-    if column == "duplicate" and not restart:
-        return duplicate_notes(retries, in_flight, idempotent)
-    if column == "reorder" and not idempotent:
-        return reorder_notes(retries, in_flight, restart)
-    return ()
-
-
-def acks_0_notes(column, restart):
-    """Return the names of the notes of an answer on acks=0."""
-    if column == "reorder":
-        return ("unread",)
-    return ("resend",) if column == "duplicate" and not restart else ()
-
-
-def stuck_notes(in_flight, idempotent, broker):
-    """Return the names of the notes of an answer on a producer that is stuck."""
-    if not idempotent or in_flight == 1:
+    if column == "duplicate" and idempotent and broker == "2.1 to 2.4":
+        return ("I13",)  # the client of 4.x has it with these brokers too
+    if column not in ("stuck", "gap") or not idempotent or in_flight == 1:
         return ()
-    return ("first", "stall") if broker == "2.5 to 4.4" else ("stall",)
+    first = ("I2",) if broker == "2.5 to 4.4" else ()
+    return (*first, "stall") if column == "stuck" else first
 
 
-def duplicate_notes(retries, in_flight, idempotent):
-    """Return the names of the notes of an answer "no" on duplicates."""
-    if idempotent:
-        return ("memory", "rewrite", "expiry") if in_flight > 1 else ("expiry",)
-    return ("resend",) if retries == 0 else ()
+def facts_of(acks, retries, in_flight, idempotent):
+    """Return the effective settings of a row, as the conditions of `specs/catalogue.toml` name them."""
+    return {
+        "acks": acks,
+        "retries": str(retries),
+        "max.in.flight.requests.per.connection": str(in_flight),
+        "enable.idempotence": str(idempotent).lower(),
+        **SETTINGS_OF_ALL,
+    }
 
 
-def reorder_notes(retries, in_flight, restart):
-    """Return the names of the notes of an answer "no" on order."""
-    if in_flight == 1:
-        return ("zombie",)
-    return ("split", "zombie") if retries == 0 and not restart else ()
+def events_of(column, restart):
+    """Return the events that the checks of a column have, and rarer ones that they lack."""
+    explored = {"refused-request", "lost-response", "leader-change"}
+    explored |= {"crash"} if column == "loss" else set()
+    explored |= {"producer-restart"} if restart else set()
+    # A delivery timeout completes every future, and a record whose future failed leaves no gap.
+    rarer = {event for event in RARER if event != "delivery-timeout" or column not in ("stuck", "gap")}
+    return explored, rarer - explored
+
+
+def known(column, acks, retries, in_flight, idempotent, broker, restart):
+    """Return the entries of the catalogue that say yes for a cell with some of its brokers and clients."""
+    explored, rarer = events_of(column, restart)
+    return exceptions(
+        OUTCOMES[column], explored, facts_of(acks, retries, in_flight, idempotent), RELEASES_OF[broker], rarer
+    )
 
 
 def row(acks, retries, in_flight, idempotent, broker, restart):
@@ -210,7 +239,7 @@ def cell(column, acks, retries, in_flight, idempotent, broker, restart):
         checks += plain_checks(acks, retries, in_flight, restart, column)
     combination = (column, acks, retries, in_flight, idempotent, broker, restart)
     explained = differs(column, acks, in_flight, idempotent, broker, restart)
-    return GuaranteeCell(tuple(checks), documented(*combination), notes(*combination), explained)
+    return GuaranteeCell(tuple(checks), documented(*combination), notes(*combination), explained, known(*combination))
 
 
 def refusal_of(acks, retries, in_flight):
@@ -229,4 +258,11 @@ def combinations():
             yield acks, retries, in_flight, idempotent, broker, restart
 
 
-tables = [Table("guarantees", COLUMNS, tuple(row(*combination) for combination in combinations()), NOTES, LEGEND)]
+def left_out():
+    """Return what the table does not explore, for any of its settings."""
+    answered = {"producer-restart"}.union(*(events for column in COLUMNS for events in events_of(column, True)))
+    settings = {name: value for name, value in SETTINGS_OF_ALL.items() if name != "unclean.leader.election.enable"}
+    return unexplored(OUTCOMES.values(), answered, settings, RELEASES_OF["any"])
+
+
+tables = [noted_table("guarantees", COLUMNS, (row(*each) for each in combinations()), NOTES, (*LEGEND, left_out()))]

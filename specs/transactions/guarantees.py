@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from checker.language import Spec
-from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeRow, Table
+from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeRow
+from specs.kafka_releases import RELEASES as EVERY_RELEASE
 from specs.kafka_versions import EPOCH_PER_TRANSACTION, VERIFIES_TRANSACTIONS
+from specs.known_exceptions import noted_table, unexplored
 from specs.transactions.coordinator import Coordinator
 from specs.transactions.exactly_once import ExactlyOnceLoop
 from specs.transactions.reader import TransactionalReader
@@ -69,7 +71,7 @@ QUESTIONS = {
         Coordinator, dict(max_epoch=2), ("ongoing_can_end",)),
     "marker_retry": Question("never complete: the answer to a marker is lost (T7)",
         Transactions, dict(transactions=1, max_epoch=3, max_late=0, max_marker_copies=1), ("completes",)),
-    "late_marker": Question("committed, then lost: a copy of a marker is late (T7)",
+    "late_marker": Question("committed, then lost: a copy of a marker is late (KAFKA-19446)",
         Transactions, dict(max_epoch=4, gives_up=False, late_markers="any", max_marker_copies=1),
         ("committed_is_never_lost",)),
     "timeout": Question("half committed: a timeout (T8)",
@@ -96,6 +98,9 @@ QUESTIONS = {
 """The heading of each column, its spec, the size at which it is explored, and the properties it checks."""
 
 COLUMNS = {name: question.heading for name, question in QUESTIONS.items()}
+ENTRIES = {name: heading.rpartition("(")[2].rstrip(")") for name, heading in COLUMNS.items()}
+"""The entry of the catalogue that each column is about; one of them is a proposal (KIP-939)."""
+
 SIZES = {name: (question.spec, question.size) for name, question in QUESTIONS.items()}
 PROPERTIES = {name: question.properties for name, question in QUESTIONS.items()}
 
@@ -197,6 +202,20 @@ PROPOSED_ROW = GuaranteeRow(
     {column: proposed_cell(column) for column in COLUMNS},
 )
 
+LEFT_OUT = unexplored(
+    ["transactions"],
+    answered=(),
+    config={"client": "java", "transactional": "true"},
+    releases=tuple((release, release) for release in EVERY_RELEASE),
+    shown=ENTRIES.values(),
+)
+
 tables = [
-    Table("guarantees", COLUMNS, (*(row(*releases) for releases in ROWS), UPGRADED_ROW, PROPOSED_ROW), legend=LEGEND)
+    noted_table(
+        "guarantees",
+        COLUMNS,
+        (*(row(*releases) for releases in ROWS), UPGRADED_ROW, PROPOSED_ROW),
+        notes={},
+        legend=(*LEGEND, LEFT_OUT),
+    )
 ]

@@ -44,6 +44,8 @@ ROLES = {
     "auto.offset.reset": "consumer",
     "group.protocol": "consumer",
     "client.rack": "consumer",
+    "transaction.partition.verification.enable": "broker",
+    "producer.id.expiration.ms": "broker",
 }
 """The roles of settings in conditions; the others are the producer's."""
 
@@ -62,7 +64,9 @@ def cluster_with(hazard):
     written = {}
     client, commits = "java", None
     for condition in hazard.conditions:
-        value = condition.values[-1] if condition.values else str((condition.above or 0) + 1)
+        value = (
+            condition.values[-1] if condition.values else "1" if condition.up_to else str((condition.above or 0) + 1)
+        )
         if condition.setting == "client":
             client = value
         elif condition.setting == "transactional":
@@ -97,7 +101,7 @@ def test_a_condition_is_needed(hazard):
     """The scenario violates a property; with the opposite of a condition it holds, where the condition is needed."""
     scenario = SCENARIOS[hazard.shown_by]
     assert isinstance(scenario.expect, dict), "the scenario shows nothing"
-    for condition in hazard.conditions:
+    for condition in (*hazard.conditions, *hazard.reopened_by):
         assert bool(condition.without) != bool(condition.why), condition
         is_partial = bool(condition.only_after or condition.only_with)
         assert is_partial == bool(condition.beyond), condition
@@ -152,7 +156,7 @@ def test_a_condition_without_a_scenario_has_a_reason():
     bare = [
         (hazard.name, str(condition))
         for hazard in hazards().values()
-        for condition in hazard.conditions
+        for condition in (*hazard.conditions, *hazard.reopened_by)
         if not condition.why and not (condition.without and hazard.shown_by)
     ]
     assert bare == []
@@ -164,12 +168,52 @@ def test_a_condition_without_a_scenario_has_a_reason():
         (Condition("acks", values=("0", "1")), ["0", "1"], ["all"]),
         (Condition("retries", above=1), ["2", "2147483647"], ["0", "1"]),
         (Condition("retries", below=2), ["1", "0"], ["2"]),
+        (Condition("retries", up_to="attempts"), ["1", "2"], ["3"]),
     ],
 )
 def test_conditions(condition, met, unmet):
-    assert all(condition.holds({condition.setting: value}) for value in met)
-    assert not any(condition.holds({condition.setting: value}) for value in unmet)
+    assert all(condition.holds({condition.setting: value, "attempts": "2"}) for value in met)
+    assert not any(condition.holds({condition.setting: value, "attempts": "2"}) for value in unmet)
     assert condition.holds({}), "a setting that is not known excludes nothing"
+
+
+VERIFICATION = "transaction.partition.verification.enable"
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "config", "can_happen"),
+    [
+        ("T1", "3.9.2", {}, False),
+        ("T1", "3.9.2", {VERIFICATION: "true"}, False),
+        ("T1", "3.9.2", {VERIFICATION: "false"}, True),
+        ("T1", "3.9.2", {VERIFICATION: "false", "transactional": "false"}, False),
+        ("T1", "4.3.1", {VERIFICATION: "false", "transaction.version": "2"}, False),
+        ("T1", "0.10.2.2", {VERIFICATION: "false"}, False),
+        ("T2", "4.3.1", {}, False),
+        ("T2", "4.3.1", {"transaction.version": "1"}, True),
+        ("T3", "4.3.1", {"transaction.version": "1"}, True),
+        ("T3", "4.3.1", {"transaction.version": "2"}, False),
+    ],
+)
+def test_a_setting_undoes_the_rule_that_removed_an_entry(name, version, config, can_happen):
+    assert hazards()[name].can_happen(version, config) is can_happen
+
+
+@pytest.mark.parametrize(
+    ("version", "written", "can_happen"),
+    [
+        ("4.3.1", {}, False),
+        ("4.3.1", {"producer.id.expiration.ms": "60000"}, True),
+        ("4.3.1", {"transactional.id.expiration.ms": "60000"}, False),
+        ("3.3.2", {"transactional.id.expiration.ms": "60000"}, True),
+        ("3.3.2", {}, False),
+    ],
+)
+def test_state_expires_before_a_retry_only_if_the_setting_of_the_release_is_short(version, written, can_happen):
+    broker = tuple(WrittenSetting(name, value, "f", 1) for name, value in written.items())
+    cluster = gather([ConfigurationFile("f", {"producer": (), "broker": broker})], version)
+    facts = facts_of(cluster, resolve(cluster))
+    assert hazards()["I13"].can_happen(version, facts) is (can_happen and facts["enable.idempotence"] == "true")
 
 
 def test_releases_bound_an_entry():
@@ -289,10 +333,7 @@ def cluster_of(experiment):
         for role, settings in roles.items()
         if settings or role == "producer"
     }
-    # Without verification a broker has the rules of before 3.6; no fact reads this setting.
-    is_verified = experiment.broker.get("transaction.partition.verification.enable") != "false"
-    kafka = experiment.kafka if is_verified or experiment.entry != "T1" else "3.5.2"
-    cluster = gather([ConfigurationFile("f", given)], kafka, experiment.client)
+    cluster = gather([ConfigurationFile("f", given)], experiment.kafka, experiment.client)
     return cluster.changed("topic", "replication.factor", str(len(experiment.replicas)))
 
 

@@ -1,0 +1,245 @@
+"""No table of guarantees denies an entry of the catalogue: for each pair of a cell and an entry that says yes.
+
+The settings, releases and events of a row are read here from what the row shows, not with the table's own functions.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from specs.consumer import guarantees as consumer
+from specs.hazards import EVENTS, hazards
+from specs.kafka_releases import RELEASES, release_line
+from specs.pipeline import guarantees as pipeline
+from specs.pipeline import transactional_guarantees
+from specs.producer import guarantees as producer
+from specs.transactions import guarantees as transactions
+
+DOCS = Path(__file__).parents[2] / "docs"
+ON_OFF = {"on": "true", "off": "false"}
+
+
+def rows_of(table):
+    return [pytest.param(row, id=",".join(row.settings.values())) for row in table.rows if not row.refused]
+
+
+def says_yes(hazard, outcome, events, config, releases):
+    """Whether an entry says yes to an outcome, after some events, in one of some releases."""
+    return outcome in hazard.outcomes and any(hazard.can_happen(each, config, events) for each in releases)
+
+
+def denied(cell, outcome, events, config, releases):
+    """Return the entries that say yes and that a "no" of a cell would deny."""
+    saying = {name for name, hazard in hazards().items() if says_yes(hazard, outcome, events, config, releases)}
+    return saying - {*cell.exceptions, *cell.notes}
+
+
+# The pipeline.
+
+PIPELINE = {
+    "lost": "loss",
+    "written twice": "duplicates",
+    "out of order": "reorder",
+    "never written, or retried without end": "stuck",
+    "read, then gone": "vanishing-reads",
+}
+FAILURES = {
+    "a planned leader change": {"leader-change"},
+    "two planned leader changes": {"leader-change", "leader-changes"},
+    "one broker crashes": {"crash"},
+    "two brokers crash": {"crash", "two-crashes"},
+    "one broker loses power": {"power-loss"},
+    "one broker crashes, one loses power": {"crash", "power-loss", "crash-and-power-loss"},
+    "all brokers lose power": {"blackout"},
+    "a response is lost": {"lost-response"},
+    "the producer restarts": {"producer-restart"},
+}
+
+
+@pytest.mark.parametrize("row", rows_of(pipeline.tables[0]))
+def test_the_pipeline_denies_no_entry(row):
+    shown = row.settings
+    config = {
+        "acks": shown["acks"],
+        "min.insync.replicas": "2" if shown["min ISR"] == "-" else shown["min ISR"],
+        "unclean.leader.election.enable": ON_OFF[shown["unclean"]],
+        "eligible.leader.replicas.version": str(int(shown["ELR"] == "on")),
+        "flush.messages": "1" if shown["flush"] == "each" else "never",
+        "enable.idempotence": ON_OFF[shown["idempotence"]],
+        "max.in.flight.requests.per.connection": shown["in flight"],
+        "replication.factor": "3",
+        "client": "java",
+        "transactional": "false",
+        "group.protocol": "classic",
+    }
+    for column, cell in row.cells.items():
+        harm, _, failure = pipeline.COLUMNS[column].partition(": ")
+        assert not denied(cell, PIPELINE[harm], FAILURES[failure], config, RELEASES[-1:]), column
+
+
+# The producer.
+
+PRODUCER = {
+    "loses an acknowledged record": ("loss", {"crash"}),
+    "duplicates": ("duplicates", set()),
+    "reorders": ("reorder", set()),
+    "gets stuck": ("stuck", set()),
+    "leaves a gap": ("stuck", set()),
+}
+PRODUCER_EVENTS = {"refused-request", "lost-response", "leader-change"}
+RARER_OF_PRODUCER = {"crash", "network-delay", "state-expiry", "split", "leader-changes", "delivery-timeout"}
+
+
+def brokers_of(text):
+    """Return the releases that brokers of a row may be of."""
+    first, _, last = text.partition(" to ")
+    bounds = ("2.1", "4.4") if text == "any" else (first, last) if last else ("4.4", "4.4")
+    return [each for each in RELEASES if release_line(bounds[0]) <= release_line(each) <= release_line(bounds[1])]
+
+
+@pytest.mark.parametrize("row", rows_of(producer.tables[0]))
+def test_the_producer_denies_no_entry(row):
+    shown = row.settings
+    config = {
+        "acks": shown["acks"],
+        "retries": "0" if shown["retries"] == "0" else "3",
+        "max.in.flight.requests.per.connection": shown["in flight"],
+        "enable.idempotence": ON_OFF[shown["idempotence"]],
+        "replication.factor": "3",
+        "min.insync.replicas": "2",
+        "unclean.leader.election.enable": "false",
+        "client": "java",
+        "transactional": "false",
+    }
+    # An entry of brokers of 4.x has brokers and clients of one release; older brokers have clients of 4.x.
+    releases = [each for each in brokers_of(shown["broker"]) if each.startswith("4.")]
+    for column, cell in row.cells.items():
+        outcome, explored = PRODUCER[producer.COLUMNS[column]]
+        events = PRODUCER_EVENTS | explored | RARER_OF_PRODUCER
+        events |= {"producer-restart"} if shown["restart"] == "yes" else set()
+        missing = denied(cell, outcome, events, config, releases)
+        # 4.5 is not released: what it removes is read from the table of rules.
+        removed = {"I2", "P13", "KAFKA-19479"} if "unreleased" in shown["broker"] else set()
+        assert not missing - removed, column
+
+
+@pytest.mark.parametrize(
+    ("settings", "column", "expected"),
+    [
+        (("all", ">0", "1", "on", "2.5 to 4.4", "no"), "duplicate", ("P11", "P13", "I13", "producer H-2")),
+        (("all", ">0", "5", "on", "4.5 (unreleased)", "no"), "stuck", ("I12",)),
+        (("all", ">0", "1", "on", "2.5 to 4.4", "no"), "stuck", ()),
+        (("all", ">0", "1", "on", "2.1 to 2.4", "no"), "loss", ("P13", "KAFKA-19479", "R18", "KIP-841")),
+        (("1", "0", "2", "off", "any", "no"), "reorder", ("P1", "P11", "P12")),
+        (("1", "0", "1", "off", "any", "no"), "reorder", ("P11", "P12")),
+    ],
+)
+def test_a_no_of_the_producer_names_its_exceptions(settings, column, expected):
+    (row,) = [row for row in producer.tables[0].rows if tuple(row.settings.values()) == settings]
+    assert row.cells[column].exceptions == expected
+
+
+# The consumer.
+
+COMMITS = {"before": "first", "after": "last", "automatically": "auto", "each": "last", "contiguous": "last"}
+CONSUMER_EVENTS = {
+    "crash": {"consumer-crash", "new-partition", "offsets-expire"},
+    "exception": {"application-exception"},
+    "rebalance": {"rebalance"},
+    "eviction": {"eviction"},
+}
+
+
+@pytest.mark.parametrize("row", rows_of(consumer.tables[0]))
+def test_the_consumer_denies_no_entry(row):
+    shown = row.settings
+    config = {"commits": COMMITS.get(shown["committed"], ""), "client": "java", "group.protocol": "classic"}
+    config |= {"auto.offset.reset": "none"} if shown["committed"] == "with the effect" else {}
+    releases = [each for each in RELEASES if each.startswith("4.")]
+    for column, outcome in (("gap", "gaps"), ("duplicate", "reprocessing")):
+        assert not denied(row.cells[column], outcome, CONSUMER_EVENTS[shown["failure"]], config, releases), column
+
+
+def test_the_notes_of_the_consumer_name_the_releases_that_have_an_entry():
+    text = consumer.NOTES["background"].text
+    for name in ("C12", "C14", "C15"):
+        releases = hazards()[name].releases
+        assert re.search(rf"{name}: {re.escape(releases[0])} to {re.escape(releases[-1])}", text)
+
+
+# The transactions.
+
+
+def computed_answers(page, first_heading):
+    """Yield the settings and the answers of each row of a page's full table."""
+    table = page.read_text(encoding="utf-8").split("\nIn full:\n\n")[1].split("\n\n")[0]
+    heading, _, *lines = [[each.strip() for each in line.strip("| ").split("|")] for line in table.splitlines()]
+    assert heading[0] == first_heading
+    for line in lines:
+        cells = dict(zip(heading, line, strict=True))
+        yield cells, {name: text.strip("*").startswith("yes") for name, text in cells.items()}
+
+
+def test_the_transactions_deny_no_entry_and_have_no_other():
+    """A column that is about an entry says yes in exactly the releases and versions in which the entry can happen."""
+    columns = {name: transactions.COLUMNS[name] for name in transactions.ENTRIES}
+    whole = [each for each in transactions.ENTRIES.values() if list(transactions.ENTRIES.values()).count(each) == 1]
+    for shown, answers in computed_answers(DOCS / "transactions.md", "Kafka"):
+        if "clients" in shown["Kafka"] or "KIP" in shown["Kafka"] or shown["version"] == "1 to 2":
+            continue
+        (kafka,) = [each for each in transactions.RELEASES if each.startswith(shown["Kafka"] + ".")]
+        config = {"transactional": "true", "client": "java", "transaction.version": shown["version"]}
+        for column, name in transactions.ENTRIES.items():
+            if name in whole and name in hazards():
+                can_happen = hazards()[name].can_happen(kafka, config)
+                assert answers[columns[column]] == can_happen, (kafka, name)
+
+
+def test_brokers_that_keep_version_1_have_the_entries_of_version_1():
+    (row,) = [
+        each for each in computed_answers(DOCS / "transactions.md", "Kafka") if each[0]["Kafka"] == "4.3 (clients 3.9)"
+    ]
+    config = {"transactional": "true", "client": "java", "transaction.version": "1"}
+    for column, name in transactions.ENTRIES.items():
+        if name in ("T1", "T2", "T3", "KAFKA-19446"):
+            assert row[1][transactions.COLUMNS[column]] == hazards()[name].can_happen("4.3.0", config), name
+
+
+# What no table answers.
+
+EXACTLY_ONCE = {
+    "client": "java",
+    "transactional": "true",
+    "acks": "all",
+    "enable.idempotence": "true",
+    "unclean.leader.election.enable": "false",
+}
+"""The settings of the table of transactions; one of its rows allows unclean elections (R12, T9)."""
+
+
+@pytest.mark.parametrize(
+    ("table", "outcomes", "config"),
+    [
+        (pipeline.tables[0], PIPELINE.values(), {"client": "java", "transactional": "false"}),
+        (producer.tables[0], ["loss", "duplicates", "reorder", "stuck"], {"client": "java", "transactional": "false"}),
+        (consumer.tables[0], ["gaps", "reprocessing"], {"client": "java"}),
+        (transactions.tables[0], ["transactions"], {"client": "java", "transactional": "true"}),
+        (transactional_guarantees.tables[0], ["transactions", "loss"], EXACTLY_ONCE),
+    ],
+    ids=["pipeline", "producer", "consumer", "transactions", "exactly once"],
+)
+def test_every_entry_of_the_latest_release_is_in_a_cell_a_note_or_the_legend(table, outcomes, config):
+    """Also an event that no cell has is named, so that its absence is no answer."""
+    written = " ".join([*table.legend, *table.columns.values(), *(note.text for note in table.notes.values())])
+    for row in table.rows:
+        for cell in row.cells.values():
+            written += f" {' '.join(cell.exceptions)}"
+    for name, hazard in hazards().items():
+        if {*outcomes} & {*hazard.outcomes} and hazard.events(RELEASES[-1], config):
+            assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", written), name
+
+
+def test_the_events_of_the_rows_exist():
+    named = set().union(*FAILURES.values(), *CONSUMER_EVENTS.values(), PRODUCER_EVENTS, RARER_OF_PRODUCER)
+    assert named <= EVENTS.keys()
