@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from specs.hazards import known_hazards
 from specs.kafka_releases import RELEASES, describe_releases
 from specs.kafka_versions import (
     ACKS_ALL_BY_DEFAULT,
@@ -32,11 +34,30 @@ def between(first: Change, second: Change) -> str:
 
 
 @dataclass(frozen=True)
+class Denial:
+    """What a claim says never happens, in the terms of `specs/catalogue.toml`: an outcome with some settings."""
+
+    outcome: str
+    config: Mapping[str, str]
+    events: frozenset[str] | None = None
+
+    def entries(self, release: str) -> list[str]:
+        """Return the entries that say that it happens in a release."""
+        return [each.name for each in known_hazards(release, self.config, self.outcome, self.events)]
+
+    @property
+    def true_in(self) -> str:
+        """The releases in which no entry says that it happens, as text."""
+        return describe_releases([release for release in RELEASES if not self.entries(release)]) or NEVER
+
+
+@dataclass(frozen=True)
 class Myth:
     """A claim.
 
     `true_in` are the releases in which it was true, as text. `today` says what is so in the latest release. `scenarios`
     show or refute the claim. `not_modelled` names what the specs leave out and the source of what `today` says of it.
+    `denies` is what the claim says never happens: the entries that say otherwise follow from it.
     """
 
     claim: str
@@ -44,7 +65,15 @@ class Myth:
     today: str
     scenarios: tuple[str, ...]
     not_modelled: str = ""
+    denies: Denial | None = None
 
+
+JAVA = {"client": "java", "transactional": "false", "replication.factor": "3"}
+
+AS_ACKS_ALL = Denial("loss", JAVA | {"acks": "1", "min.insync.replicas": "3"}, frozenset({"crash"}))
+LOSES_NOTHING = Denial("loss", JAVA | {"acks": "all"})
+UNCLEAN = Denial("loss", JAVA | {"unclean.leader.election.enable": "true"}, frozenset({"unclean-election"}))
+NEVER_TWICE = Denial("duplicates", JAVA | {"enable.idempotence": "true", "acks": "all"})
 
 MYTHS = (
     Myth(
@@ -160,7 +189,7 @@ MYTHS = (
     ),
     Myth(
         "min.insync.replicas equal to the replication factor has the effect of acks=all.",
-        NEVER,
+        AS_ACKS_ALL.true_in,
         "min.insync.replicas only applies to writes with acks=all. With acks=1 the leader acknowledges alone. With "
         "acks=all and min.insync.replicas equal to the replication factor, one broker that is down stops all writes.",
         (
@@ -168,34 +197,38 @@ MYTHS = (
             "replication/beliefs/all_in_sync_refuses_writes",
             "replication/beliefs/majority_refuses_writes",
         ),
+        denies=AS_ACKS_ALL,
     ),
     Myth(
         "acks=all with replication factor 3 loses nothing, even if all machines fail.",
-        NEVER,
+        LOSES_NOTHING.true_in,
         "A broker acknowledges before it flushes. If all brokers lose power, the record was in page caches only. It is "
         "safe if the processes crash and the machines do not. Replicas in racks that do not share their power supply "
         "(broker.rack) prevent it. Eligible leader replicas (KIP-966) only help while fewer than min.insync.replicas "
         "replicas lose their page caches. flush.messages=1 flushes every append; Kafka's documentation advises against "
         "it.",
         ("replication/partition/all_lose_power", "replication/partition/majority_loses_nothing"),
+        denies=LOSES_NOTHING,
     ),
     Myth(
         "An unclean election only loses records that were not acknowledged.",
-        NEVER,
+        UNCLEAN.true_in,
         "The new leader lacks acknowledged records, and the other replicas truncate theirs. Unclean elections are off "
         f"by default since {CLEAN_ELECTIONS_BY_DEFAULT.since} (KIP-106).",
         ("replication/partition/r12_unclean_election", "replication/partition/r12_unclean_election_fixed"),
+        denies=UNCLEAN,
     ),
     Myth(
         "An idempotent producer never duplicates.",
-        NEVER,
+        NEVER_TWICE.true_in,
         "It does not as long as the producer lives and the broker remembers its batches. A restarted producer has "
         "another id. A broker that restarts remembers the last batch of each producer only, so with more requests in "
-        "flight a retry of an earlier one is appended again (I7; open in the latest release).",
+        "flight a retry of an earlier one is appended again (I7).",
         (
             "producer/producer_sessions/one_session",
             "producer/producer_sessions/p9_idempotent_within_a_session",
             "producer/idempotent_producer/i7_restart",
         ),
+        denies=NEVER_TWICE,
     ),
 )

@@ -43,6 +43,11 @@ def _section(number: int, myth: Myth) -> Iterator[str]:
     yield f"## {number}. {myth.claim}"
     yield paragraph(f"**True** in {myth.true_in}.")
     yield paragraph(f"**Today:** {myth.today}")
+    if myth.denies:
+        latest = RELEASES[-1]
+        yield paragraph(
+            f"**In the [catalogue](museum.md) against it**, {latest}: {', '.join(myth.denies.entries(latest))}."
+        )
     if myth.not_modelled:
         yield paragraph(f"**Not modelled:** {myth.not_modelled}")
     runs = [run_scenario(target) for target in myth.scenarios]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from checker.language import Scenario
 from kafka_tools.pages.catalogue_scenarios import EntryScenario, scenarios_by_entry
 from kafka_tools.pages.markdown import page, paragraph, table
+from specs.hazards import hazards
 from specs.kafka_releases import RELEASES, describe_releases, release_number
 from specs.kafka_versions import (
     CHANGES,
@@ -19,12 +20,6 @@ from specs.kafka_versions import (
     controller_modes,
 )
 from specs.replication import by_version
-
-OTHER_CLIENTS = ("I8", "I9", "I10", "I11", "P5")
-"""Entries on librdkafka, kafkajs and others."""
-
-NOT_IN_KAFKA = ("N1",)
-"""Entries that show what a rule of Kafka is for; no release has the bug."""
 
 INTRODUCTION = """
 The rules of Kafka that differ between releases, and the bugs of the catalogue that each release has. The table of rules
@@ -58,7 +53,11 @@ counterexample; where all properties hold, every reachable state of that size wa
 def render() -> str:
     """Return the page."""
     shown = scenarios_by_entry()
-    changing = sorted({name for change in CHANGES.values() for name in (*change.opens, *change.closes)}, key=_sort_key)
+    in_changes = {name for change in CHANGES.values() for name in (*change.opens, *change.closes)}
+    changing = sorted(in_changes | {name for name, each in hazards().items() if each.first}, key=_sort_key)
+    elsewhere = {name: each.elsewhere for name, each in hazards().items() if each.elsewhere}
+    rules = [name for name, where in elsewhere.items() if where.startswith("no release")]
+    clients = [name for name in elsewhere if name not in rules]
     return page(
         "# Rules and bugs by release",
         paragraph(INTRODUCTION),
@@ -66,24 +65,24 @@ def render() -> str:
         paragraph(BUGS),
         table(
             ("entry", "bug", "scenario", "violates", "releases that have it", "first releases without it", "fixed by"),
-            (_bug_row(catalogue_entry(name), shown.get(name)) for name in changing),
+            (_bug_row(name, shown.get(name)) for name in changing),
         ),
         "## Bugs of each release",
         paragraph("The entries of the table above, from 2.0.0 on, and the controller mode if only one has the bug."),
-        table(("releases", "entries"), _release_rows([catalogue_entry(name) for name in changing])),
+        table(("releases", "entries"), _release_rows(changing)),
         "## Entries that every release has",
         paragraph(ALWAYS),
         table(
             ("entry", "scenario", "violates", "description"),
             (
                 (name, f"`{shown[name].target}`", shown[name].verdict, _description(shown[name], name))
-                for name in sorted(set(shown) - set(changing) - {*OTHER_CLIENTS, *NOT_IN_KAFKA}, key=_sort_key)
+                for name in sorted(set(shown) - set(changing) - elsewhere.keys(), key=_sort_key)
                 if "-" not in name
             ),
         ),
         paragraph(
-            f"The catalogue has further entries on other clients ({', '.join(sorted(OTHER_CLIENTS, key=_sort_key))}) "
-            f"and on rules that every release of Kafka follows ({', '.join(NOT_IN_KAFKA)})."
+            f"The catalogue has further entries on other clients ({', '.join(sorted(clients, key=_sort_key))}) "
+            f"and on rules that every release of Kafka follows ({', '.join(rules)})."
         ),
         "## Replication by release",
         paragraph(REPLICATION),
@@ -114,8 +113,14 @@ def _description(given: EntryScenario, name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _bug_row(entry: CatalogueEntry, shown: EntryScenario | None) -> tuple[str, ...]:
+def _bug_row(name: str, shown: EntryScenario | None) -> tuple[str, ...]:
+    entry, hazard = catalogue_entry(name), hazards().get(name)
     fixes = ", ".join(change.ticket for change in entry.closed_by)
+    if hazard is not None and not (entry.opened_by or entry.closed_by):
+        where, verdict = (f"`{shown.target}`", shown.verdict) if shown is not None else ("not modelled", "")
+        after = [release for release in RELEASES if release_number(release) > release_number(hazard.releases[-1])]
+        fixed = after[0] if after else "none yet"
+        return name, hazard.title, where, verdict, describe_releases(list(hazard.releases)), fixed, "no change"
     if shown is None:
         is_fixed = bool(entry.closed_by)
         change = entry.closed_by[0] if is_fixed else entry.opened_by[0]
@@ -127,19 +132,19 @@ def _bug_row(entry: CatalogueEntry, shown: EntryScenario | None) -> tuple[str, .
     return entry.name, what, where, verdict, releases, fixed, fixes or "no change"
 
 
-def _release_rows(entries: Sequence[CatalogueEntry]) -> Iterator[tuple[str, str]]:
+def _release_rows(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield consecutive releases that have the same entries."""
     recent = RELEASES[RELEASES.index("2.0.0") :]
 
     def bugs(release: str) -> str:
         return " ".join(
-            " ".join((entry.name, *(f"({CONTROLLER_NAMES[mode]})" for mode in entry.modes_with(release))))
-            for entry in entries
-            if entry.exists_in(release)
+            " ".join((name, *(f"({CONTROLLER_NAMES[mode]})" for mode in catalogue_entry(name).modes_with(release))))
+            for name in names
+            if (hazards().get(name) or catalogue_entry(name)).exists_in(release)
         )
 
-    for names, releases in itertools.groupby(recent, key=bugs):
-        yield describe_releases(list(releases)), names
+    for texts, releases in itertools.groupby(recent, key=bugs):
+        yield describe_releases(list(releases)), texts
 
 
 def _replication_row(scenario: Scenario) -> tuple[str, ...]:

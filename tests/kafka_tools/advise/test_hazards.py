@@ -24,6 +24,15 @@ from kafka_tools.cluster.experiment import HARM, known_experiments, read_experim
 from kafka_tools.pages.catalogue_scenarios import all_scenarios
 from specs.hazards import EVENTS, OUTCOMES, Condition, hazards
 from specs.kafka_releases import RELEASES
+from specs.kafka_versions import (
+    ELIGIBLE_LEADER_REPLICAS,
+    ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT,
+    POLL_WAITS_FOR_COMMIT,
+    PRODUCER_EXPIRATION_SETTING,
+    TRANSACTIONS,
+    VERIFIES_TRANSACTIONS,
+    catalogue_entry,
+)
 from specs.pipeline import guarantees
 
 NEVER = threading.Event()
@@ -221,6 +230,108 @@ def test_releases_bound_an_entry():
     assert not hazard.exists_in("4.2.2") and hazard.exists_in("4.3.0")
     assert not replace(hazard, last="4.3.1").exists_in("4.4.0")
     assert not hazards()["C14"].exists_in("4.1.2") and hazards()["C14"].exists_in("4.2.0")
+
+
+# The settings and releases that the text of an entry names.
+
+READ_AS = {"transactional.id": "transactional", "enable.auto.commit": "commits"}
+"""Settings that a pseudo setting of the conditions stands for."""
+
+OF_EVENTS = {
+    "delivery.timeout.ms": {"delivery-timeout", "network-delay"},
+    "request.timeout.ms": {"network-delay"},
+    "max.poll.interval.ms": {"eviction"},
+    "offsets.retention.minutes": {"offsets-expire"},
+    "log.dirs": {"disk-removed"},
+    "max.message.bytes": {"split"},
+    "message.max.bytes": {"split"},
+    "min.insync.replicas": {"settings-change"},
+}
+"""Settings that decide whether an event happens: an entry that names one is about that event."""
+
+UNREAD = {
+    "acks": {
+        "I2 I3 I7": "enable.idempotence=true requires acks=all",
+        "R1 R4 R5 R7 R8 R10 R16 R17 R18 R20 R2 R6 R14": "it happens in spite of acks=all; other values lose more",
+        "R13": "any record that only the leader has",
+    },
+    "retries": {"P12": "it happens with any value"},
+    "min.insync.replicas": {
+        "P6 P7 P8": "acks=all is the condition, and the value goes with it",
+        "R20": "it happens in spite of a high value",
+        "R13": "R12 has the harm with 1",
+        "controller H-8": "no run shows that it needs a high value",
+    },
+    "max.block.ms": {"KAFKA-9449": "it only limits the time"},
+    "buffer.memory": {"KAFKA-9449": "any size is full at some time"},
+    "log.message.format.version": {"KAFKA-7897": "its releases are those with the old formats; the value is not read"},
+    "delivery.timeout.ms": {"I2": "it ends the harm", "I13": "the other side of a condition"},
+    "transactional.id.expiration.ms": {"I13": "the value of producer.id.expiration.ms before 3.4"},
+    "auto.offset.reset": {"C16": "any value but none asks ListOffsets, and a commit may lack its epoch with each"},
+    "share.isolation.level": {"share H4": "no tool reads the settings of share groups"},
+    "group.share.delivery.count.limit": {"share H4": "no tool reads the settings of share groups"},
+}
+"""Settings that an entry names and its conditions do not read, with the reason."""
+
+SETTING = re.compile(r"(?<![\w.])(?:[a-z]+(?:\.[a-z]+)+|acks|retries(?= above|=))(?![\w.]*\()")
+
+
+def settings_named_by(hazard):
+    """Return the settings in the texts about what an entry needs and what prevents it."""
+    return set(SETTING.findall(f"{hazard.needs} {hazard.remedy} {hazard.coincidence}")) - {"consumer.group", "e.g"}
+
+
+def read_by(hazard):
+    conditions = (*hazard.conditions, *hazard.reopened_by)
+    return {each.setting for each in conditions} | {each.only_with.setting for each in conditions if each.only_with}
+
+
+def reasons_for(name, setting):
+    return [why for names, why in UNREAD.get(setting, {}).items() if name in re.findall(r"[a-z]+ H-?\d|\S+", names)]
+
+
+@pytest.mark.parametrize("hazard", IN_RELEASES, ids=lambda hazard: hazard.name)
+def test_the_conditions_read_each_setting_that_the_text_names(hazard):
+    """A predicate without such a setting says yes, or no, whatever its value is."""
+    for setting in settings_named_by(hazard):
+        is_read = {setting, READ_AS.get(setting)} & read_by(hazard)
+        is_of_event = OF_EVENTS.get(setting, set()) & {*hazard.after}
+        assert is_read or is_of_event or reasons_for(hazard.name, setting), setting
+
+
+def test_no_reason_is_left_over():
+    """A reason is for a setting that its entry names and its conditions do not read."""
+    for setting, reasons in UNREAD.items():
+        for names in reasons:
+            for name in re.findall(r"[a-z]+ H-?\d|\S+", names):
+                assert setting in settings_named_by(hazards()[name]) - read_by(hazards()[name]), (name, setting)
+
+
+RELEASE = re.compile(r"(?<![\w.-])(?:[0-4]\.\d{1,2})(?:\.\d+)*(?![\w.]*\w)")
+
+
+@pytest.mark.parametrize("hazard", IN_RELEASES, ids=lambda hazard: hazard.name)
+def test_a_release_that_the_text_names_bounds_the_entry(hazard):
+    """A release in the text is one in which the entry, or a condition of it, begins or ends."""
+    entry = catalogue_entry(hazard.name)
+    changes = [*entry.opened_by, *entry.closed_by]
+    bounds = {each for change in changes for each in (change.since, *change.backports)}
+    bounds |= {hazard.first, hazard.last} | {name.since for name in SETTINGS_SINCE.get(hazard.name, ())}
+    first, last = RELEASES.index(hazard.releases[0]), RELEASES.index(hazard.releases[-1])
+    bounds |= {*RELEASES[max(first - 1, 0) : first + 1], *RELEASES[last : last + 2]}
+    lines = {release.rsplit(".", 1)[0] for release in filter(None, bounds)} | bounds
+    named = set(RELEASE.findall(f"{hazard.needs} {hazard.remedy}"))
+    assert named <= lines, (named - lines, lines)
+
+
+SETTINGS_SINCE = {
+    "I13": [PRODUCER_EXPIRATION_SETTING],
+    "T1": [VERIFIES_TRANSACTIONS],
+    "R11": [ELIGIBLE_LEADER_REPLICAS, ELIGIBLE_LEADER_REPLICAS_BY_DEFAULT],
+    "KAFKA-7897": [TRANSACTIONS],
+    "C14": [POLL_WAITS_FOR_COMMIT],
+}
+"""The changes that brought a setting, or a rule, that an entry's text names."""
 
 
 # An entry and the answers.

@@ -9,6 +9,8 @@ from kafka_tools.pages import myths_page, scenario_runs
 from kafka_tools.pages.markdown import WIDTH, code
 from kafka_tools.pages.myths import MYTHS, NEVER
 from kafka_tools.pages.scenario_runs import run_scenario
+from specs.hazards import known_hazards
+from specs.kafka_releases import RELEASES, describe_releases
 
 QUICK = "producer/acks/p7_acks_1_loss_on_failover"
 
@@ -54,3 +56,29 @@ def test_a_call_is_not_broken():
     lines = code([f"leader_ask_to_shrink_isr(b{number}, b2)" for number in range(9)]).splitlines()[1:-1]
     assert all(len(line) <= WIDTH and re.fullmatch(r"(\w+\(b\d, b2\),? ?)+", line) for line in lines)
     assert len(lines) > 1
+
+
+@pytest.mark.parametrize("myth", [myth for myth in MYTHS if myth.denies], ids=lambda myth: myth.claim)
+def test_no_claim_is_true_in_a_release_with_an_entry_against_it(myth):
+    """The entries are read from the catalogue with the settings that the claim names."""
+    against = {
+        release: [
+            each.name for each in known_hazards(release, myth.denies.config, myth.denies.outcome, myth.denies.events)
+        ]
+        for release in RELEASES
+    }
+    assert myth.true_in == (describe_releases([each for each in RELEASES if not against[each]]) or NEVER)
+    (known,) = [line for line in " ".join(myths_page._section(1, myth)).split("\n") if "against it" in line]
+    assert all(name in " ".join(myths_page._section(1, myth)) for name in against[RELEASES[-1]]), known
+
+
+def test_a_claim_that_something_never_happens_names_what_it_denies():
+    """A claim with such a word has the entries against it computed."""
+    words = re.compile(r"\b(never|nothing|only loses|has the effect of)\b")
+    assert [myth.claim for myth in MYTHS if words.search(myth.claim) and not myth.denies] == []
+
+
+def test_the_entries_against_the_claims():
+    entries = {myth.claim: myth.denies.entries("4.4.0") for myth in MYTHS if myth.denies}
+    assert {"I3", "I7", "P9", "P11"} <= {*entries["An idempotent producer never duplicates."]}
+    assert {"R11", "R18"} <= {*entries["acks=all with replication factor 3 loses nothing, even if all machines fail."]}

@@ -1,8 +1,12 @@
 """docs/versions.md is computed from the table of rules and from the scenarios."""
 
+import re
+
 import pytest
 
 from kafka_tools.pages import catalogue_scenarios, versions_page
+from specs.hazards import hazards
+from specs.kafka_releases import RELEASES
 from specs.kafka_versions import CHANGES
 
 
@@ -47,3 +51,24 @@ def test_releases_with_two_controller_modes_show_both(page):
     assert "| 3.5.0 with KRaft |  | a broker joins the ISR" in page
     assert "| `kafka_3_7_zookeeper_lost_disk` | `no_acked_loss` 14 |" in page
     assert "| `kafka_3_7_kraft_lost_disk` | holds: `no_acked_loss` |" in page
+
+
+def test_the_page_denies_no_entry(page):
+    """Each entry of Kafka is in the row of each release that has it, or among those that every release has."""
+    always = page.split("## Entries that every release has")[1].split("## Replication by release")[0]
+    for name, hazard in hazards().items():
+        if hazard.elsewhere:
+            assert f"| {name} |" not in always and name in always, name
+        elif set(hazard.releases) == set(RELEASES) and hazard.shown_by:
+            assert f"| {name} |" in page, name
+        elif hazard.releases and hazard.shown_by:
+            assert f"| {name} |" not in always, name
+
+
+@pytest.mark.parametrize("release", ["2.0.0", "2.8.0", "3.6.0", "4.0.0", "4.2.0", "4.4.0"])
+def test_a_release_lists_exactly_the_entries_that_it_has(release, monkeypatch):
+    changing = [name for name, hazard in hazards().items() if set(hazard.releases) != set(RELEASES)]
+    monkeypatch.setattr(versions_page, "RELEASES", ("2.0.0", release))
+    text = dict(versions_page._release_rows(changing)).popitem()[1]
+    listed = {name for name in changing if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)}
+    assert listed == {name for name in changing if hazards()[name].exists_in(release)}
