@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from checker.explain.step_sentences import StepSentence, step_sentences
 from checker.language.spec import Spec
 from kafka_tools.advise.advice import Advice, Fix, GuaranteeAnswer, Remedy
 from kafka_tools.advise.availability import Availability
+from kafka_tools.advise.configuration_keys import CLIENT_ROLES
 from kafka_tools.advise.effective_config import EffectiveConfig
 from kafka_tools.advise.hazard_answers import hazards_after, of_transactions, unexplored
 from kafka_tools.advise.models import RECORDS, RECORDS_WITH_CONSUMER, acknowledges_implicitly
@@ -97,7 +98,7 @@ def verdict_sentences(advice: Advice) -> list[str]:
     sentences = [] if advice.answers or not advice.is_whole else ["Nothing was explored: no answer, and not safe."]
     if mildest:
         parts = [f"{joined(verbs, 'or')} {failure.phrase}" for failure, verbs in mildest.items()]
-        sentences.append(f"A record can be {'; '.join(parts)}.")
+        sentences.append(f"{_with_defaults(advice, mildest)} can be {'; '.join(parts)}.")
     for names, answers in known.items():
         sentences.append(
             f"By a way that the exploration does not have, a record can also be {_outcomes(answers)} ({names})."
@@ -120,6 +121,19 @@ def verdict_sentences(advice: Advice) -> list[str]:
     if not advice.is_whole:
         sentences.append("Interrupted: the answers that are missing in the table are not decided, and not safe.")
     return sentences
+
+
+def _with_defaults(advice: Advice, mildest: Mapping[FailureMode, Sequence[str]]) -> str:
+    """Return the subject of the verdict, with the clients that it is about and of which no file has a setting."""
+    written = {role for role, _ in advice.cluster.written}
+    of_consumer = {question.verb for question in QUESTIONS if question.name in ("gaps", "reprocessing")}
+    verbs = {verb for each in mildest.values() for verb in each}
+    concerned = {"producer": verbs - of_consumer, "consumer": verbs & of_consumer}
+    missing = [role for role in CLIENT_ROLES if concerned[role] and role not in written]
+    if not missing or advice.cluster.frameworks:
+        return "A record"
+    owner = "librdkafka" if advice.cluster.client == "librdkafka" else "Kafka"
+    return f"With {owner}'s default {joined(missing, 'and')}, a record"
 
 
 def caveats(advice: Advice) -> list[str]:

@@ -43,7 +43,10 @@ def read(argument: str) -> ConfigurationFile:
     text = _text_of(path)
     if path.suffix in NESTED_SUFFIXES:
         return combined(path.name, [_read_table(path, document, role) for document in documents(path, text)])
-    return described(path, text) or _read_settings(path, tuple(_properties(path, text)), role)
+    known = described(path, text)
+    if known is None:
+        _refuse_blocks(path, text)
+    return known or _read_settings(path, tuple(_properties(path, text)), role)
 
 
 def _role_and_path(argument: str) -> tuple[Role | None, Path]:
@@ -72,6 +75,7 @@ def _text_of(path: Path) -> str:
 
 def _read_table(path: Path, document: Table, role: Role | None) -> ConfigurationFile:
     """Return the settings of a JSON or TOML file, or of a document of a YAML file."""
+    _refuse_kafkajs_names(path, document)
     kind = kubernetes_files.kind_of(document)
     releases = tuple(kubernetes_files.versions(path, document))
     cluster = ConfigurationFile(path.name, {}, options=releases, disks=tuple(kubernetes_files.disks(path, document)))
@@ -246,6 +250,7 @@ def _plain_file(path: Path, settings: Sequence[WrittenSetting], role: Role | Non
     each client that has a setting of its own in the file.
     """
     _refuse_python_names(path, settings)
+    _refuse_quoted_values(path, settings)
     client = _client_of(settings)
     readers: dict[str, list[Role]] = {
         given.name: [reader for reader in ROLES if given.name in names_of(reader, client)] for given in settings
@@ -267,10 +272,54 @@ def _plain_file(path: Path, settings: Sequence[WrittenSetting], role: Role | Non
 def _refuse_python_names(path: Path, settings: Sequence[WrittenSetting]) -> None:
     """Raise InputError for the names of kafka-python and aiokafka, such as `enable_auto_commit`."""
     for given in settings:
-        if "_" in given.name and any(given.name.replace("_", ".") in names_of(role) for role in CLIENT_ROLES):
+        name = given.name.rpartition(".")[2]
+        if "_" in name and any(name.replace("_", ".") in names_of(role) for role in CLIENT_ROLES):
             raise InputError(
-                f"{path} has names of kafka-python or aiokafka ({given.name}), whose defaults differ from Kafka's "
+                f"{path} has names of kafka-python or aiokafka ({name}), whose defaults differ from Kafka's "
                 "(acks is 1): write acks, enable.idempotence, retries, max.in.flight.requests.per.connection, "
+                "enable.auto.commit and auto.offset.reset with Kafka's names and the values in effect"
+            )
+
+
+def _refuse_quoted_values(path: Path, settings: Sequence[WrittenSetting]) -> None:
+    """Raise InputError for a value in quotes, which a properties file would take as a part of the value."""
+    for given in settings:
+        if given.value[:1] == given.value[-1:] == '"' and any(given.name in names_of(role) for role in ROLES):
+            raise InputError(
+                f"{given.where}: the value of {given.name} is in quotes, as in HOCON, TOML or a shell: write "
+                f"{given.name}=VALUE without quotes"
+            )
+
+
+_BLOCK = re.compile(r"""\s*[A-Za-z][\w."-]*(?:\s+"[^"]*")*\s*[=:]?\s*\{\s*(?:#.*|//.*)?""")
+"""A line that opens a block, as in HOCON, in Terraform and in the files of other programs."""
+
+
+def _refuse_blocks(path: Path, text: str) -> None:
+    """Raise InputError for a file with blocks in braces, which is no properties file."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if _BLOCK.fullmatch(line):
+            raise InputError(
+                f"{path.name}:{number}: blocks in braces, as in HOCON (application.conf) or Terraform, are not read: "
+                "write the producer's, the consumer's, the topic's and the broker's settings into a file for each, "
+                "one a line, with Kafka's names: acks=all"
+            )
+
+
+_OF_KAFKAJS = frozenset({"maxInFlightRequests", "fromBeginning", "allowAutoTopicCreation", "maxWaitTimeInMs"})
+"""Names that only kafkajs has; `brokers` is one beside `clientId`."""
+
+
+def _refuse_kafkajs_names(path: Path, document: Table) -> None:
+    """Raise InputError for the names of kafkajs, at the top of a file or in its sections."""
+    tables = [document, *(each for each in document.values() if isinstance(each, dict))]
+    tables += [each for table in tables[1:] for each in table.values() if isinstance(each, dict)]
+    for table in tables:
+        known = sorted(_OF_KAFKAJS & table.keys()) or (["brokers"] if {"brokers", "clientId"} <= table.keys() else [])
+        if known:
+            raise InputError(
+                f"{path} has names of kafkajs ({known[0]}), whose defaults differ from Kafka's (no idempotence, 5 "
+                "retries): write acks, enable.idempotence, retries, max.in.flight.requests.per.connection, "
                 "enable.auto.commit and auto.offset.reset with Kafka's names and the values in effect"
             )
 

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from kafka_tools.advise.advice import GuaranteeAnswer
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import DEFAULT_DELIVERY_TIMEOUT, EffectiveConfig
+from kafka_tools.advise.hazard_answers import facts_of
+from kafka_tools.advise.questions import FailureMode
 from kafka_tools.advise.remedies import Suggestion
 from kafka_tools.advise.written_settings import Framework
+from specs.hazards import Hazard
 from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS, LAST_KNOWN_LEADER_MUST_LIVE
 
 
@@ -19,7 +22,8 @@ def suggestions_for(
     yes = {(answer.question.name, answer.failure.slug) for answer in answers if answer.verdict == "yes"}
     if yes & {("duplicates", "producer-restart"), ("reorder", "producer-restart")} and not config.is_transactional:
         yield Suggestion(
-            "transactional.id (producer), isolation.level=read_committed (consumers)",
+            f"transactional.id{_joined(_needs_of_idempotence(config))} (producer), "
+            "isolation.level=read_committed (consumers)",
             "records that a restarted producer sends again",
             "the restarted producer fences the old one, and its unfinished transaction is aborted, so that readers do "
             "not see its records. The application has to send again from the start of that transaction (KIP-98). "
@@ -36,18 +40,20 @@ def suggestions_for(
     losses = {(question, failure) for question, failure in yes if question in ("loss", "vanishing-reads")}
     if any(failure == "blackout" for _, failure in losses):
         yield Suggestion(
-            "broker.rack (brokers)",
+            f"broker.rack (brokers){_joined(_needs_of_two_copies(config))}",
             "power loss of all brokers",
             "Kafka spreads the replicas of a new topic over the racks. With racks that do not lose power together, at "
             "least one replica keeps every acknowledged record. The model has no racks",
         )
-    if any("power-loss" in failure for _, failure in losses) and not LAST_KNOWN_LEADER_MUST_LIVE.applies_to(
+    is_unclean = config["unclean.leader.election.enable"] == "true"
+    if any(failure == "power-loss" for _, failure in losses) and not LAST_KNOWN_LEADER_MUST_LIVE.applies_to(
         cluster.version
     ):
         has_feature = ELIGIBLE_LEADER_REPLICAS.applies_to(cluster.version)
         lacks = "may elect the wrong last leader (KAFKA-19522)" if has_feature else "does not have them (KIP-966)"
+        needed = [*_needs_of_two_copies(config), *(["unclean.leader.election.enable=false"] if is_unclean else [])]
         yield Suggestion(
-            "Kafka 4.1 or later with eligible.leader.replicas.version=1",
+            f"Kafka 4.1 or later with eligible.leader.replicas.version=1{_joined(needed)}",
             "power loss of the last in-sync replica",
             f"with eligible leader replicas, another replica with every acknowledged record leads. Kafka "
             f"{cluster.version} {lacks}: ask again with --kafka 4.1 and --set eligible.leader.replicas.version=1",
@@ -56,9 +62,10 @@ def suggestions_for(
         hazard.name: (hazard, answer) for answer in answers if answer.verdict == "known" for hazard in answer.hazards
     }
     for hazard, answer in known.values():
-        if any(hazard.remedies):
+        changes = remedies_in(hazard, cluster, config, answer.failure)
+        if changes:
             yield Suggestion(
-                " or ".join(f"{name}={value}" for name, value in hazard.remedies),
+                " or ".join(" with ".join(f"{name}={value}" for name, value in each.items()) for each in changes),
                 f"records that are {answer.question.verb} {answer.failure.phrase}",
                 f"{hazard.name} needs another value: {hazard.remedy}".rstrip("."),
             )
@@ -70,3 +77,44 @@ def suggestions_for(
             "no consumer setting prevents both skipped and repeated records. docs/exactly-once.md explores "
             "the transactions",
         )
+
+
+def remedies_in(
+    hazard: Hazard, cluster: ClusterConfig, config: EffectiveConfig, failure: FailureMode
+) -> list[dict[str, str]]:
+    """Return the smallest changes of settings after which an entry cannot happen any more with a failure."""
+    facts = facts_of(cluster, config)
+    found = []
+    for condition in hazard.conditions:
+        other = condition.only_with
+        companion = {other.setting: str((other.above or 0) + 1)} if other is not None else {}
+        for changes in ({condition.setting: condition.remedy}, {condition.setting: condition.remedy, **companion}):
+            if condition.remedy and not hazard.can_happen(
+                cluster.version, {**facts, **changes}, frozenset({failure.slug})
+            ):
+                found.append({name: value for name, value in changes.items() if facts.get(name) != value})
+                break
+    return found
+
+
+def _needs_of_two_copies(config: EffectiveConfig) -> list[str]:
+    """Return the settings without which an acknowledged record may have one copy only."""
+    return [
+        *(["acks=all"] if config["acks"] not in ("all", "-1") else []),
+        *(["replication.factor=3"] if int(config["replication.factor"]) < 3 else []),
+        *(["min.insync.replicas=2"] if int(config["min.insync.replicas"]) < 2 else []),
+    ]
+
+
+def _needs_of_idempotence(config: EffectiveConfig) -> list[str]:
+    """Return the settings that a producer with a transactional.id needs. Source: ProducerConfig."""
+    return [
+        *(["enable.idempotence=true"] if config["enable.idempotence"] == "false" else []),
+        *(["acks=all"] if config["acks"] not in ("all", "-1") else []),
+        *(["retries above 0"] if config["retries"] == "0" else []),
+        *(["at most 5 in flight"] if int(config["max.in.flight.requests.per.connection"]) > 5 else []),
+    ]
+
+
+def _joined(settings: Sequence[str]) -> str:
+    return "".join(f", {setting}" for setting in settings)

@@ -14,7 +14,6 @@ from specs.kafka_releases import RELEASES, describe_releases, release_number
 from specs.kafka_versions import (
     CHANGES,
     CONTROLLER_NAMES,
-    CatalogueEntry,
     Change,
     catalogue_entry,
     controller_modes,

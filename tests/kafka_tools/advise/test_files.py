@@ -323,3 +323,36 @@ def test_settings_that_skip_records_after_an_error_are_noted(tmp_path, name, tex
     path = tmp_path / name
     path.write_text(text)
     assert any("in the answers" in note for note in read(str(path)).notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.conf", 'kafka.producer {\n  acks = "1"\n}\n', "a.conf:1: blocks in braces"),
+        ("a.conf", "akka {\n  kafka.producer { kafka-clients { acks = all } }\n}\n", "a.conf:1: blocks in braces"),
+        ("a.conf", "# c\nkafka = {\nacks = 1\n}\n", "a.conf:2: blocks in braces"),
+        ("main.tf", 'resource "kafka_topic" "t" {\n  replication_factor = 3\n}\n', "main.tf:1: blocks in braces"),
+        ("a.properties", '# c\nacks="1"\n', "a.properties:2: the value of acks is in quotes"),
+        (
+            "k.yaml",
+            "kafka:\n  bootstrap_servers: b:1\n  acks: all\n",
+            r"names of kafka-python or aiokafka \(bootstrap_",
+        ),
+        ("k.yml", "app:\n  kafka:\n    enable_auto_commit: true\n", r"names of kafka-python or aiokafka \(enable_auto"),
+        ("k.json", '{"clientId": "s", "brokers": ["b:1"], "producer": {"acks": -1}}', r"names of kafkajs \(brokers\)"),
+        ("k.json", '{"producer": {"maxInFlightRequests": 5}}', r"names of kafkajs \(maxInFlightRequests\)"),
+        ("k.yaml", "kafka:\n  consumer:\n    fromBeginning: false\n", r"names of kafkajs \(fromBeginning\)"),
+    ],
+)
+def test_a_form_that_is_not_read_is_refused_as_such(name, text, expected, tmp_path):
+    path = tmp_path / name
+    path.write_text(text)
+    for argument in (str(path), f"producer={path}"):
+        with pytest.raises(UserError, match=expected):
+            read(argument)
+
+
+def test_a_value_with_quotes_inside_is_no_quoted_value(tmp_path):
+    path = tmp_path / "producer.properties"
+    path.write_text('acks=all\nsasl.jaas.config=org.example.Module required username="a";\n')
+    assert set(read(str(path)).roles) == {"producer"}

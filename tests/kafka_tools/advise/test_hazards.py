@@ -18,6 +18,7 @@ from kafka_tools.advise.models import model_of
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, is_possible, is_relevant
 from kafka_tools.advise.remedies import CHANGES_OF, NOT_SETTINGS
 from kafka_tools.advise.remedy_search import advise
+from kafka_tools.advise.suggestions import remedies_in, suggestions_for
 from kafka_tools.advise.survey import Explored, run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 from kafka_tools.cluster.experiment import HARM, known_experiments, read_experiment
@@ -262,10 +263,9 @@ UNREAD = {
         "R13": "R12 has the harm with 1",
         "controller H-8": "no run shows that it needs a high value",
     },
-    "max.block.ms": {"KAFKA-9449": "it only limits the time"},
     "buffer.memory": {"KAFKA-9449": "any size is full at some time"},
     "log.message.format.version": {"KAFKA-7897": "its releases are those with the old formats; the value is not read"},
-    "delivery.timeout.ms": {"I2": "it ends the harm", "I13": "the other side of a condition"},
+    "delivery.timeout.ms": {"I13": "the other side of a condition"},
     "transactional.id.expiration.ms": {"I13": "the value of producer.id.expiration.ms before 3.4"},
     "auto.offset.reset": {"C16": "any value but none asks ListOffsets, and a commit may lack its epoch with each"},
     "share.isolation.level": {"share H4": "no tool reads the settings of share groups"},
@@ -319,7 +319,7 @@ def test_a_release_that_the_text_names_bounds_the_entry(hazard):
     bounds |= {hazard.first, hazard.last} | {name.since for name in SETTINGS_SINCE.get(hazard.name, ())}
     first, last = RELEASES.index(hazard.releases[0]), RELEASES.index(hazard.releases[-1])
     bounds |= {*RELEASES[max(first - 1, 0) : first + 1], *RELEASES[last : last + 2]}
-    lines = {release.rsplit(".", 1)[0] for release in filter(None, bounds)} | bounds
+    lines = bounds | {each.rsplit(".", parts)[0] for each in bounds for parts in (1, 2)}
     named = set(RELEASE.findall(f"{hazard.needs} {hazard.remedy}"))
     assert named <= lines, (named - lines, lines)
 
@@ -522,3 +522,71 @@ def test_every_constant_of_the_models_is_a_setting_or_has_a_reason():
 def test_families_have_the_named_scenarios():
     assert registry.families()
     assert [hazard.shown_by for hazard in WITH_SCENARIO if hazard.shown_by not in SCENARIOS] == []
+
+
+# Suggestions that no exploration of the search backs.
+
+
+def suggested(cluster, failure, verdict="yes"):
+    """Return the suggestions for a loss after a failure."""
+    (answer,) = answer_questions(cluster, find_nothing, [failure], [BY_NAME["loss"]]).answers
+    return list(suggestions_for([replace(answer, verdict=verdict)], cluster, resolve(cluster)))
+
+
+def applied(cluster, text, version):
+    """Return a cluster with the settings that a suggestion names, in a release."""
+    changed = replace(cluster, version=version)
+    for name, value in re.findall(r"([a-z.]+)=(\w+)", text):
+        role = ROLES.get(name, "producer")
+        changed = changed.changed(role, name, value)
+    return changed
+
+
+@pytest.mark.parametrize("min_isr", ["1", "2"])
+@pytest.mark.parametrize("acks", ["1", "all"])
+@pytest.mark.parametrize("replicas", ["2", "3"])
+@pytest.mark.parametrize("unclean", ["true", "false"])
+def test_eligible_replicas_are_offered_with_the_settings_that_they_need(min_isr, acks, replicas, unclean):
+    """The suggestion, applied, turns the cell into a no. Alone they do nothing with min.insync.replicas=1."""
+    written = {
+        "min.insync.replicas": min_isr,
+        "replication.factor": replicas,
+        "unclean.leader.election.enable": unclean,
+        "acks": acks,
+    }
+    cluster = gather([ConfigurationFile("f", {"producer": ()})], "3.7.0")
+    for name, value in written.items():
+        cluster = cluster.changed(ROLES.get(name, "producer"), name, value)
+    failure, question = BY_SLUG["power-loss"], BY_NAME["loss"]
+    (offered,) = [each for each in suggested(cluster, failure) if "eligible" in each.text]
+    assert ("min.insync.replicas=2" in offered.text) == (min_isr == "1")
+    changed = applied(cluster, offered.text, "4.1.0")
+    (answer,) = answer_questions(changed, explore_here, [failure], [question]).answers
+    assert answer.verdict == "no", offered.text
+
+
+@pytest.mark.parametrize(("min_isr", "expected"), [("1", True), ("2", False)])
+def test_racks_are_offered_with_two_copies(min_isr, expected):
+    cluster = gather([ConfigurationFile("f", {"producer": ()})], "3.7.0")
+    cluster = cluster.changed("topic", "replication.factor", "3").changed("topic", "min.insync.replicas", min_isr)
+    (offered,) = [each for each in suggested(cluster, BY_SLUG["blackout"]) if "rack" in each.text]
+    assert ("min.insync.replicas=2" in offered.text) == expected
+
+
+@pytest.mark.parametrize("hazard", [h for h in IN_RELEASES if any(h.remedies)], ids=lambda hazard: hazard.name)
+def test_a_remedy_of_an_entry_that_is_suggested_prevents_it(hazard):
+    """Applied, each change makes the entry impossible; a change that does not is not offered."""
+    cluster = cluster_with(hazard)
+    config = resolve(cluster)
+    for _, failure in cells_of(hazard):
+        for changes in remedies_in(hazard, cluster, config, failure):
+            facts = {**facts_of(cluster, config), **changes}
+            assert not hazard.can_happen(cluster.version, facts, frozenset({failure.slug})), changes
+
+
+def test_eligible_replicas_are_no_remedy_alone_with_one_in_sync_replica():
+    cluster = gather([ConfigurationFile("f", {"producer": ()})], "4.4.0").changed("topic", "replication.factor", "3")
+    for name, value in (("min.insync.replicas", "1"), ("eligible.leader.replicas.version", "0")):
+        cluster = cluster.changed(ROLES[name], name, value)
+    changes = remedies_in(hazards()["R11"], cluster, resolve(cluster), BY_SLUG["power-loss"])
+    assert changes == [{"eligible.leader.replicas.version": "1", "min.insync.replicas": "2"}]
