@@ -61,6 +61,27 @@ def test_the_verdict_comes_first(whole):
     assert text.startswith("A record can be lost after a broker crash.")
 
 
+@pytest.mark.parametrize(
+    ("given", "client", "expected"),
+    [
+        ({"producer": (), "consumer": ()}, "java", "With Kafka's default producer and consumer, a record"),
+        ({"consumer": (("auto.offset.reset", "earliest"),)}, "java", "With Kafka's default producer, a record"),
+        ({"producer": (("acks", "all"),)}, "java", "With Kafka's default consumer, a record"),
+        ({"producer": (("acks", "all"),)}, "librdkafka", "With librdkafka's default consumer, a record"),
+        ({"producer": (("acks", "1"),), "consumer": (("auto.offset.reset", "earliest"),)}, "java", "A record"),
+    ],
+)
+def test_the_verdict_names_the_clients_of_which_no_file_has_a_setting(given, client, expected):
+    files = {
+        role: tuple(WrittenSetting(name, value, "f", 1) for name, value in settings) for role, settings in given.items()
+    }
+    asked = gather([ConfigurationFile("f", {"broker": (), **files})], "3.7.0", client)
+    verbs = {BY_SLUG["crash"]: [question.verb for question in QUESTIONS]}
+    advice = replace(answer_questions(asked, explorer(), [], []), cluster=asked)
+    assert answer_sentences._with_defaults(advice, verbs) == expected
+    assert answer_sentences._with_defaults(advice, {}) == "A record"
+
+
 def test_the_text_has_80_columns_and_no_broken_word(whole):
     text = text_of(whole)
     assert max(map(len, text.splitlines())) <= WIDTH == 80
