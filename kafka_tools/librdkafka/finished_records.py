@@ -43,9 +43,10 @@ class RecordsInEvents(Forgetting):
             return
         if "record" in found:
             yield found["record"]
-        records = found.get("records")
-        if isinstance(records, list):
-            yield from records
+        for name in ("records", "unanswered"):
+            records = found.get(name)
+            if isinstance(records, list):
+                yield from records
 
     def contradiction(self, found: Found, forgotten: Forgotten) -> str | None:
         """Return the first difference between the event `log` and what was forgotten of the log."""
@@ -64,11 +65,12 @@ class RecordsInEvents(Forgetting):
             changed["record"] = found["record"] - forgotten.records
         if _is_number(found.get("offset")):
             changed["offset"] = found["offset"] - forgotten.offsets
-        if found.get("event") != "configured" and isinstance(found.get("records"), list):
-            first = forgotten.offsets if found.get("event") == "log" else 0
-            changed["records"] = [
-                record - forgotten.records if _is_number(record) else record for record in found["records"][first:]
-            ]
+        for name in ("records", "unanswered"):
+            if found.get("event") != "configured" and isinstance(found.get(name), list):
+                first = forgotten.offsets if found.get("event") == "log" else 0
+                changed[name] = [
+                    record - forgotten.records if _is_number(record) else record for record in found[name][first:]
+                ]
         return found | changed
 
 

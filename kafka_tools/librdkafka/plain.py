@@ -74,8 +74,11 @@ class PlainClient(Mapping):
 
     @event("closed")
     def closed(self, found: Found) -> PossibleStep:
-        """The connection closed, together with its unanswered requests."""
-        return PossibleStep("connection_closed")
+        """The connection closed: the client had not read the answers to its unanswered requests."""
+        is_in_flight = "any({} in batch.records for batch in in_flight[n1])"
+        return PossibleStep("connection_closed").before(
+            {is_in_flight.format(record): True for record in found["unanswered"]}
+        )
 
     @event("delivered")
     def delivered(self, found: Found) -> Observation:
