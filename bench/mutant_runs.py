@@ -60,11 +60,12 @@ class LineMap:
         """Return the tests that execute one of the lines, fastest first, the tests of a file together.
 
         What a fixture executes counts for every test of the file: other tests may share the fixture's value. So does
-        what runs once, when a module is imported: it counts for every test that executes any line of the file.
+        what runs once, when a module is imported: it counts for every test that executes any line of the file. And so
+        does a line that no test executes: `coverage` does not see lines that run under another tracer.
         """
         by_line = self._lines.get(path, {})
         contexts = {context for number in numbers for context in by_line.get(str(number), ())}
-        if contexts == {""}:
+        if contexts <= {""}:
             contexts = {context for named in by_line.values() for context in named}
         names: set[str] = set()
         for context in contexts - {""}:

@@ -53,11 +53,19 @@ def test_event_that_the_mapping_refuses_is_rejected():
     class Strict(Mapping):
         @event("sent")
         def sent(self, found):
-            return PossibleStep("send", number={0: 0, 1: 1}[found["number"]])
+            return PossibleStep("send", number={"first": 0, "second": 1}[found["number"]])
 
-    trace = recorded({"event": "sent", "number": 0}, {"event": "sent", "number": 1})
+    trace = recorded({"event": "sent", "number": "first"}, {"event": "sent", "number": "second"})
     found = try_controls(Validator(moves_of(Wire(), "python", ()), Strict()), trace, 30, seed=1)
     assert found.tried == found.rejected
+
+
+def test_equal_neighbours_are_not_swapped():
+    sent, received = {"event": "sent", "number": 0}, {"event": "received"}
+    trace = recorded(sent, sent, received, received, sent)
+    for seed in range(9):
+        swaps = [one.line for one in controls_of(WireLog(), trace, 20, seed) if one.kind == "swapped"]
+        assert sorted(swaps) == [2, 4]
 
 
 def test_another_value_is_one_that_the_trace_has_elsewhere():

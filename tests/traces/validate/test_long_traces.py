@@ -1,10 +1,11 @@
-"""Traces that need a larger model than there can be."""
+"""Traces that need a larger model than there can be, or a window of their records."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.traces.validate.toys import recorded
+from traces.validate.forgetting import FinishedPrefix, Forgotten
 from traces.validate.task import RunningValidation, ValidationTask
 
 SPEC = """from checker.language import Constant, Range, SetOf, Spec, action
@@ -44,3 +45,131 @@ def test_a_trace_with_too_many_records_is_undecided(number, verdict, tmp_path):
     outcome = validation.outcome(recorded({"event": "taken", "number": number}))
     assert outcome.verdict == verdict
     assert outcome.limits == (frozenset({"window"}) if verdict == "undecided" else frozenset())
+
+
+LETTERS = """from checker.language import Constant, Range, Spec, action, invariant, require
+
+
+class Letters(Spec):
+    letters = Constant(3, at_least=1)
+    sent = Range(0, "letters")
+    seen = Range(0, "letters")
+
+    @action
+    def send(self, number: Range(1, "letters")):
+        require(number == self.sent + 1)
+        self.sent = number
+
+    @action
+    def read(self, number: Range(1, "letters")):
+        require(number == self.seen + 1 and number <= self.sent)
+        self.seen = number
+
+    @invariant
+    def sent_first(self):
+        return self.seen <= self.sent
+
+    @invariant
+    def of_the_whole_log(self):
+        return self.sent < 9
+"""
+
+READ_LETTERS = """from traces.validate import Mapping, PossibleStep, event
+from traces.validate.forgetting import FinishedPrefix, Forgetting
+
+
+class ReadLetters(Forgetting):
+    checked = frozenset(("sent_first",))
+
+    def fits(self, spec):
+        return True
+
+    def total(self, events):
+        return sum(found["event"] == "sent" for found in events)
+
+    def named(self, events):
+        return [[found["number"]] for found in events]
+
+    def renumbered(self, found, forgotten):
+        return found | {"number": found["number"] - forgotten.records}
+
+    def constants(self, constants, window):
+        return {**constants, "letters": window}
+
+    def finished(self, spec, most):
+        return [FinishedPrefix(n, tuple(range(1, n + 1))) for n in range(1, min(most, spec.seen) + 1)]
+
+    def forget(self, spec, prefix):
+        spec.sent -= prefix.records
+        spec.seen -= prefix.records
+
+
+class Log(Mapping):
+    forgetting = ReadLetters()
+
+    def constants(self, events):
+        return {"letters": self.forgetting.total(events)}
+
+    @event("sent")
+    def sent(self, found):
+        return PossibleStep("send", number=found["number"])
+
+    @event("read")
+    def read(self, found):
+        return PossibleStep("read", number=found["number"])
+"""
+
+
+@pytest.fixture
+def letters(tmp_path):
+    """Return a function that validates a log of `total` letters, each read before the one that is `late` later."""
+    (tmp_path / "letters.py").write_text(LETTERS)
+    (tmp_path / "log.py").write_text(READ_LETTERS)
+
+    def outcome(total, late, last=0, **settings):
+        task = ValidationTask(f"{tmp_path / 'letters.py'}", f"{tmp_path / 'log.py'}", settings=settings)
+        events = []
+        for number in range(1, total + late + 1):
+            events += [{"event": "sent", "number": number}] * (number <= total)
+            events += [{"event": "read", "number": number - late}] * (number > late)
+        events[-1]["number"] += last
+        return RunningValidation(task).outcome(recorded(*events))
+
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("total", "late", "settings", "forgotten"),
+    [
+        (16, 1, {}, 0),
+        (17, 1, {}, 1),
+        (40, 1, {}, 24),
+        (40, 14, {}, 24),
+        (40, 15, {}, 8),
+        (40, 30, {}, 8),
+        (40, 31, {}, 0),
+        (40, 1, {"letters": 40}, 0),
+    ],
+)
+def test_a_window_forgets_what_no_later_event_names(letters, total, late, settings, forgotten):
+    outcome = letters(total, late, **settings)
+    assert (outcome.verdict, outcome.steps, outcome.forgotten) == ("conforms", 2 * total, forgotten)
+    assert outcome.unchecked == (("of_the_whole_log",) if forgotten else ())
+    assert outcome.violated.keys() == (set() if forgotten else {"of_the_whole_log"})
+
+
+@pytest.mark.parametrize(
+    ("last", "why"), [(-1, "is false"), (1, "the log has records 1 to 40; the event names record 41")]
+)
+def test_the_last_record_of_a_long_log_is_checked(letters, last, why):
+    rejection = letters(40, 1, last).rejection
+    assert rejection.line == 80 and why in rejection.reasons[0].text
+
+
+def test_what_was_forgotten_adds_up():
+    forgotten = Forgotten()
+    for records, entries, sequences in [(2, (1, 2), (0, 3)), (1, (), (0, 2)), (3, (2,), (1, 4))]:
+        forgotten.add(FinishedPrefix(records, entries, sequences))
+        if forgotten.records == 3:
+            assert forgotten.sequences == (0, 5)
+    assert (forgotten.records, forgotten.entries, forgotten.sequences) == (6, [1, 2, 5], (1, 4))

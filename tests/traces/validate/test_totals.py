@@ -1,16 +1,24 @@
 """Totals of many traces: sums and clusters that do not depend on the order, and the lines that traces are read from."""
 
 import itertools
+import json
 
 import pytest
 
 from tests.traces.validate.toys import Wire, WireLog, recorded
+from traces.validate.controls import ControlResults, SurvivingControl
 from traces.validate.events import read_events
 from traces.validate.moves import moves_of
 from traces.validate.totals import ValidationTotals, verdict_row
 from traces.validate.validator import Validator
 from traces.validate.verdict import TraceVerdict
 
+CONTROLS = ControlResults(
+    {"dropped": 3, "altered": 2},
+    {"dropped": 2, "altered": 2},
+    (SurvivingControl("dropped", 1, "without {}", "the spec allows it"),),
+    ("sent.thread",),
+)
 SENT = [{"event": "sent", "number": number} for number in range(3)]
 
 
@@ -24,7 +32,9 @@ def rows():
         recorded(SENT[1], name="late 2"),
         recorded({"event": "received"}, name="early"),
     ]
-    return [verdict_row(validator.validate(trace), None) for trace in traces]
+    return [
+        verdict_row(validator.validate(trace), None if number else CONTROLS) for number, trace in enumerate(traces)
+    ]
 
 
 def total(rows):
@@ -39,6 +49,14 @@ def test_the_sums(rows):
     assert totals.traces == 5 and totals.verdicts == {"conforms": 2, "rejected": 3}
     assert totals.totals == {"events": 8, "steps": 3, "seen": 1, "blank": 0}
     assert totals.skipped == {"tick": 1}
+    assert (totals.tried, totals.caught) == (CONTROLS.tried, CONTROLS.rejected)
+    assert totals.survivors == {"the spec allows it": 1} and totals.unread == {"sent.thread"}
+
+
+def test_a_summary_is_read_again(rows):
+    totals = total(rows)
+    totals.is_interrupted = True
+    assert ValidationTotals.from_json(json.loads(json.dumps(totals.to_json()))) == totals
 
 
 def test_the_largest_cluster_is_first(rows):
@@ -51,9 +69,10 @@ def test_the_largest_cluster_is_first(rows):
 def test_the_order_and_the_parts_do_not_matter(rows):
     expected = total(rows)
     for order in itertools.islice(itertools.permutations(rows), 0, 120, 17):
-        merged = total(order[:2])
-        merged.merge(total(order[2:]))
-        assert merged == total(order)
+        for part in range(6):
+            merged = total(order[:part])
+            merged.merge(total(order[part:]))
+            assert merged == total(order)
         assert [(one.cause, one.count, one.examples) for one in merged.ranked()] == [
             (one.cause, one.count, one.examples) for one in expected.ranked()
         ]

@@ -1,13 +1,13 @@
 """Validation of traces in both engines: conforming, rejected and undecided traces, with reasons."""
 
-from __future__ import annotations
+import itertools
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker.errors import UserError
-from checker.language import invariant
+from checker.language import Range, Spec, action, invariant
 from tests.traces.validate.toys import Post, PostLog, Wire, WireLog, recorded, walk
 from traces.validate import Mapping, PossibleStep, event
 from traces.validate.moves import invariants_of, moves_of
@@ -192,6 +192,27 @@ def test_arguments_bound_by_a_collection(engine):
     wrong = validator.validate(recorded(*posted, first, first | {"letter": 444}))
     assert (wrong.verdict, wrong.rejection.line) == ("rejected", 5)
     assert wrong.rejection.reasons[0].text == "no instance of the action has these arguments"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_of_several_arguments_has_its_value(engine):
+    class Added(Spec):
+        last = Range(0, 123)
+
+        @action
+        def add(self, hundreds: Range(0, 1), tens: Range(0, 2), ones: Range(0, 3)):
+            self.last = 100 * hundreds + 10 * tens + ones
+
+    class Log(Mapping):
+        @event("added")
+        def added(self, found):
+            hundreds, tens, ones = found["digits"]
+            return PossibleStep("add", hundreds=hundreds, tens=tens, ones=ones).after({"last": found["last"]})
+
+    validator = Validator(moves_of(Added(), engine, ()), Log())
+    digits = [list(each) for each in itertools.product(range(2), range(3), range(4))]
+    events = [{"event": "added", "digits": each, "last": int("".join(map(str, each)))} for each in digits]
+    assert validator.validate(recorded(*events)).verdict == "conforms"
 
 
 @pytest.mark.parametrize("engine", ENGINES)
