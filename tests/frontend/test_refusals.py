@@ -467,6 +467,12 @@ def test_all_errors_of_a_spec_are_reported_with_their_lines_and_columns(tmp_path
     assert str(error) == f"{first}\n{second}"
 
 
+def test_a_wrong_return_ends_its_block_too(tmp_path: Path) -> None:
+    body = "if self.flag:\n    return self.smal > 1\nelse:\n    return missing\nself.line.sort()"
+    first, second = refusal(method("two(self)", body, "invariant"), tmp_path).parts
+    assert "smal is neither" in first.message and "missing" in second.message
+
+
 def test_errors_of_several_declarations_are_reported_together(tmp_path: Path) -> None:
     text = HEADER.replace("fifty = 50", "one = Range(3, 2)\n    two = Seq(int, 2)")
     first, second = refusal(text, tmp_path).parts

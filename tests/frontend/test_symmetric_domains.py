@@ -60,6 +60,7 @@ class Base(Spec, abstract=True):
     order = Seq(Node, 3)
     network = Bag(Message, 3)
     owed = PartialMap(Node, Range(0, 3))
+    debt = Range(-9, 0)
 
     @action
     def stay(self):
@@ -95,6 +96,35 @@ class Symmetric(Base):
             self.active.add(node)
             self.total += 1
             self.mode = Mode.BUSY
+
+    @action
+    def totals_written_the_other_way(self):
+        members, most = set(self.active), 0
+        for node in Node:
+            self.total = self.level[node] + self.total
+            self.debt -= 1
+            members = self.peers[node] | members
+            most = max(self.level[node], most)
+            self.network.add(Message(node, 1))
+        for node in self.active:
+            self.debt += -1
+            self.peers[node].remove(node)
+        require(most > 1)
+        self.active = members
+
+    @action
+    def loops_in_loops(self):
+        for node in Node:
+            for other in Node:
+                if other != node and self.level[other] > 0:
+                    self.peers[node].add(other)
+            for number in range(2):
+                self.log[node].append(number)
+
+    @action
+    def conditions(self, node: Node):
+        self.total = (1 if node in self.active else 2) + len([n + 1 for n in range(self.total, 9)])
+        self.order = (self.order if self.total > 2 else [node]) + self.order
 
     @action
     def lists_that_are_counted(self):
@@ -341,7 +371,79 @@ class SharedHelperSecondArgument(Base):
         self.leader = self.first_of(0, [node for node in self.active if node in self.active])
 
 
+class ConditionalList(Base):
+    @action
+    def go(self):
+        self.order = self.order if self.total > 1 else [node for node in Node if node in self.active]
+
+
+class JoinedList(Base):
+    @action
+    def go(self):
+        self.order = self.order + [node for node in Node if node in self.active]
+
+
+class RangeFrom(Base):
+    @action
+    def go(self):
+        levels = [self.level[node] for node in Node]
+        self.total = sum(n for n in range(levels[0], 3))
+
+
+class RangeTo(Base):
+    @action
+    def go(self):
+        levels = [self.level[node] for node in Node]
+        self.total = sum(n for n in range(levels[0]))
+
+
+class DefaultByOrder(Base):
+    @action
+    def go(self):
+        levels = [self.level[node] for node in Node]
+        self.total = min((self.level[node] for node in self.active), default=levels[0])
+
+
+class InnerLoop(Base):
+    @action
+    def go(self):
+        for node in Node:
+            for other in self.peers[node]:
+                self.leader = other
+
+
+class InnerValue(Base):
+    @action
+    def go(self):
+        for node in Node:
+            for number, level in enumerate(self.log[node]):
+                self.total = number + level
+
+
+class Flips(Base):
+    @action
+    def go(self):
+        for node in Node:
+            self.active = {node} - self.active
+
+
+class RaisesAndLowers(Base):
+    @action
+    def go(self):
+        for node in Node:
+            self.debt = self.level[node] - self.debt
+
+
 REFUSED = [
+    (ConditionalList, "is a list in the order of Node"),
+    (JoinedList, "is a list in the order of Node"),
+    (RangeFrom, "is a list in the order of Node"),
+    (RangeTo, "is a list in the order of Node"),
+    (DefaultByOrder, "is a list in the order of Node"),
+    (InnerLoop, "decides the value of self.leader"),
+    (InnerValue, "decides the value of self.total"),
+    (Flips, "an iteration changes self.active, which another one reads"),
+    (RaisesAndLowers, "an iteration changes self.debt, which another one reads"),
     (SharedHelper, "`items` is a list in the order of Node"),
     (SharedHelperSecondArgument, "`items` is a list in the order of Node"),
     (Names, "`Node[0]` names members of Node"),

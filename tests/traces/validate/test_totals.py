@@ -32,9 +32,7 @@ def rows():
         recorded(SENT[1], name="late 2"),
         recorded({"event": "received"}, name="early"),
     ]
-    return [
-        verdict_row(validator.validate(trace), None if number else CONTROLS) for number, trace in enumerate(traces)
-    ]
+    return [verdict_row(validator.validate(trace), None if number else CONTROLS) for number, trace in enumerate(traces)]
 
 
 def total(rows):
