@@ -102,7 +102,7 @@ class Values(Spec):
     def members(self, x: Signed, n: Node):
         self.flags = [
             x in Small,
-            x in range(0, x),
+            x in range(x),
             x in ODD,
             x in ONLY,
             self.maybe in Small,

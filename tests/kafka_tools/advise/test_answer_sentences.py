@@ -1,0 +1,225 @@
+"""What is said about answers of each kind, and the exit status: of advice that is made here, without an exploration."""
+
+import json
+import threading
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from checker.output.styled_lines import plain
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
+from kafka_tools.advise import answer_sentences, transaction_answers
+from kafka_tools.advise.advice import Advice, Fix, GuaranteeAnswer, Remedy
+from kafka_tools.advise.advice_text import advice_lines
+from kafka_tools.advise.advise_command import _status
+from kafka_tools.advise.availability import Availability
+from kafka_tools.advise.cluster import gather
+from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.questions import FAILURES, QUESTIONS
+from kafka_tools.advise.remedies import CHANGES_OF
+from kafka_tools.advise.remedy_texts import remedy_costs, remedy_texts
+from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+from specs.hazards import hazards
+
+BY_SLUG = {failure.slug: failure for failure in FAILURES}
+BY_NAME = {question.name: question for question in QUESTIONS}
+ENTRIES = list(hazards().values())
+
+
+class Exploration(SimpleNamespace):
+    """An exploration without a model."""
+
+    __hash__ = object.__hash__
+
+
+def answer(question, failure, verdict, *entries, states=7):
+    exploration = Exploration(own_constants={}, model=SimpleNamespace(is_pipeline=True), failures=(), name=failure)
+    return GuaranteeAnswer(
+        BY_NAME[question], BY_SLUG[failure], verdict, exploration, states, hazards=tuple(ENTRIES[n] for n in entries)
+    )
+
+
+def advice(*answers, version="4.1.0", **changed):
+    written = changed.pop("written", {})
+    settings = tuple(WrittenSetting(name, value, "p", 1) for name, value in written.items())
+    cluster = gather([ConfigurationFile("p", {"producer": settings})], version)
+    return replace(Advice(cluster, resolve(cluster), answers=list(answers)), **changed)
+
+
+MIXED = (
+    answer("loss", "slow-follower", "no"),
+    answer("loss", "crash", "yes"),
+    answer("loss", "blackout", "yes"),
+    answer("duplicates", "crash", "yes"),
+    answer("reorder", "crash", "no"),
+    answer("stuck", "crash", "undecided"),
+    answer("gaps", "crash", "known", 0, 1),
+    answer("gaps", "blackout", "known", 0),
+    answer("gaps", "slow-follower", "known", 0),
+)
+
+
+def test_the_verdict_has_a_sentence_for_each_kind_of_answer():
+    first, second = ENTRIES[0].name, ENTRIES[1].name
+    known = "By a way that the exploration does not have, a record can also be skipped by the consumer"
+    assert answer_sentences.verdict_sentences(advice(*MIXED)) == [
+        "A record can be lost or written twice after a broker crash.",
+        f"{known} after a broker crash ({first} and {second}).",
+        f"{known} with a slow follower or after power loss of all brokers ({first}).",
+        "In the explored failures, no record is written out of order.",
+        "Not decided, and not safe: whether a record can be left out or retried without end. The limit of states was "
+        "reached first, or the model lacks the rules of this release (? in the table).",
+    ]
+
+
+def test_nothing_is_safe_without_answers_or_before_the_end():
+    assert answer_sentences.verdict_sentences(advice()) == ["Nothing was explored: no answer, and not safe."]
+    (stopped,) = answer_sentences.verdict_sentences(advice(answer("loss", "crash", "no"), is_whole=False))
+    assert stopped.startswith("Interrupted: ")
+    (whole,) = answer_sentences.verdict_sentences(advice(answer("loss", "crash", "no")))
+    assert whole == "In the explored failures, no record is lost."
+
+
+def test_the_table_has_a_cell_for_each_kind_of_answer():
+    rows = {
+        text[:24].strip(): text[24:].split()
+        for text in plain(advice_lines(advice(*MIXED[:1] + MIXED[4:]), ())).splitlines()
+    }
+    assert rows["a slow follower"][0] == "no" and rows["a slow follower"][-1] == ENTRIES[0].name
+    assert rows["a broker crash"] == ["-", "no", "?", f"{ENTRIES[0].name}+"]
+
+
+NO, YES, UNKNOWN = (answer("loss", "crash", verdict) for verdict in ("no", "yes", "undecided"))
+KNOWN = answer("loss", "crash", "known", 0)
+
+
+@pytest.mark.parametrize(
+    ("made", "required", "accepted", "status"),
+    [
+        (advice(NO), ["loss"], (), EXIT_OK),
+        (advice(YES), ["loss"], (), EXIT_VIOLATED),
+        (advice(YES, UNKNOWN), ["loss"], (), EXIT_VIOLATED),
+        (advice(YES), [], (), EXIT_OK),
+        (advice(YES), ["gaps"], (), EXIT_OK),
+        (advice(UNKNOWN), ["loss"], (), EXIT_STOPPED),
+        (advice(UNKNOWN), [], (), EXIT_STOPPED),
+        (advice(UNKNOWN), ["gaps"], (), EXIT_OK),
+        (advice(NO, is_whole=False), [], (), EXIT_STOPPED),
+        (advice(KNOWN), ["loss"], (), EXIT_STOPPED),
+        (advice(KNOWN), ["loss"], (0,), EXIT_OK),
+        (advice(KNOWN), ["loss"], (1,), EXIT_STOPPED),
+        (advice(KNOWN), [], (), EXIT_OK),
+    ],
+)
+def test_the_exit_status(made, required, accepted, status):
+    names = frozenset(ENTRIES[number].name for number in accepted)
+    assert _status(made, [BY_NAME[name] for name in required], names, False) == status
+
+
+@pytest.mark.parametrize(("verdict", "status"), [("yes", EXIT_VIOLATED), ("no", EXIT_OK), ("undecided", EXIT_STOPPED)])
+def test_the_exit_status_of_an_answer_about_transactions(verdict, status):
+    asked = SimpleNamespace(question=SimpleNamespace(of="stuck"), verdict=verdict)
+    assert _status(advice(transactions=[asked]), [BY_NAME["stuck"]], frozenset(), False) == status
+    assert _status(advice(transactions=[asked]), [BY_NAME["loss"]], frozenset(), False) == EXIT_OK
+
+
+@pytest.mark.parametrize(
+    ("failure", "is_named", "status"),
+    [("crash", True, EXIT_STOPPED), ("crash", False, EXIT_OK), ("rebalance", True, EXIT_OK)],
+)
+def test_a_named_failure_that_was_not_explored_is_not_safe(failure, is_named, status):
+    made = advice(NO, impossible=(BY_SLUG[failure],))
+    assert _status(made, [BY_NAME["loss"]], frozenset(), is_named) == status
+
+
+def test_what_no_remedy_prevents():
+    assert answer_sentences.sentence_without_remedy(advice()) == ""
+    for tried_all, start in (
+        (True, "No setting that the models have, alone or in pairs,"),
+        (False, "No tried change of settings"),
+    ):
+        made = advice(without_remedy=[MIXED[1], MIXED[3]], tried_all=tried_all)
+        assert answer_sentences.sentence_without_remedy(made) == (
+            f"{start} prevents that a record is lost after a broker crash; written twice after a broker crash."
+        )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "costs"),
+    [
+        ((True, True), (True, True), []),
+        ((True, True), (True, False), ["with two brokers down, no write succeeds any more"]),
+        ((False, True), (True, True), ["no cost there: with one broker down, writes now succeed"]),
+        ((False, False), (False, False), []),
+    ],
+)
+def test_the_writes_that_a_remedy_costs(before, after, costs):
+    assert remedy_costs(Remedy((), (), Availability(*before), Availability(*after))) == costs
+
+
+def test_a_remedy_names_the_failures_that_it_is_for():
+    def effects(failures, without=()):
+        fix = Fix(BY_NAME["loss"], tuple(BY_SLUG[slug] for slug in failures))
+        whole = (Availability(True, True),) * 2
+        made = advice(
+            *(answer("loss", slug, "yes") for slug in ("crash", "blackout", "power-loss")),
+            remedies=[Remedy((CHANGES_OF["acks"][0],), (fix,), *whole)],
+            without_remedy=[answer("loss", slug, "yes") for slug in without],
+        )
+        (preferred,), _, _ = remedy_texts(made)
+        return preferred.effects
+
+    assert effects(["crash", "blackout", "power-loss"]) == ["no record is lost after any failure above"]
+    assert effects(["crash"]) == ["no record is lost after a broker crash"]
+    assert effects(["crash", "blackout"]) == ["no record is lost after a broker crash or power loss of all brokers"]
+    assert effects(["crash", "blackout"], ["power-loss"]) == [
+        "no record is lost after any failure above, except power loss of one broker"
+    ]
+
+
+def test_json_has_every_answer():
+    fix = Fix(BY_NAME["loss"], (BY_SLUG["crash"],))
+    made = advice(
+        NO,
+        MIXED[5],
+        remedies=[Remedy((CHANGES_OF["acks"][0],), (fix,), Availability(True, False), Availability(False, False))],
+    )
+    content = json.loads(json.dumps(answer_sentences.to_json(made, {("loss", "crash"): "loss-crash.html"})))
+    assert [(one["question"], one["answer"], one["distinct_states"], one["page"]) for one in content["answers"]] == [
+        ("loss", "no", 7, "loss-crash.html"),
+        ("stuck", "undecided", 7, None),
+    ]
+    (remedy,) = content["remedies"]
+    assert remedy["fixes"] == [{"question": "loss", "failures": ["crash"]}]
+    assert remedy["changes"] == [{"of": "producer", "name": "acks", "value": "all"}]
+    assert remedy["availability"] == {
+        "before": {"one_broker_down": True, "two_brokers_down": False},
+        "after": {"one_broker_down": False, "two_brokers_down": False},
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ({"acks": "all"}, "can still write a record twice"),
+        ({"transactional.id": "t"}, "Consumers with isolation.level=read_uncommitted read both"),
+        ({"acks": "1"}, ""),
+    ],
+)
+def test_what_the_model_leaves_out_of_each_producer(written, says):
+    notes = " ".join(answer_sentences.caveats(advice(written=written, version="3.7")))
+    assert says in notes and bool(notes) == bool(says)
+
+
+@pytest.mark.parametrize(("ended", "verdict"), [("complete", "no"), ("max_states", "undecided")])
+def test_an_exploration_of_transactions_that_met_a_limit_is_not_safe(ended, verdict):
+    cluster = advice(written={"transactional.id": "t"}).cluster
+    explored = SimpleNamespace(violations=(), ended=ended, distinct_states=9)
+    asked = transaction_answers.QUESTIONS[:2]
+    found = list(transaction_answers.answers_to(asked, cluster, (1, 2), lambda *_: explored, threading.Event()))
+    assert [(one.question, one.transaction_version) for one in found] == [(q, v) for v in (1, 2) for q in asked]
+    assert {(one.verdict, one.distinct_states) for one in found} == {(verdict, 9)}
+    text = plain(advice_lines(advice(NO, written={"transactional.id": "t"}, transactions=found), ()))
+    assert text.count(f"  {verdict:9}  {asked[0].text.split()[0]}") == 4
+    assert "with transaction.version=2 (a new cluster)" in text and "with transaction.version=1 (or lower" in text
