@@ -51,7 +51,12 @@ PACKAGES = {
     ),
     "spark": MutatedPackage(
         ("spark_analysis",),
-        ("tests/spark_analysis", "tests/cli/test_run_comparison.py", "tests/cli/test_walk_queries.py"),
+        (
+            "tests/spark_analysis",
+            "tests/cli/test_run_comparison.py",
+            "tests/cli/test_run_history.py",
+            "tests/cli/test_walk_queries.py",
+        ),
         start_seconds=60,
     ),
     "traces": MutatedPackage(("traces/validate",), ("tests/traces", "tests/cli/test_validate.py")),

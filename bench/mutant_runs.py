@@ -59,6 +59,8 @@ class LineMap:
     def tests_of(self, path: str, numbers: Iterable[int]) -> list[MappedTest]:
         """Return the tests that execute one of the lines, fastest first, the tests of a file together.
 
+        The file with the name of the module comes first.
+
         What a fixture executes counts for every test of the file: other tests may share the fixture's value. So does
         what runs once, when a module is imported: it counts for every test that executes any line of the file. And so
         does a line that no test executes: `coverage` does not see lines that run under another tracer.
@@ -75,7 +77,9 @@ class LineMap:
         for name in sorted(names & self.tests.keys()):
             files[name.split("::")[0]].append(self.tests[name])
         groups = [sorted(group, key=lambda test: test.seconds) for group in files.values()]
-        return [test for group in sorted(groups, key=lambda group: group[0].seconds) for test in group]
+        nearest = f"test_{Path(path).stem}.py"
+        groups.sort(key=lambda group: (nearest not in group[0].name, group[0].seconds))
+        return [test for group in groups for test in group]
 
 
 class PrivateTree:

@@ -12,7 +12,7 @@ from checker.errors import UserError
 from kafka_tools.advise import versions
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
-from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.effective_config import DEFAULT_DELIVERY_TIMEOUT, LIBRDKAFKA_DELIVERY_TIMEOUT, resolve
 from kafka_tools.advise.models import constants_of
 from kafka_tools.advise.resemblance import suggestion
 from kafka_tools.advise.written_settings import ConfigurationFile, Framework, WrittenSetting
@@ -237,6 +237,55 @@ def test_a_transactional_librdkafka_is_idempotent_by_default():
 
     assert librdkafka(transactional_id="x")["enable.idempotence"] == "true"
     assert "requires enable.idempotence" in librdkafka(transactional_id="x", enable_idempotence="false").refusal
+
+
+@pytest.mark.parametrize(
+    ("timeout", "client", "is_short"),
+    [("119999", "java", True), ("120000", "java", False), ("0", "librdkafka", False), ("1", "librdkafka", True)],
+)
+def test_a_short_delivery_timeout_is_one_below_the_default(timeout, client, is_short):
+    given = (WrittenSetting("delivery.timeout.ms", timeout, "p", 1), WrittenSetting("linger.ms", "0", "p", 2))
+    cluster = gather([ConfigurationFile("p", {"producer": given})], "3.7", client)
+    assert resolve(cluster).has_short_delivery_timeout == is_short
+
+
+@pytest.mark.parametrize(
+    ("client", "timeout"), [("java", DEFAULT_DELIVERY_TIMEOUT), ("librdkafka", LIBRDKAFKA_DELIVERY_TIMEOUT)]
+)
+def test_the_default_delivery_timeout_of_each_client(client, timeout):
+    assert (DEFAULT_DELIVERY_TIMEOUT, LIBRDKAFKA_DELIVERY_TIMEOUT) == (120_000, 300_000)
+    assert resolve(gather([ConfigurationFile("p", {"producer": ()})], "3.7", client))["delivery.timeout.ms"] == str(
+        timeout
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "says"), [("3.6", "every write with acks=all is refused"), ("4.1", "2 is in effect")]
+)
+def test_a_minimum_above_the_replication_factor_is_a_note(version, says):
+    def notes(minimum):
+        given = (
+            WrittenSetting("replication.factor", "2", "t", 1),
+            WrittenSetting("min.insync.replicas", minimum, "t", 2),
+        )
+        return [
+            note
+            for note in resolve(gather([ConfigurationFile("t", {"topic": given})], version)).notes
+            if "above" in note
+        ]
+
+    assert notes("2") == []
+    assert [note.endswith(says) for note in notes("3")] == [True]
+
+
+@pytest.mark.parametrize(("in_flight", "is_refused"), [("5", False), ("6", True)])
+def test_a_transactional_librdkafka_has_the_limits_of_idempotence(in_flight, is_refused):
+    given = (
+        WrittenSetting("transactional.id", "t", "p", 1),
+        WrittenSetting("max.in.flight.requests.per.connection", in_flight, "p", 2),
+    )
+    config = resolve(gather([ConfigurationFile("p", {"producer": given})], "3.7", "librdkafka"))
+    assert (config.refusal is not None) == is_refused
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from checker.errors import UserError
+from kafka_tools.advise.cluster import _MOST_REFUSED, gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.written_settings import Framework
 
@@ -243,6 +244,64 @@ def roles_of(tmp_path, name, text):
 def test_spring_yaml_with_bracketed_names(tmp_path):
     text = 'spring:\n  kafka:\n    producer:\n      properties:\n        "[enable.idempotence]": false\n'
     assert roles_of(tmp_path, "application.yml", text) == {"producer": {"enable.idempotence": "false"}}
+
+
+CHANNEL = "mp.messaging.outgoing.a.connector=smallrye-kafka\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "roles"),
+    [
+        (
+            "application.properties",
+            "debezium.sink.type=kafka\ndebezium.sink.kafka.producer.acks=1\nquarkus.x.y=1\nlinger.ms=5\n",
+            {"producer": {"acks": "1", "linger.ms": "5"}},
+        ),
+        (
+            "connect.properties",
+            "key.converter=k\nconfig.storage.topic=c\ngroup.id=g\nproducer.acks=all\nunread.setting=1\n",
+            {"producer": {"acks": "all", "unread.setting": "1"}},
+        ),
+        (
+            "application.properties",
+            f"{CHANNEL}mp.messaging.connector.smallrye-kafka.acks=1\nkafka.linger.ms=5\nmp.messaging.x=1\n",
+            {"producer": {"acks": "1", "linger.ms": "5", "mp.messaging.x": "1"}},
+        ),
+        (
+            "application.properties",
+            f"{CHANNEL}mp.messaging.outgoing.a.acks=1\nmp.messaging.outgoing.a.topic=t\n"
+            "mp.messaging.connector.smallrye-kafka.topic=t\n",
+            {"producer": {"acks": "1"}},
+        ),
+        (
+            "application.properties",
+            "spring.kafka.producer.acks=1\nspring.kafka.unread=1\nspring.kafka.producer.unread=2\n"
+            "spring.kafka.producer.ssl.key-password=x\nspring.kafka.admin.fail-fast=true\n",
+            {"producer": {"acks": "1", "spring.kafka.unread": "1", "spring.kafka.producer.unread": "2"}},
+        ),
+        (
+            "docker-compose.yml",
+            "services:\n  shop:\n    environment:\n      SPRING_KAFKA_PROPERTIES_LINGER_MS: 7\n"
+            "      SPRING_KAFKA_PRODUCER_PROPERTIES_ENABLE_IDEMPOTENCE: 'false'\n      SPRING_KAFKA_PRODUCER_ACKS: 1\n",
+            {"producer": {"acks": "1", "linger.ms": "7", "enable.idempotence": "false"}},
+        ),
+        (
+            "producer.yml",
+            "producer:\n  acks: all\n  interceptor.classes: [a.B, {retries: 3}, c.D]\n",
+            {"producer": {"acks": "all", "interceptor.classes": "a.B,c.D", "interceptor.classes[1].retries": "3"}},
+        ),
+    ],
+)
+def test_where_the_settings_of_a_framework_go(tmp_path, name, text, roles):
+    assert roles_of(tmp_path, name, text) == roles
+
+
+def test_of_many_unknown_names_the_first_are_named_and_the_others_counted(tmp_path):
+    path = tmp_path / "producer.properties"
+    path.write_text("acks=all\n" + "".join(f"unknown.name{n}=1\n" for n in range(_MOST_REFUSED + 3)))
+    with pytest.raises(UserError, match="; and 3 more") as caught:
+        gather([read(str(path))], "4.1.0")
+    assert caught.value.message.count("unknown.name") == _MOST_REFUSED
 
 
 def test_yaml_anchors_and_merges(tmp_path):
