@@ -239,7 +239,7 @@ def _without_role(given: WrittenSetting) -> WrittenSetting:
     """Return a setting such as `producer.acks` with Kafka's name, if the role in front of it has that setting."""
     prefix, _, name = given.name.partition(".")
     is_of_role = any(prefix == role and name in names_of(role) for role in ROLES)
-    return given.renamed(name) if is_of_role and not any(given.name in names_of(role) for role in ROLES) else given
+    return given.renamed(name) if is_of_role else given
 
 
 def _plain_file(path: Path, settings: Sequence[WrittenSetting], role: Role | None) -> ConfigurationFile:

@@ -247,7 +247,7 @@ def has_checkpoint(folder: Location) -> bool:
 
 
 @contextmanager
-def open_checkpoint(folder: Location, identity: ExplorationIdentity, *, durable: bool = True) -> Iterator[Checkpoint]:
+def open_checkpoint(folder: Location, identity: ExplorationIdentity, *, durable: bool) -> Iterator[Checkpoint]:
     """Yield the checkpoint in a new or existing folder, locked against other drivers.
 
     Raises InputError if the folder is in use or holds other files, and OutputError if it cannot be written.

@@ -168,7 +168,7 @@ def test_folder_with_other_files(session: LazySession, tmp_path: Path) -> None:
 
 
 def test_folder_in_use(session: LazySession, kept: Path) -> None:
-    with open_checkpoint(kept, None):  # type: ignore[arg-type]
+    with open_checkpoint(kept, None, durable=True):  # type: ignore[arg-type]
         assert refused(session, kept) == "another run explores into DIR: wait for it, or choose another folder"
 
 
@@ -196,8 +196,8 @@ def test_checkpoint_in_a_store(session: LazySession, monkeypatch: pytest.MonkeyP
         identity = ExplorationIdentity("toy", {}, [], "", 1)
         totals, levels = ExplorationTotals([], [], []), StoredLevels([()], (), ExpansionReport())
         with (
-            open_checkpoint(folder, identity) as first,
-            open_checkpoint(folder, identity),
+            open_checkpoint(folder, identity, durable=True) as first,
+            open_checkpoint(folder, identity, durable=True),
             pytest.raises(UserError, match="another run took over the exploration in"),
         ):
             first.commit(totals, levels, files_are_on_disk=True)

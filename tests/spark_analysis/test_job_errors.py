@@ -1,8 +1,14 @@
-"""The sentences for failed jobs of Spark."""
+"""The jobs of Spark: the rows of one that ends, the end of one that is cancelled, and the sentences for failed ones."""
 
 from __future__ import annotations
 
+import threading
+from types import SimpleNamespace
+
+import pytest
+
 from checker.errors import InputError
+from spark_analysis.background_job import collected
 from spark_analysis.job_errors import job_error
 
 
@@ -32,3 +38,29 @@ def test_frames_of_java_are_no_cause() -> None:
     text = "Job aborted: Lost task 0.0: org.apache.spark.SparkException: worker exited\n\tat org.apache.a\n\tat ..."
     shown = str(job_error(Exception(text), "explore level 3"))
     assert shown == f"Spark could not explore level 3: {text.splitlines()[0]}"
+
+
+def test_the_rows_of_a_job_are_returned_and_its_error_is_raised() -> None:
+    spark, never = SimpleNamespace(addTag=lambda tag: None, interruptTag=None), threading.Event()
+    assert collected(spark, lambda: SimpleNamespace(collect=lambda: [1, 2]), "count", never) == [1, 2]
+    with pytest.raises(InputError, match="no rows"):
+        collected(spark, lambda: SimpleNamespace(collect=lambda: raised(InputError("no rows"))), "count", never)
+
+
+def raised(error: Exception) -> None:
+    raise error
+
+
+def test_a_cancelled_job_is_interrupted_by_its_tag() -> None:
+    cancelled, interrupted = threading.Event(), threading.Event()
+    tags: list[str] = []
+
+    def interrupt(tag: str) -> None:
+        assert tag == tags[0]
+        interrupted.set()
+
+    spark = SimpleNamespace(addTag=tags.append, interruptTag=interrupt)
+    frame = SimpleNamespace(collect=lambda: interrupted.wait(10) and None)
+    assert collected(spark, lambda: frame, "count", cancelled, on_poll=cancelled.set) is None
+    assert interrupted.is_set()
+    assert collected(spark, lambda: raised(AssertionError()), "count", cancelled) is None

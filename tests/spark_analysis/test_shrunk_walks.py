@@ -72,3 +72,11 @@ def test_first_walks_include_the_pattern_of_a_rare_property(monkeypatch):
     ]
     patterns.append(ViolationPattern(0, "violated", "rare", 2, None, 99, None, 1, 4, 77))
     assert first_walks(patterns, ["in_order", "rare"]) == {0, 1, 77}
+
+
+@pytest.mark.parametrize(
+    ("most", "chosen"), [(0, ["a1", "b1", "c1"]), (3, ["a1", "b1", "c1"]), (4, ["a1", "a2", "b1", "c1"]), (9, None)]
+)
+def test_the_first_of_each_failure_and_the_most_frequent_are_chosen(most, chosen):
+    ordered = ["a1", "a2", "b1", "a3", "b2", "c1"]
+    assert causes.first_and_frequent(ordered, lambda name: name[0], most) == (chosen or ordered)

@@ -16,6 +16,7 @@ from kafka_tools.advise.advise_command import _status
 from kafka_tools.advise.availability import Availability
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.hazard_answers import of_transactions
 from kafka_tools.advise.questions import FAILURES, QUESTIONS
 from kafka_tools.advise.remedies import CHANGES_OF
 from kafka_tools.advise.remedy_texts import remedy_costs, remedy_texts
@@ -71,6 +72,16 @@ def test_the_verdict_has_a_sentence_for_each_kind_of_answer():
         "Not decided, and not safe: whether a record can be left out or retried without end. The limit of states was "
         "reached first, or the model lacks the rules of this release (? in the table).",
     ]
+
+
+def test_an_exception_to_exactly_once_is_a_sentence():
+    made = advice(NO, written={"transactional.id": "t"}, version="3.0.0")
+    known = of_transactions(made.cluster, made.config)
+    said = [
+        text for text in answer_sentences.verdict_sentences(made) if text.startswith("Exactly-once has an exception")
+    ]
+    assert known and [text.rpartition("(")[2] for text in said] == [f"{hazard.name})." for hazard in known]
+    assert not any("Exactly-once" in text for text in answer_sentences.verdict_sentences(advice(NO, version="3.0.0")))
 
 
 def test_nothing_is_safe_without_answers_or_before_the_end():

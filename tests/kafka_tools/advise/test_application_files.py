@@ -133,3 +133,11 @@ def test_what_exactly_once_gives_is_said_and_not_suggested(tmp_path, guarantee, 
     suggestions = list(suggestions_for([Yes()], found, resolve(found)))
     assert any("one transaction with the results" in each.text for each in suggestions) == is_suggested
     assert any("side effects" in note for note in found.notes) != is_suggested
+
+
+@pytest.mark.parametrize(
+    ("line", "is_noted"), [("replication.factor=2", True), ("topic.min.insync.replicas=1", True), ("acks=1", False)]
+)
+def test_topic_settings_of_streams_are_those_of_its_internal_topics(tmp_path, line, is_noted):
+    notes = cluster(tmp_path, f"application.id=a\nbootstrap.servers=b\n{line}\n", "streams.properties").notes
+    assert any("settings of its internal topics" in note for note in notes) == is_noted

@@ -7,8 +7,8 @@ import pytest
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.effective_config import resolve
-from kafka_tools.advise.models import constants_of
-from kafka_tools.advise.questions import FAILURES, QUESTIONS
+from kafka_tools.advise.models import constants_of, model_of
+from kafka_tools.advise.questions import EXCEPTION, FAILURES, QUESTIONS
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.suggestions import suggestions_for
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
@@ -69,7 +69,7 @@ def test_retries_are_no_remedy_for_a_producer_that_is_not_idempotent():
         largest_change=2,
     )
     changes = [{str(change) for change in remedy.changes} for remedy in advice.remedies]
-    assert changes
+    assert changes and advice.tried_all
     # With idempotence, records that are sent again are written once.
     assert all("enable.idempotence=true" in change for change in changes if "retries=2147483647" in change)
 
@@ -81,6 +81,18 @@ def test_what_every_exploration_allows():
         # A broker may read a request after the connection is closed, and a leader moves twice.
         assert (constants["late_requests"], constants["leader_moves"]) == (True, 2)
         assert (constants["broker_crashes"], constants["power_failures"]) == (2, 1)
+    (gaps,) = (question for question in QUESTIONS if question.name == "gaps")
+    model = dict(model_of(asked, resolve(asked), gaps, EXCEPTION).constants)
+    assert (model["records"], model["crashes"], model["failures"]) == (2, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("written", "explored"), [("earliest", "earliest"), ("none", "none"), ("by_duration:PT1H", "latest")]
+)
+def test_a_reset_by_duration_is_explored_as_latest(written, explored):
+    given = ConfigurationFile("c", {"consumer": (WrittenSetting("auto.offset.reset", written, "c", 1),)})
+    asked = gather([given], "4.1")
+    assert constants_of(asked, resolve(asked), with_consumer=True)["auto_offset_reset"] == explored
 
 
 def test_a_topic_of_strimzi_has_its_replicas_and_its_configuration(tmp_path):

@@ -11,11 +11,12 @@ from checker.engines.native.engine import explore
 from checker.run.plan import Plan
 from kafka_tools.advise import pipeline_code
 from kafka_tools.advise.advice import answer_questions
-from kafka_tools.advise.answer_cache import MOST_ENTRIES, AnswerCache, source_digest
+from kafka_tools.advise.answer_cache import MOST_ENTRIES, AnswerCache, default_folder, source_digest
 from kafka_tools.advise.availability import availability_of
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.effective_config import resolve
-from kafka_tools.advise.models import Model, constants_of, constants_with_failures, includes
+from kafka_tools.advise.explorer import ParallelExplorer
+from kafka_tools.advise.models import SLOW_FOLLOWERS, Model, constants_of, constants_with_failures, includes
 from kafka_tools.advise.pipeline_code import code_for, without_code
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, properties_for
 from kafka_tools.advise.remedy_search import advise
@@ -285,8 +286,59 @@ def test_a_folder_that_others_can_access_is_not_used(folder):
     folder.mkdir(parents=True)
     folder.chmod(0o755)
     explorer, asked = entry()
-    AnswerCache(folder).store(explorer, asked, explorer.explore(asked, NEVER))
+    computed = explorer.explore(asked, NEVER)
+    AnswerCache(folder).store(explorer, asked, computed)
     assert list(folder.iterdir()) == []
+    (folder.parent / "file").touch()
+    for unusable in (folder.parent / "file", folder.parent / "file" / "below"):
+        AnswerCache(unusable).store(explorer, asked, computed)
+        assert AnswerCache(unusable).load(explorer, asked) is None
+
+
+@pytest.mark.parametrize(
+    ("platform", "given", "wanted"),
+    [
+        ("linux", {"XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/x/tidemark/advise"),
+        ("linux", {"HOME": "/h"}, "/h/.cache/tidemark/advise"),
+        ("darwin", {"HOME": "/h"}, "/h/Library/Caches/tidemark/advise"),
+        ("win32", {"LOCALAPPDATA": "/l", "HOME": "/h"}, "/l/tidemark/cache/advise"),
+        ("win32", {"HOME": "/h"}, "/h/tidemark/cache/advise"),
+    ],
+)
+def test_the_folder_of_the_cache(monkeypatch, platform, given, wanted):
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.platform", platform)
+    assert default_folder() == Path(wanted)
+
+
+# Processes.
+
+
+def test_processes_give_the_answers_of_one_and_count_them(folder, monkeypatch, capfd):
+    found = cluster(producer_acks="1")
+    model = model_of_pipeline(found, resolve(found))
+    surveys = [Survey(model, ((BY_SLUG[name].left, (LOSS,)),)) for name in ("slow-follower", "crash", "leader-change")]
+    expected = [run(one, None, NEVER, lambda explorer, asked: explorer.explore(asked, NEVER)) for one in surveys]
+    number = sum(map(len, expected))
+    monkeypatch.setattr("kafka_tools.advise.explorer._TICK", 0.001)
+    for cache in (None, AnswerCache(folder), AnswerCache(folder)):
+        parallel = ParallelExplorer(2, None, cache, threading.Event())
+        parallel._shows = True
+        assert list(parallel.explore(surveys)) == expected
+        assert parallel._explorations.value == number
+        assert "explorations, " in capfd.readouterr().err
+    stopped = threading.Event()
+    stopped.set()
+    assert list(ParallelExplorer(2, None, None, stopped).explore(surveys)) == [[], [], []]
+
+
+def test_the_failures_of_an_exploration_are_without_the_slow_followers():
+    left = (("broker_crashes_left", 1), (SLOW_FOLLOWERS, 1))
+    asked = ModelExploration(entry()[1].model, left, (), (), None)
+    assert asked.failures == left[:1]
 
 
 def test_the_cache_is_bounded(folder):
