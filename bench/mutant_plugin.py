@@ -6,6 +6,7 @@ The environment names the files: `MUTANT_MAP` for the first (with `MUTANT_SOURCE
 
 import json
 import os
+from multiprocessing.util import Finalize, register_after_fork
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,8 @@ def recording():
         messages=False,
     )
     recorded.start()
+    # A forked process ends without `atexit`.
+    register_after_fork(recorded, lambda own: Finalize(None, own.save, exitpriority=0))
     return recorded
 
 

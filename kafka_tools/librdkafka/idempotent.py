@@ -68,7 +68,7 @@ class IdempotentClient(Mapping):
 
     @event("closed")
     def closed(self, found: Found) -> PossibleStep:
-        """The connection closed: the client had not read the answers to its unanswered requests, if the log has them."""
+        """The connection closed: the client had not read the answers to its unanswered requests, if they are known."""
         is_in_flight = "any(request.batch.id == {} - 1 for request in requests[p1])"
         return PossibleStep("disconnect").before(
             {is_in_flight.format(record): True for record in found.get("unanswered", ())}

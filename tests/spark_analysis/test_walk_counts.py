@@ -199,21 +199,6 @@ def test_damaged_part_is_named(source_of, tmp_path):
             getattr(source_of(run, folder), use)()
 
 
-def test_an_outcome_without_a_spacing_is_not_read(tmp_path):
-    run, folder = walks_in(tmp_path)
-    source = LocalWalkSource(folder, run, range(run.parts))
-    violated = [row for row in table_of(run, folder).to_pylist() if row["verdict"] != "holds"]
-    spacings = {OutcomeSpacing(*(row[name] for name in OutcomeSpacing._fields[:-1]), 1) for row in violated}
-    assert sorted(row["walk"] for row in source.violating_rows(list(spacings), set())) == [
-        row["walk"] for row in violated
-    ]
-    chosen = {row["walk"] for row in violated}
-    assert chosen and source.violating_rows([], chosen) == []
-    every = [spacing._replace(spacing=1 << 40) for spacing in spacings]
-    first = min(chosen - {0})
-    assert {row["walk"] for row in source.violating_rows(every, {first})} - {0} == {first}
-
-
 def test_walks_in_a_store_are_counted_like_those_in_a_folder(tmp_path):
     run, folder = walks_in(tmp_path)
     expected = LocalWalkSource(folder, run, range(run.parts))

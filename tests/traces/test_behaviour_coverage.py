@@ -82,6 +82,8 @@ def test_an_outcome_that_never_occurs():
     _, never, missing, _ = seen(("add", 1))
     assert never == ["reset"]
     assert missing == {("add", "count > 1", True), ("note", "count == 3", True), ("note", "count == 3", False)}
+    # The lines of a condition itself are no outcome.
+    assert seen(("add", 2))[2] >= {("add", "count > 1", False)}
     assert seen(("add", 1), ("add", 2), ("reset",))[2] == {("note", "count == 3", False)}
 
 

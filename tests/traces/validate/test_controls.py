@@ -73,6 +73,12 @@ def test_another_value_is_one_that_the_trace_has_elsewhere():
     assert _other_value("a", ["a"], random.Random(1)) == "a'"
     assert {_other_value(0, [], random.Random(seed)) for seed in range(9)} == {1}
     assert {_other_value(3, [], random.Random(seed)) for seed in range(9)} == {2, 4}
+    assert (_other_value(True, [], random.Random(1)), _other_value(False, [], random.Random(1))) == (False, True)
+    parts = [_other_value({"a": 1, "b": [2]}, [], random.Random(seed)) for seed in range(99)]
+    assert {tuple(name for name in "ab" if part[name] != {"a": 1, "b": [2]}[name]) for part in parts} == {
+        ("a",),
+        ("b",),
+    }
 
 
 def test_another_list_differs_in_one_way():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.traces.validate.toys import recorded
-from traces.validate.forgetting import FinishedPrefix, Forgotten
+from traces.validate.forgetting import FinishedPrefix, Forgotten, prefix_of_log
 from traces.validate.task import RunningValidation, ValidationTask
 
 SPEC = """from checker.language import Constant, Range, SetOf, Spec, action
@@ -158,6 +158,12 @@ def test_a_window_forgets_what_no_later_event_names(letters, total, late, settin
     assert outcome.violated.keys() == (set() if forgotten else {"of_the_whole_log"})
 
 
+def test_a_log_that_needs_a_larger_window_than_there_is_is_undecided(letters):
+    outcome = letters(300, 256)
+    assert (outcome.verdict, outcome.limits, outcome.total) == ("undecided", {"window"}, 600)
+    assert letters(300, 254).verdict == "conforms"
+
+
 @pytest.mark.parametrize(
     ("last", "why"), [(-1, "is false"), (1, "the log has records 1 to 40; the event names record 41")]
 )
@@ -167,6 +173,7 @@ def test_the_last_record_of_a_long_log_is_checked(letters, last, why):
 
 
 def test_what_was_forgotten_adds_up():
+    assert prefix_of_log(3, (1, 2)) == FinishedPrefix(3, (1, 2, 3), (1, 2))
     forgotten = Forgotten()
     for records, entries, sequences in [(2, (1, 2), (0, 3)), (1, (), (0, 2)), (3, (2,), (1, 4))]:
         forgotten.add(FinishedPrefix(records, entries, sequences))

@@ -83,6 +83,13 @@ def test_mappings_are_loaded_from_files_and_modules(tmp_path):
     ):
         with pytest.raises(UserError, match=sentence):
             load_mapping(name)
+    for text, sentence in (
+        ("raise ModuleNotFoundError('gone')", "mine.py cannot be imported: gone"),
+        ("import not_there", "mine.py cannot be imported: No module named 'not_there'"),
+    ):
+        file.write_text(f"{text}\n")
+        with pytest.raises(UserError, match=sentence):
+            load_mapping(str(file))
     file.write_text("class A(:\n")
     with pytest.raises(UserError, match=r"mine.py:1: .*this is not valid Python"):
         load_mapping(str(file))

@@ -47,6 +47,7 @@ def test_the_sums(rows):
     assert totals.traces == 5 and totals.verdicts == {"conforms": 2, "rejected": 3}
     assert totals.totals == {"events": 8, "steps": 3, "seen": 1, "blank": 0}
     assert totals.skipped == {"tick": 1}
+    assert totals.widest == max(row["widest"] for row in rows) > min(row["widest"] for row in rows)
     assert (totals.tried, totals.caught) == (CONTROLS.tried, CONTROLS.rejected)
     assert totals.survivors == {"the spec allows it": 1} and totals.unread == {"sent.thread"}
 
@@ -74,6 +75,19 @@ def test_the_order_and_the_parts_do_not_matter(rows):
         assert [(one.cause, one.count, one.examples) for one in merged.ranked()] == [
             (one.cause, one.count, one.examples) for one in expected.ranked()
         ]
+
+
+def test_a_trace_that_met_a_limit_is_in_the_cluster_of_the_limit():
+    def cause(**changed):
+        row = (
+            verdict_row(TraceVerdict("a", "a.jsonl", verdict="undecided", limits=frozenset(("window", "bounds"))))
+            | changed
+        )
+        (cluster,) = total([row]).ranked()
+        return cluster.cause
+
+    assert cause() == "limits reached: bounds, window"
+    assert cause(cause="send: take") == "limits reached: bounds, window; send: take"
 
 
 def test_a_trace_that_was_not_read_has_no_states():

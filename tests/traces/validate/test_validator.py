@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker.errors import UserError
-from checker.language import Range, Spec, action, invariant
+from checker.language import Bag, Domain, Map, OneOf, Option, Range, Seq, SetOf, Spec, Struct, action, invariant
 from tests.traces.validate.toys import Post, PostLog, Wire, WireLog, recorded, walk
 from traces.validate import Mapping, PossibleStep, event
 from traces.validate.moves import invariants_of, moves_of
+from traces.validate.observations import matches, plain_text
 from traces.validate.validator import ValidationLimits, Validator
 
 ENGINES = ("python", "native")
@@ -112,6 +113,70 @@ def test_too_many_candidates_leave_a_trace_undecided(engine):
     validator = Validator(moves_of(Wire(), engine, ()), WireLog(), ValidationLimits(candidates=1))
     outcome = validator.validate(recorded(sent(0), sent(1), sent(2)))
     assert (outcome.verdict, outcome.limits) == ("undecided", {"candidates"})
+
+
+@pytest.mark.parametrize(("most", "verdicts"), [(1, {"conforms", "undecided"}), (2, {"conforms"})])
+def test_what_a_dropped_candidate_explains_is_undecided(most, verdicts):
+    validator = Validator(moves_of(Wire(), "python", ()), WireLog(), ValidationLimits(candidates=most))
+    validator.silent = ()
+    looked = [{"event": "looked", "stored": stored, "colour": "red"} for stored in ([], [0])]
+    outcomes = [validator.validate(recorded(sent(0), {"event": "either"}, found)) for found in looked]
+    assert {outcome.verdict for outcome in outcomes} == verdicts
+    assert {outcome.limits for outcome in outcomes} == {frozenset({"candidates"} if most == 1 else ())}
+
+
+class Other(Struct):
+    name: Range(0, 9)
+
+
+class Part(Struct):
+    size: Range(0, 9)
+    tags: SetOf(Range(0, 9))
+
+
+class Node(Domain):
+    size, prefix = 2, "n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "same", "others"),
+    [
+        (bool, True, [True], [1, False, "True"]),
+        (Range(0, 9), 1, [1], [True, 2, 1.0, "1"]),
+        (Option(Range(0, 9)), None, [None], [0, False, "none"]),
+        (Node, Node[1], ["n2"], ["n1", 1]),
+        (
+            Part,
+            Part(1, {2, 3}),
+            [{}, {"size": 1}, {"size": 1, "tags": [3, 2]}],
+            [{"size": 2}, {"sise": 1}, [1], "size"],
+        ),
+        (
+            Map(Node, bool),
+            {Node[0]: True, Node[1]: False},
+            [{"n1": True}],
+            [{"n1": False}, {"n3": True}, [True, False]],
+        ),
+        (Seq(Range(0, 9), 3), [1, 2], [[1, 2]], [[2, 1], [1], [1, 2, 3], "12", {"0": 1}]),
+        (Bag(Range(0, 9), 3), [1, 1, 2], [[1, 2, 1]], [[1, 2], [1, 2, 2], [1, 1, 2, 2], 1]),
+        (SetOf(Range(0, 9)), {1, 2}, [[2, 1]], [[1], [1, 1], [1, 2, 2], {"1": 2}]),
+        (OneOf(Part, Other), Part(1, set()), [{"size": 1}], [{"name": 1}]),
+    ],
+)
+def test_what_an_observation_matches(kind, value, same, others):
+    class Holding(Spec):
+        held = kind
+
+    made = Holding().resolved_type(kind).coerce(value)
+    assert [seen for seen in (*same, *others) if matches(made, seen)] == same
+
+
+@pytest.mark.parametrize(
+    ("observed", "text"),
+    [([1, "a", None], "[1, a, none]"), ({"a": [True]}, "{a: [yes]}"), ([{"b": 1}, []], "[{b: 1}, []]")],
+)
+def test_an_observation_is_shown_as_a_trace_shows_values(observed, text):
+    assert plain_text(observed) == text
 
 
 @pytest.mark.parametrize("engine", ENGINES)
