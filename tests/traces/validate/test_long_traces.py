@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+from types import SimpleNamespace
+
 import pytest
 
 from tests.traces.validate.toys import recorded
-from traces.validate.forgetting import FinishedPrefix, Forgotten, prefix_of_log
+from traces.validate.forgetting import FinishedPrefix, Forgotten, RecordWindow, prefix_of_log
 from traces.validate.task import RunningValidation, ValidationTask
 
 SPEC = """from checker.language import Constant, Range, SetOf, Spec, action
@@ -45,6 +48,11 @@ def test_a_trace_with_too_many_records_is_undecided(number, verdict, tmp_path):
     outcome = validation.outcome(recorded({"event": "taken", "number": number}))
     assert outcome.verdict == verdict
     assert outcome.limits == (frozenset({"window"}) if verdict == "undecided" else frozenset())
+    # A number that the user gives is not the trace's.
+    given = RunningValidation(dataclasses.replace(validation.task, settings={"numbers": number}))
+    assert given.outcome(recorded({"event": "taken", "number": 1})).verdict == (
+        "conforms" if verdict == "conforms" else "unreadable"
+    )
 
 
 LETTERS = """from checker.language import Constant, Range, Spec, action, invariant, require
@@ -170,6 +178,22 @@ def test_a_log_that_needs_a_larger_window_than_there_is_is_undecided(letters):
 def test_the_last_record_of_a_long_log_is_checked(letters, last, why):
     rejection = letters(40, 1, last).rejection
     assert rejection.line == 80 and why in rejection.reasons[0].text
+
+
+def test_a_window_has_room_while_identities_are_left():
+    forgetting = SimpleNamespace(
+        total=len,
+        named=lambda events: [[number] for number, _ in enumerate(events, 1)],
+        takes_identity=lambda found: found,
+        identities=lambda size: 2,
+    )
+    window = RecordWindow(forgetting, 9, [True, True, False, True])
+    for position in range(3):
+        assert window.has_room(position)
+        window.take(position)
+    assert not window.has_room(3)
+    window.forget(FinishedPrefix(1, (1,)), 1)
+    assert window.has_room(3)
 
 
 def test_what_was_forgotten_adds_up():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from checker.errors import UserError
 from checker.language import Bag, Domain, Map, OneOf, Option, Range, Seq, SetOf, Spec, Struct, action, invariant
 from tests.traces.validate.toys import Post, PostLog, Wire, WireLog, recorded, walk
-from traces.validate import Mapping, PossibleStep, event
+from traces.validate import Mapping, Observation, PossibleStep, event
 from traces.validate.moves import invariants_of, moves_of
 from traces.validate.observations import matches, plain_text
 from traces.validate.validator import ValidationLimits, Validator
@@ -72,6 +72,17 @@ def test_observation_is_compared_with_the_state(validators, engine):
     wrong = validators[engine].validate(recorded(*start, good | {"stored": [0, 2]}))
     assert [reason.text for reason in wrong.rejection.reasons] == ["stored is {0, 1}; the event says [0, 2]"]
     assert validators[engine].validate(recorded(*start, good | {"colour": "green"})).verdict == "rejected"
+
+
+def test_an_observation_without_a_value_is_named():
+    class Log(WireLog):
+        @event("newest")
+        def newest(self, found):
+            return Observation({"newest()": found["newest"]})
+
+    validator = Validator(moves_of(Wire(), "python", ()), Log())
+    (reason,) = validator.validate(recorded({"event": "newest", "newest": 1})).rejection.reasons
+    assert reason.text.startswith("newest() has no value (") and reason.text.endswith("); the event says 1")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
