@@ -78,11 +78,11 @@ def test_an_observation_without_a_value_is_named():
     class Log(WireLog):
         @event("newest")
         def newest(self, found):
-            return Observation({"newest()": found["newest"]})
+            return Observation({"wire[0]": found["newest"]})
 
     validator = Validator(moves_of(Wire(), "python", ()), Log())
     (reason,) = validator.validate(recorded({"event": "newest", "newest": 1})).rejection.reasons
-    assert reason.text.startswith("newest() has no value (") and reason.text.endswith("); the event says 1")
+    assert reason.text.startswith("wire[0] has no value (") and reason.text.endswith("); the event says 1")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
