@@ -107,6 +107,14 @@ def test_what_only_one_run_checks_is_not_compared(data):
     assert beyond["notes"] == ["Not compared, because only one run checks them: in_order."]
 
 
+def test_runs_of_other_settings_are_compared_with_a_note(data):
+    earlier = {name: value for name, value in data.items() if name != "beyond"}
+    assert compare_reports(earlier, data)["notes"] == compare_reports(data, earlier)["notes"] == []
+    assert compare_reports({**data, "depth": 3}, {**data, "depth": 4})["notes"] == [
+        "The runs differ in depth (3, 4), so their shares differ for that reason too."
+    ]
+
+
 def test_violations_without_causes_are_not_compared_by_cause(data):
     compared = compare_reports(data, {**data, "clusters": []})
     assert compared["causes"] == [] and compared["notes"][0].startswith("Causes are not compared")

@@ -170,6 +170,8 @@ STATEMENTS = {
     "self.small = min(self.line, key=lambda x: self.maybe)": "a key may be None: test it first",
     "x, y = 1, 2, 3": "3 values are unpacked into 2 names",
     "x, y = self.head": "a Record cannot be unpacked: only a tuple can",
+    "x, *y = 1, 2": "*y cannot be assigned",
+    "self.small = self.small @ 2": "the operator in `self.small @ 2` does not take",
     "x, y, z = self.pair": "a tuple[Small 0..5, Node] cannot be unpacked into 3 names",
     "self.small = self.letter.id": "self.letter is Record or Note: name it with a local, before you read .id",
     "letter = self.letter\nself.small = letter.id": "test it with isinstance, or use match, before you read .id",
@@ -465,6 +467,17 @@ def test_all_errors_of_a_spec_are_reported_with_their_lines_and_columns(tmp_path
         "did you mean small?\n    return self.smal > 1\n           ^^^^^^^^^"
     )
     assert str(error) == f"{first}\n{second}"
+
+
+def test_a_parameter_has_room_for_every_item_that_binds_it(tmp_path: Path) -> None:
+    def of_type(most: int) -> str:
+        text = method(f"go(self, n: Range(0, {most}))", "require(n in self.big)", "action")
+        return text.replace("unsure = Option(bool)", "unsure = Option(bool); big = SetOf(Range(0, 9000), 2)")
+
+    compiled(of_type(9000), tmp_path)
+    assert (
+        "an item of self.big is a Range 0..9000, and n is a Range 0..8999" in refusal(of_type(8999), tmp_path).message
+    )
 
 
 def test_a_wrong_return_ends_its_block_too(tmp_path: Path) -> None:

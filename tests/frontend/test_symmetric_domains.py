@@ -166,6 +166,12 @@ class Symmetric(Base):
     def folds(self):
         return all(self.log[node][0] == 1 for node in Node) or any(len(q) > 1 for q in subsets(Node))
 
+    @invariant
+    def slices(self):
+        return all(len(self.log[node][self.total :]) < 4 for node in Node) and any(
+            len(self.log[node][: self.debt]) < 4 for node in Node
+        )
+
     @step_invariant
     def steps(self, old):
         return all(self.level[node] >= old.level[node] for node in old.active)
@@ -179,8 +185,11 @@ def test_everything_symmetric_is_accepted():
     found = symmetry_of(compile_spec(Symmetric()))
     assert [str(domain) for domain in found.domains] == ["Node"]
     assert found.asymmetries == ()
-    # Whether `self.log[node][0]` fails before an item decides depends on the order.
-    assert [fold.site.text for fold in found.unordered_folds] == ["all((self.log[node][0] == 1 for node in Node))"]
+    # Whether an index that does not exist, or is negative, fails before an item decides depends on the order.
+    assert [fold.site.text for fold in found.unordered_folds] == [
+        "all((self.log[node][0] == 1 for node in Node))",
+        "any((len(self.log[node][:self.debt]) < 4 for node in Node))",
+    ]
 
 
 class Names(Base):
@@ -313,6 +322,14 @@ class MixedSigns(Base):
             self.total = self.total + self.level[node] - 1
 
 
+class UpAndDown(Base):
+    @action
+    def go(self):
+        for node in Node:
+            self.total += self.level[node]
+            self.total -= self.level[node]
+
+
 class NotTheKey(Base):
     @action
     def go(self, chosen: Node):
@@ -434,7 +451,27 @@ class RaisesAndLowers(Base):
             self.debt = self.level[node] - self.debt
 
 
+class EffectInPart(Base):
+    """A helper that may disable the action is called deep inside an expression, once for each member."""
+
+    def is_raised(self, node):
+        require(self.level[node] < 3)
+        return self.level[node] > 0
+
+    @action
+    def go(self):
+        self.total = sum(1 for node in Node if node in self.active and (self.total > 1 or self.is_raised(node)))
+
+
+class EffectInMap(EffectInPart):
+    @action
+    def go(self):
+        self.level = {node: 1 if self.total > 1 or self.is_raised(node) else 2 for node in Node}
+
+
 REFUSED = [
+    (EffectInPart, "calls a helper that uses `require` in the order of Node"),
+    (EffectInMap, "calls a helper that uses `require` in the order of Node"),
     (ConditionalList, "is a list in the order of Node"),
     (JoinedList, "is a list in the order of Node"),
     (RangeFrom, "is a list in the order of Node"),
@@ -463,6 +500,7 @@ REFUSED = [
     (Numbered, "numbers values in the order of Node"),
     (ReadsOthers, "an iteration changes self.level, which another one reads"),
     (ReadsTotal, "an iteration changes self.total, which another one reads"),
+    (UpAndDown, "the last iteration decides the value of self.total"),
     (MixedSigns, "an iteration changes self.total"),
     (NotTheKey, "an iteration changes self.level, which another one reads"),
     (DisablesAfterFailure, "may fail in one iteration, and another may come before it"),

@@ -65,6 +65,7 @@ class Values(Spec):
     bag = Bag(Small, 4)
     maybe = Option(Small)
     chosen = SetOf(Small)
+    wide = SetOf(Range(1, 5))
     stock = PartialMap(Node, Small)
     level = Map(Node, Small)
     message = OneOf(Read, Write, Stop)
@@ -84,6 +85,7 @@ class Values(Spec):
     def sets_have_a_partial_order(self, s: SetOf(Small)):
         kept = self.chosen
         self.flags = [s < kept, s <= kept, s > kept, s >= kept, s in subsets(kept), s in subsets(Small, size=2)]
+        self.wide = {1, 5} if self.chosen <= self.wide else {x + 1 for x in s}
 
     @action
     def slices_may_end_at_none(self, end: Option(Small)):
@@ -194,6 +196,14 @@ class Values(Spec):
                 self.number = 5
             case _:
                 self.number = 6
+
+    def halved(self, x: Small, by: Signed = 2):
+        return x // by
+
+    @action
+    def annotations(self, x: Signed, y: Signed):
+        least: Small = x
+        self.number = least + self.halved(y)
 
     @action
     def lists_in_loops(self):

@@ -74,6 +74,12 @@ def _fake_java(folder: Path, script: str) -> None:
     java.chmod(0o755)
 
 
+def test_a_session_has_the_name_and_the_memory_that_are_asked_for() -> None:
+    configuration = sessions._configuration("local[2]", "walks", "3g")
+    assert (configuration["spark.app.name"], configuration["spark.driver.memory"]) == ("walks", "3g")
+    assert configuration["spark.master"].startswith("local[2") and configuration["spark.ui.enabled"] == "false"
+
+
 def test_missing_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
