@@ -38,9 +38,11 @@ def _require_within(typer: ExpressionTyper, node: ast.expr, kind: Type, local: n
 
 
 def bound_collection(typer: ExpressionTyper, node: ast.expr, local: nodes.Local) -> nodes.Expr:
-    """Return the set or bag over which a parameter of an action ranges; raise SpecError if it may fail."""
+    """Return the set or bag over which a parameter of an action ranges; raise SpecError if it may fail.
+
+    The declaration of the parameter has compared the type of its items.
+    """
     over = call_typing.iterable(typer, node)
-    _require_within(typer, node, call_typing.item_type(over), local)
     assert isinstance(over, nodes.Expr)
     if (part := failing_part(over)) is not None:
         raise typer.scope.error(

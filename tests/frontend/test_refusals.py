@@ -43,6 +43,8 @@ class Message(Struct):
     sender: Node
     number: Range(0, 999)
 
+NO_VALUES = (object(),)
+
 def plain(x):
     return x + 1
 
@@ -322,6 +324,7 @@ METHODS = {
     ("invariant", "changes(self)", "self.line.append(1)\nreturn True"): "changes must not change the state",
     ("invariant", "needs(self)", "return self.requires()"): "cannot use `require`, which is for actions",
     ("invariant", "numbers(self)", "return self.small"): "numbers must return a bool on every path",
+    ("invariant", "known(self)", "return self.small in NO_VALUES"): "NO_VALUES",
     ("invariant", "nothing(self)", "pass"): "nothing has no `return`: return a bool on every path",
     ("invariant", "silent(self)", "'''Says nothing.'''"): "silent has no `return`: return a bool on every path",
     ("invariant", "small_one(self)", "self.small < 3"): "small_one has no `return`: write `return self.small < 3`",
@@ -410,7 +413,7 @@ DECLARATIONS = {
     "class Odd(Spec):\n    x = Seq(bool, -1)": "it must be at least 0",
     "class Odd(Spec):\n    x = Seq(int, 2)": "is not a type",
     "class Odd(Spec):\n    x = Constant('name')": "needs one_of",
-    "class Odd(Spec):\n    x = bool\n    x = Small": "Odd.x is declared twice, first in line 77: use two names",
+    "class Odd(Spec):\n    x = bool\n    x = Small": "Odd.x is declared twice, first in line 79: use two names",
     "class Odd(Spec):\n    x = bool\n    @invariant\n    def x(self):\n        return True": "Odd.x is declared twice",
     "class Odd(Spec):\n    x = bool\n    @action\n    def go(self): pass\n    @action\n    def go(self): pass": "twice",
     "class Odd(First):\n    def small(self):\n        return 1": "small is a state variable of First",

@@ -52,6 +52,7 @@ class Stop(Struct):
 
 
 ODD = frozenset((1, 3))
+LARGE_MODES = ("large", "huge")
 ONLY = (1,)
 
 
@@ -59,6 +60,7 @@ class Values(Spec):
     """Each action writes what it computes into some of the variables."""
 
     limit = Constant(2, at_least=1)
+    mode = Constant("large", one_of=("small", "large", "huge"))
     flags = Seq(bool, 8)
     number = Range(-9, 99)
     line = Seq(Small, 4)
@@ -115,6 +117,7 @@ class Values(Spec):
     @action
     def members_of_range(self):
         self.flags = [self.maybe in range(1, 3), self.maybe in ONLY, self.maybe in self.line, self.maybe in Small]
+        require(self.mode in LARGE_MODES)
 
     @action
     def tuples_are_lists(self, x: Small):

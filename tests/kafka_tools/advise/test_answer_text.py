@@ -168,21 +168,6 @@ def test_an_interrupt_is_not_safe():
     assert sentences == ["Interrupted: the answers that are missing in the table are not decided, and not safe."]
 
 
-@pytest.mark.parametrize(
-    ("settings", "entries"),
-    [
-        ({}, {"I3"}),
-        ({"max_in_flight_requests_per_connection": "1"}, set()),
-        ({"acks": "1"}, set()),
-    ],
-)
-def test_what_the_model_leaves_out_is_a_note(settings, entries):
-    advice = answer_questions(cluster(**settings), explorer(), [BY_SLUG["slow-follower"]], QUESTIONS[:1])
-    notes = answer_sentences.caveats(advice)
-    assert {name for name in ("I3",) if any(name in note for note in notes)} == entries
-    assert all(" ".join(note.split()) in " ".join(text_of(advice).split()) for note in notes)
-
-
 @pytest.mark.slow
 def test_ctrl_c_prints_the_answers_so_far(tmp_path):
     path = tmp_path / "topic.json"
