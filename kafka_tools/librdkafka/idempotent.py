@@ -6,14 +6,14 @@ are silent. The spec's application has sent everything before the first step, so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from kafka_tools.librdkafka.answer_consistency import AnswerConsistency
 from kafka_tools.librdkafka.finished_records import FinishedBatches
 from kafka_tools.librdkafka.plain import REFUSALS
 from traces.validate import Found, Mapping, Observation, PossibleStep, event
-from traces.validate.mapping import Consistency
+from traces.validate.mapping import Consistency, Expectations
 
 
 class IdempotentClient(Mapping):
@@ -69,10 +69,7 @@ class IdempotentClient(Mapping):
     @event("closed")
     def closed(self, found: Found) -> PossibleStep:
         """The connection closed: the client had not read the answers to its unanswered requests, if they are known."""
-        is_in_flight = "any(request.batch.id == {} - 1 for request in requests[p1])"
-        return PossibleStep("disconnect").before(
-            {is_in_flight.format(record): True for record in found.get("unanswered", ())}
-        )
+        return PossibleStep("disconnect").before(in_flight_before(found.get("unanswered", ())))
 
     @event("delivered")
     def delivered(self, found: Found) -> Observation:
@@ -89,3 +86,8 @@ class IdempotentClient(Mapping):
     def log(self, found: Found) -> Observation:
         """The contents of the partition at the end."""
         return Observation({"[entry.id + 1 for entry in log[p1]]": found["records"]})
+
+
+def in_flight_before(unanswered: Iterable[int]) -> Expectations:
+    """Return that the client has not read the answers to some batches, by their numbers."""
+    return {f"any(request.batch.id == {number} - 1 for request in requests[p1])": True for number in unanswered}

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from checker.errors import InputError
 from kafka_tools.librdkafka.finished_records import FinishedBatches
+from kafka_tools.librdkafka.idempotent import in_flight_before
 from kafka_tools.recording.passed_consistency import PassedConsistency
 from traces.validate import Found, Mapping, Observation, PossibleStep, event
 from traces.validate.forgetting import Forgotten
@@ -127,7 +128,8 @@ class PassedBatches(Mapping):
         """
         if found.get("unanswered") == []:
             return [PossibleStep("disconnect"), Observation({})]
-        return [PossibleStep("disconnect"), PossibleStep("disconnect_while_handling")]
+        in_flight = in_flight_before(found["unanswered"])
+        return [PossibleStep(action).before(in_flight) for action in ("disconnect", "disconnect_while_handling")]
 
     @event("second_connection")
     def second_connection(self, found: Found) -> None:

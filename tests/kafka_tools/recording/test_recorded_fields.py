@@ -190,6 +190,25 @@ def test_other_orders_of_events_are_rejected(recordings, edit):
     assert validation(PASSED).outcome(trace_of(events)).verdict == "rejected"
 
 
+@pytest.mark.parametrize(
+    ("unanswered", "verdict"),
+    [
+        ([138, 136, 137], "conforms"),
+        # The client may lack the answer to the batch before.
+        ([135, 136, 137, 138], "conforms"),
+        ([134, 135, 136, 137, 138], "rejected"),
+        ([134, 136, 137, 138], "rejected"),
+        ([136, 137], "rejected"),
+        ([136, 137, 138, 138], "rejected"),
+    ],
+)
+def test_the_unanswered_batches_are_the_last_ones_of_the_connection(recordings, unanswered, verdict):
+    events = list(recordings[PASSED])
+    closed = position_of(events, "closed", 0)
+    events[closed] = {**events[closed], "unanswered": unanswered}
+    assert validation(PASSED).outcome(trace_of(events[: closed + 8])).verdict == verdict
+
+
 def request(**fields):
     return {"event": "request", "records": [1], "producer_id": 7, "broker": 1, **fields}
 
