@@ -119,12 +119,13 @@ class PassedConsistency:
 
     def _closed(self, found: Event) -> str | None:
         """Compare the unanswered batches: all without an answer, and perhaps the last ones whose answer is lost."""
-        sent = [one["records"][0] for one in (*self._answered, *self._open)]
-        possible = [sorted(sent[first:]) for first in range(len(self._answered), -1, -1)]
+        unanswered, without = sorted(found["unanswered"]), sorted(sent["records"][0] for sent in self._open)
+        more = max(len(unanswered) - len(without), 0)
+        lost = [sent["records"][0] for sent in self._answered[len(self._answered) - more :]]
         self._open, self._answered, self._broker = [], [], None
-        if sorted(found["unanswered"]) in possible:
+        if unanswered == sorted(without + lost):
             return None
-        return f"unanswered is {found['unanswered']}; the requests without an answer are {possible[0]}"
+        return f"unanswered is {found['unanswered']}; the requests without an answer are {without}"
 
 
 def _is_same(sent: Event, answer: Event) -> bool:
