@@ -73,6 +73,31 @@ def test_a_sample_depends_on_its_seed_alone_and_takes_a_line_once():
     assert len({edit.line for edit in first}) == 5
 
 
+def test_the_tests_of_a_line_begin_with_the_file_of_its_module():
+    from mutant_runs import LineMap
+
+    tests = {
+        f"{name}.py::{test}": {"seconds": seconds, "passed": test != "broken"}
+        for name, test, seconds in (
+            ("test_b", "slow", 3),
+            ("test_b", "quick", 1),
+            ("test_a", "slow", 9),
+            ("test_c", "broken", 1),
+        )
+    }
+    lines = {"1": ["test_b.py::slow (call)", "test_a.py::slow (call)"], "2": ["test_b.py::slow (setup)"], "3": [""]}
+    kept = LineMap(tests, {"pkg/a.py": lines})
+
+    def names(*numbers):
+        return [test.name for test in kept.tests_of("pkg/a.py", numbers)]
+
+    assert names(1) == ["test_a.py::slow", "test_b.py::slow"]
+    assert names(2) == ["test_b.py::quick", "test_b.py::slow"]
+    # What runs at import, or is not seen, counts for every test of the file.
+    assert names(3) == names(4) == ["test_a.py::slow", "test_b.py::quick", "test_b.py::slow"]
+    assert kept.tests_of("pkg/other.py", [1]) == []
+
+
 @pytest.mark.slow
 def test_no_listed_mutant_survives(tmp_path):
     from code_mutants import listed_survivors
