@@ -11,7 +11,7 @@ from traces.validate.events import read_events
 from traces.validate.moves import moves_of
 from traces.validate.totals import ValidationTotals, verdict_row
 from traces.validate.validator import Validator
-from traces.validate.verdict import TraceVerdict
+from traces.validate.verdict import Rejection, RejectionReason, TraceVerdict
 
 CONTROLS = ControlResults(
     {"dropped": 3, "altered": 2},
@@ -88,6 +88,12 @@ def test_a_trace_that_met_a_limit_is_in_the_cluster_of_the_limit():
 
     assert cause() == "limits reached: bounds, window"
     assert cause(cause="send: take") == "limits reached: bounds, window; send: take"
+
+
+def test_a_rejection_without_a_reason_has_its_event_as_the_cause():
+    reason = RejectionReason("send(number=1)", "guard", "require(...)", "...", 1)
+    causes = [Rejection(3, "sent", {}, 1, (), reasons).cause for reasons in ((), (reason,))]
+    assert causes == ["sent", "sent: send: require(...)"]
 
 
 def test_a_trace_that_was_not_read_has_no_states():
