@@ -119,6 +119,8 @@ class Symmetric(Base):
                 if other != node and self.level[other] > 0:
                     self.peers[node].add(other)
             for number in range(2):
+                if number in self.log[node]:
+                    break
                 self.log[node].append(number)
 
     @action
@@ -451,6 +453,15 @@ class RaisesAndLowers(Base):
             self.debt = self.level[node] - self.debt
 
 
+class ReturnedList(Base):
+    def members(self):
+        return [node for node in Node if node in self.active]
+
+    @action
+    def go(self):
+        self.leader = self.members()[0]
+
+
 class EffectInPart(Base):
     """A helper that may disable the action is called deep inside an expression, once for each member."""
 
@@ -470,6 +481,7 @@ class EffectInMap(EffectInPart):
 
 
 REFUSED = [
+    (ReturnedList, "is a list in the order of Node"),
     (EffectInPart, "calls a helper that uses `require` in the order of Node"),
     (EffectInMap, "calls a helper that uses `require` in the order of Node"),
     (ConditionalList, "is a list in the order of Node"),

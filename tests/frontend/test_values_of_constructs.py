@@ -20,6 +20,7 @@ from checker.language import (
     action,
     choose,
     implies,
+    replace,
     require,
     subsets,
 )
@@ -199,6 +200,23 @@ class Values(Spec):
                 self.number = 5
             case _:
                 self.number = 6
+
+    @action
+    def sums_may_leave_a_range(self, n: Node):
+        self.level[n] = sum(self.line)
+
+    @action
+    def counts_may_leave_a_range(self, n: Node):
+        self.level[n] = len(self.stock) - 1
+
+    @action
+    def tests_narrow(self):
+        require(self.maybe is not None)
+        self.number = self.maybe + 1
+
+    @action
+    def replaces(self, x: Signed):
+        self.message = replace(Write(1, True), at=x)
 
     def halved(self, x: Small, by: Signed = 2):
         return x // by
