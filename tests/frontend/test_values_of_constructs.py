@@ -211,8 +211,10 @@ class Values(Spec):
 
     @action
     def tests_narrow(self):
+        message = self.message
         require(self.maybe is not None)
-        self.number = self.maybe + 1
+        require(isinstance(message, Write))
+        self.number = self.maybe + message.at
 
     @action
     def replaces(self, x: Signed):
