@@ -78,6 +78,7 @@ class Values(Spec):
         self.maybe = maybe
         self.stock = {Node[0]: 1}
         self.chosen = {0, 2}
+        self.message = Write(2, False)
 
     @action
     def tuples_have_an_order(self, a: Small, b: Small, c: Small):
