@@ -28,7 +28,7 @@ def render() -> str:
     return rendered(
         "picture.svg.j2",
         package="kafka_tools.pages",
-        filters={"lines": lambda text: textwrap.wrap(text, _SENTENCE_WIDTH)},
+        lines={row.number: textwrap.wrap(row.sentence, _SENTENCE_WIDTH) for row in drawn.rows},
         chart=drawn,
         first=drawn.rows[_FIRST_STEP - 1],
     )
