@@ -1,4 +1,4 @@
-"""Cost of checkpoints, and of a kill and a resumption: `python bench/checkpoint.py`, used in docs/checkpoints.md."""
+"""Cost of checkpoints, and of a kill and a resumption: `python bench/checkpoint.py`, used in docs/stores.md."""
 
 from __future__ import annotations
 
