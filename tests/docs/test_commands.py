@@ -36,7 +36,7 @@ from tests.docs.pages import (
 CHECKOUT = ".ci/run runs this line"
 SCENARIOS = ".ci/run checks all scenarios, and compares them with the ledger"
 LONG = "explores tens of millions of states"
-WALKS = "takes many walks; docs/report.md has the same commands with fewer walks"
+WALKS = "takes many walks; docs/simulate.md has the same commands with fewer walks"
 KAFKA = "needs brokers, their jars or their disks"
 TIMING = "the order of records depends on the timing of librdkafka"
 CLUSTER = "needs a cluster; tests/spark_analysis/test_standalone_cluster.py starts one"
@@ -151,7 +151,6 @@ SLOW = {
     "python -m checker prove specs/fenced_store.py/fenced_store/two_workers": 0.9,
     "python -m checker prove specs/proved_store.py --unbounded grants --unbounded updates": 0.9,
     "python -m checker run replication/kip320/three_replicas_three_epochs --engine spark --checkpoint DIR": 5.0,
-    "python -m checker simulate producer/plain_producer/p1_reorder_by_retry --traces 100000 --out walks": 9.0,
     "python -m checker simulate producer/plain_producer --set refusals=1 --sweep max_in_flight=1,2,3 --sweep "
     "retries=0,1 --traces 20000 --out grid": 5.0,
     "python -m checker simulate producer/plain_producer --set refusals=1 --sweep max_in_flight=1,2 --traces 2000 "
