@@ -131,7 +131,7 @@ MYTHS = (
         "consumer written in Scala, which 2.0.0 removed, read the brokers' addresses from ZooKeeper.",
         (),
         "How clients find brokers (NetworkClient.DefaultMetadataUpdater, KafkaApis.handleTopicMetadataRequest) is "
-        "modelled only as far as producers wait for metadata: docs/producer-memory.md.",
+        "modelled only as far as producers wait for metadata: docs/producer.md.",
     ),
     Myth(
         "ZooKeeper finds failed brokers and keeps the ISR.",

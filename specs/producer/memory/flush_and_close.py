@@ -1,6 +1,6 @@
 """Liveness of `flush`, `close` and `send` on batches: which promises each call needs to return.
 
-docs/producer-memory.md, section "Flush and close return", describes the scenarios.
+docs/producer.md, section "Flush and close return", describes the scenarios.
 """
 
 from checker.language import Bug, Constant, Scenario, action, leads_to, require
