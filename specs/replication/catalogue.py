@@ -1,4 +1,4 @@
-"""Bugs of Kafka's replication protocol, each with its fix. docs/replication-messages.md describes them.
+"""Bugs of Kafka's replication protocol, each with its fix. docs/replication.md describes them.
 
 Every switch that a bug does not name has its default, the rule of Kafka 4.0, so that the faulty rule alone causes the
 violation. `versions` has the rules of each Kafka version.

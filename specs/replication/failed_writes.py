@@ -1,4 +1,4 @@
-"""Appends after a failed write (KAFKA-10778): entry R17 of docs/replication-messages.md."""
+"""Appends after a failed write (KAFKA-10778): entry R17 of docs/replication.md."""
 
 from checker.language import Bug, Constant, Domain, Map, Range, Seq, SetOf, Spec, Struct
 from checker.language.drawing import Drawing, Event, Lane, Log

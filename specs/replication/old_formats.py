@@ -1,4 +1,4 @@
-"""Record formats without leader epochs (KAFKA-7897): entry R16 of docs/replication-messages.md."""
+"""Record formats without leader epochs (KAFKA-7897): entry R16 of docs/replication.md."""
 
 from checker.language import Bug, Constant, step_invariant
 from specs.replication.partition import Partition

@@ -29,7 +29,7 @@ class Partition(
     changes; then the controller and failures. Their order is that of the actions.
 
     Source: Partition, ReplicaManager, AbstractFetcherThread, LeaderEpochFileCache, ReplicationControlManager,
-    PartitionChangeBuilder; docs/replication-messages.md.
+    PartitionChangeBuilder; docs/replication.md.
     """
 
     draws = DRAWING

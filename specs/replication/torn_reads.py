@@ -1,4 +1,4 @@
-"""A read that determines its bound twice (KAFKA-9835): entry R15 of docs/replication-messages.md."""
+"""A read that determines its bound twice (KAFKA-9835): entry R15 of docs/replication.md."""
 
 from checker.language import Bug, Constant, SetOf, action, require
 from specs.replication.partition import Partition

@@ -25,7 +25,7 @@ AREAS: Mapping[str, tuple[str, str]] = {
     "producer": ("The producer", "producer.md"),
     "idempotence": ("The idempotent producer", "idempotence.md"),
     "network": ("The broker's network layer", "producer.md"),
-    "replication": ("Replication and elections", "replication-messages.md"),
+    "replication": ("Replication and elections", "replication.md"),
     "consumer": ("The consumer", "consumer.md"),
     "transactions": ("Transactions", "transactions.md"),
 }
