@@ -74,7 +74,7 @@ def suggestions_for(
         yield Suggestion(
             "idempotent processing, or offsets that are committed in one transaction with the results",
             "records that a consumer processes again",
-            "no consumer setting prevents both skipped and repeated records. docs/exactly-once.md explores "
+            "no consumer setting prevents both skipped and repeated records. docs/transactions.md explores "
             "the transactions",
         )
 

@@ -1,6 +1,6 @@
 """The exactly-once loop: applications consume, transform and produce, with the input's offsets in the transaction.
 
-Scenarios: entry T8 of docs/exactly-once.md, and the mistakes that break the loop.
+Scenarios: entry T8 of docs/transactions.md, and the mistakes that break the loop.
 Sources: KIP-98, KIP-447; KafkaProducer.sendOffsetsToTransaction and TransactionManager (3.9.1, 4.3.1);
 TransactionCoordinator (3.9.1, 4.3.1); OffsetMetadataManager and ClassicGroup.validateOffsetCommit (4.3.1),
 GroupMetadata (3.9.1); ConsumerCoordinator.sendOffsetFetchRequest (4.3.1).

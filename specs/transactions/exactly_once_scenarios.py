@@ -1,6 +1,6 @@
 """Scenarios of the exactly-once loop: what keeps it exactly once, and the mistakes and bugs that do not.
 
-docs/exactly-once.md describes them. Entry T8 is KAFKA-18019.
+docs/transactions.md describes them. Entry T8 is KAFKA-18019.
 """
 
 from checker.language import Bug, Scenario

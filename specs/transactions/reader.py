@@ -1,6 +1,6 @@
 """A consumer of transactional partitions: the last stable offset, the aborted transactions of a fetch, and elections.
 
-Scenarios: entries T9 and T11 of docs/exactly-once.md.
+Scenarios: entries T9 and T11 of docs/transactions.md.
 Sources (4.3.1): UnifiedLog (lastStableOffset, fetchLastStableOffsetMetadata), TransactionIndex.collectAbortedTxns,
 ProducerStateManager (firstUnstableOffset, lastStableOffset), DelayedFetch; the client's CompletedFetch.
 """

@@ -198,6 +198,6 @@ def test_an_id_per_partition_excludes_generations():
 
 @pytest.mark.slow
 def test_loop_with_a_rebalance_and_a_crash():
-    """The figures of docs/exactly-once.md."""
+    """The figures of docs/transactions.md."""
     result = SpecChecks().check(ExactlyOnceLoop(instances=2, records=2, rebalances=1, crashes=1))
     assert (result.distinct_states, result.depth) == (735_360, 38)
