@@ -1,4 +1,4 @@
-"""Each file of a log directory, damaged in each way: the finding, or that nothing shows it, as docs/audit.md says."""
+"""Each file of a log directory, damaged in each way: the finding, or that nothing shows it, as docs/validate.md says."""
 
 from __future__ import annotations
 
