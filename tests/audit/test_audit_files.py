@@ -1,4 +1,4 @@
-"""Each file of a log directory, damaged in each way: the finding, or that nothing shows it, as docs/validate.md says."""
+"""Each file of a log directory, damaged in each way: the finding, or that nothing shows it (docs/validate.md)."""
 
 from __future__ import annotations
 
