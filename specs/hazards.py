@@ -16,58 +16,38 @@ from typing import Any
 from specs.kafka_releases import RELEASES, release_number
 from specs.kafka_versions import catalogue_entry
 
-OUTCOMES = {
-    "loss": "a record that counts as written is lost",
-    "duplicates": "a record is written twice",
+OUTCOMES = {"loss": "a record that counts as written is lost", "duplicates": "a record is written twice",
     "reorder": "records are written out of order",
     "stuck": "a record is left out while a later one is written, or nothing is written any more",
-    "vanishing-reads": "a record is read and later missing",
-    "gaps": "a consumer skips a record",
+    "vanishing-reads": "a record is read and later missing", "gaps": "a consumer skips a record",
     "reprocessing": "a consumer processes a record twice",
     "transactions": "a transaction is torn, hangs, or is committed although it was aborted",
-    "divergence": "replicas hold different records",
-    "no-progress": "an operation never ends, or fails without a cause",
-    "control": "the controller or a partition does not work any more",
-}
+    "divergence": "replicas hold different records", "no-progress": "an operation never ends, or fails without a cause",
+    "control": "the controller or a partition does not work any more"}  # fmt: skip
 """What can go wrong. The first seven are the questions of `advise`."""
 
-EVENTS = {
-    "none": "a slow follower at most",
-    "leader-change": "a planned leader change",
+EVENTS = {"none": "a slow follower at most", "leader-change": "a planned leader change",
     "leader-changes": "several planned leader changes, as in a rolling restart",
     "follower-reads": "a consumer that reads from a follower (client.rack)",
-    "crash": "a crash or a restart of one broker",
-    "two-crashes": "crashes of two brokers",
-    "cut-off": "a leader that is cut off from the other brokers",
-    "unclean-election": "an unclean election",
-    "power-loss": "power loss of one broker",
-    "crash-and-power-loss": "a crash and a power loss",
-    "blackout": "power loss of all brokers",
-    "empty-disk": "a broker that returns with an empty disk",
-    "disk-lost": "one disk that is lost and never returns",
-    "lost-response": "a lost or late response",
-    "refused-request": "a request that the broker refuses",
-    "delivery-timeout": "a delivery timeout",
-    "retries-exhausted": "retries that are exhausted",
-    "producer-restart": "a restart of the producer",
+    "crash": "a crash or a restart of one broker", "two-crashes": "crashes of two brokers",
+    "cut-off": "a leader that is cut off from the other brokers", "unclean-election": "an unclean election",
+    "power-loss": "power loss of one broker", "crash-and-power-loss": "a crash and a power loss",
+    "blackout": "power loss of all brokers", "empty-disk": "a broker that returns with an empty disk",
+    "disk-lost": "one disk that is lost and never returns", "lost-response": "a lost or late response",
+    "refused-request": "a request that the broker refuses", "delivery-timeout": "a delivery timeout",
+    "retries-exhausted": "retries that are exhausted", "producer-restart": "a restart of the producer",
     "consumer-crash": "a crash of the consumer",
     "application-exception": "an exception of the application that closes the consumer",
-    "rebalance": "a rebalance while a record is processed",
-    "eviction": "a consumer that is evicted while it works",
+    "rebalance": "a rebalance while a record is processed", "eviction": "a consumer that is evicted while it works",
     "offsets-expire": "a group that is away longer than offsets.retention.minutes",
     "records-expire": "a consumer that is behind by more than the retention",
     "new-partition": "a new partition, or a group without a committed offset",
-    "reassignment": "a reassignment of replicas",
-    "disk-removed": "a disk that is taken out of log.dirs",
+    "reassignment": "a reassignment of replicas", "disk-removed": "a disk that is taken out of log.dirs",
     "settings-change": "a change of settings or of a feature level while the cluster runs",
     "state-expiry": "producer state that expires (producer.id.expiration.ms, retention)",
-    "network-delay": "a request or an answer that arrives late",
-    "coordinator-change": "a move of the coordinator",
-    "transaction-timeout": "transaction.timeout.ms passes",
-    "abort": "an aborted transaction",
-    "split": "a batch that is too large and is split",
-    "share-group": "records of a share group (KIP-932)",
-}
+    "network-delay": "a request or an answer that arrives late", "coordinator-change": "a move of the coordinator",
+    "transaction-timeout": "transaction.timeout.ms passes", "abort": "an aborted transaction",
+    "split": "a batch that is too large and is split", "share-group": "records of a share group (KIP-932)"}  # fmt: skip
 """The events after which something can go wrong. The slugs of the failures of `advise` are among them."""
 
 

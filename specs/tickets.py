@@ -2,8 +2,7 @@
 
 _WIKI = "https://cwiki.apache.org/confluence/display/KAFKA/"
 
-PROPOSALS = {
-    "KIP-91": "KIP-91+Provide+Intuitive+User+Timeouts+in+The+Producer",
+PROPOSALS = {"KIP-91": "KIP-91+Provide+Intuitive+User+Timeouts+in+The+Producer",
     "KIP-98": "KIP-98+-+Exactly+Once+Delivery+and+Transactional+Messaging",
     "KIP-101": "KIP-101+-+Alter+Replication+Protocol+to+use+Leader+Epoch+rather+than+High+Watermark+for+Truncation",
     "KIP-279": "KIP-279%3A+Fix+log+divergence+between+leader+and+follower+after+fast+leader+fail+over",
@@ -18,9 +17,7 @@ PROPOSALS = {
     "KIP-848": "KIP-848%3A+The+Next+Generation+of+the+Consumer+Rebalance+Protocol",
     "KIP-890": "KIP-890%3A+Transactions+Server-Side+Defense",
     "KIP-903": "KIP-903%3A+Replicas+with+stale+broker+epoch+should+not+be+allowed+to+join+the+ISR",
-    "KIP-939": "KIP-939%3A+Support+Participation+in+2PC",
-    "KIP-966": "KIP-966%3A+Eligible+Leader+Replicas",
-}
+    "KIP-939": "KIP-939%3A+Support+Participation+in+2PC", "KIP-966": "KIP-966%3A+Eligible+Leader+Replicas"}  # fmt: skip
 """Titles of KIPs as Apache Kafka's documentation links them; the wiki has no address without the title."""
 
 PROPOSAL = _WIKI + "{}"

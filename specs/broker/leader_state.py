@@ -51,38 +51,26 @@ class LeaderState(ProducerState):
 
     draws = Drawing(
         Lane("client", facts={"answer": "last answer"}),
-        Lane(
-            "leader of",
-            each=Partition,
-            logs=(Log("log", colour="sequence", at=("offset", "o")),),
+        Lane("leader of", each=Partition, logs=(Log("log", colour="sequence", at=("offset", "o")),),
             boxes={"cached": "remembered batches"},
-            facts={
-                "producer_epoch": "producer epoch",
-                "forgotten": "batches before expiry",
-                "verified": "verification",
-            },
-        ),
+            facts={"producer_epoch": "producer epoch", "forgotten": "batches before expiry",
+                "verified": "verification"}),
         arrows=(Arrow("produce", "'client'", "partition", "batch s{sequence}, {records} record{'s'[:records - 1]}"),),
-        events=(
-            Event(
-                "produce",
-                "The client sends batch s{sequence}: sequence {sequence}, {records} record{'s'[:records - 1]}, "
-                "epoch {epoch}",
-            ),
-            Event(
-                "restart",
-                "The broker restarts; its log survives, but it remembers only what the snapshot at the end of the log "
-                "has: the last {snapshot_batches} of up to {cache_size} batches",
-                "restart: loads snapshot",
-                kind="restart",
-            ),
-            Event("truncate_to", "A new leader's log diverges at offset {end}: the log is truncated", "truncation"),
-            Event(
-                "expire_producer", "The producer's state expires: the leader forgets it", "expiry", kind="lost state"
-            ),
-        ),
         item_labels={"log": "s{item.sequence}", "cached": "s{item.sequence}@{item.offset}"},
-    )
+    ).with_events(
+        Event("produce",
+            "The client sends batch s{sequence}: sequence {sequence}, {records} record{'s'[:records - 1]}, epoch "
+                "{epoch}"),
+        Event("restart",
+            "The broker restarts; its log survives, but it remembers only what the snapshot at the end of the log has: "
+                "the last {snapshot_batches} of up to {cache_size} batches", "restart: loads snapshot", kind="restart"),
+        Event("truncate_to", "A new leader's log diverges at offset {end}: the log is truncated", "truncation"),
+        Event("roll_segment", "The log rolls a segment, which starts with a snapshot", "snapshot", "partition"),
+        Event("begin_verification", "A transaction's batch s{sequence} waits for the coordinator", "verify",
+            "partition"),
+        Event("expire_producer", "The leader forgets the producer, whose state expires", "expiry", "partition",
+            "lost state"),
+    )  # fmt: skip
 
     @action
     def produce(self, partition: Partition, epoch: ProducerEpoch, sequence: Sequence, records: RecordCount):

@@ -5,8 +5,9 @@ Scenarios: entries N1, P9 and P12 of docs/producer.md.
 """
 
 from checker.language import Bug, Constant, Domain, Map, Option, Range, Scenario, Seq, SetOf, Struct
-from checker.language.drawing import Channel, Drawing, Lane, Log
+from checker.language.drawing import Channel, Drawing, Event, Lane, Log
 from checker.language.roles import action, invariant, reachable, require
+from specs.producer.plain import sender
 from specs.producer.plain.sender import Error, Node, Offset, Partition, RecordId, Request, Response, Sender
 from specs.scenario_forms import violates
 
@@ -71,17 +72,12 @@ class BrokerNetwork(Sender):
 
     draws = Drawing(
         Lane("application", facts={"sent": "last record sent"}, boxes={"future": "future of each record"}),
-        Lane(
-            "producer",
-            boxes={"queue": "queued batches", "in_flight": "in flight, oldest first"},
-            facts={"connection": "its connection"},
-        ),
+        Lane("producer", boxes={"queue": "queued batches", "in_flight": "in flight, oldest first"},
+            facts={"connection": "its connection"}),
         Lane("socket of connection", each=Connection, boxes={"socket": "requests to be read"}),
-        Lane(
-            "network",
+        Lane("network",
             boxes={"request_queue": "request queue", "purgatory": "waiting for replicas", "responses": "responses"},
-            facts={"muted_channels": "muted connections"},
-        ),
+            facts={"muted_channels": "muted connections"}),
         Lane("handler", each=Handler, boxes={"handling": "at work on"}),
         Lane("partition", each=Partition, logs=(Log("log", colour=".", called=("record",)),)),
         channels=(
@@ -89,7 +85,24 @@ class BrokerNetwork(Sender):
             Channel("responses", "network", "producer", lost=("connection_closed", "producer_restart")),
             Channel("handling", "network", "handler"),
         ),
-    )
+    ).with_events(
+        *sender.SENDER_EVENTS,
+        Event("receive_response",
+            "The producer reads the response to " + sender.records_of("responses[0]") + ": "
+                "{str(responses[0].error).replace('none', 'success')}"),
+        Event("processor_receive",
+            "The processor reads " + sender.records_of("socket[connection][0]") + " from connection {connection}{', "
+                "and mutes the channel' if mute_until != 'never' else ''}", "", "'network'"),
+        Event("processor_discard", "The processor discards the requests of connection {connection}, which is closed",
+            "discard", "'network'", "disconnect"),
+        Event("handler_take", "{handler} takes " + sender.records_of("request_queue[0]"), "", "handler"),
+        Event("handler_append", "{handler} handles " + sender.records_of("handling[handler]"), "", "handler"),
+        Event("handler_refuse",
+            "{handler} refuses " + sender.records_of("handling[handler]") + ": too few replicas are in sync", "refuses",
+            "handler", "refusal"),
+        Event("purgatory_complete", "Replicas have " + sender.records_of("purgatory[0]") + ", which is answered", "",
+            "'network'"),
+    )  # fmt: skip
 
     def init(self):
         """All faults may happen."""

@@ -5,7 +5,7 @@ Sources: AsyncKafkaConsumer (poll, collectFetch), ApplicationEventProcessor, Com
 autoCommitSyncBeforeRebalanceWithRetries), SubscriptionState.allConsumed of Apache Kafka 3.9.1, 4.1.1, 4.2.0 and 4.3.1.
 """
 
-from checker.language import Bug, Constant, Option, Range, action, reachable, require
+from checker.language import Bug, Constant, Event, Option, Range, action, reachable, require
 from specs.consumer.commits import AT_LEAST_ONCE, PollLoop
 from specs.consumer.consumer import Offset
 
@@ -21,6 +21,18 @@ class BackgroundCommits(PollLoop):
     Before a rebalance the background thread commits in the same way, and retries a commit that fails. `retries_with`
     "latest" reads the position again, "same" sends the same offset.
     """
+
+    draws = PollLoop.draws.with_events(
+        Event("begin_poll", "The application polls again: the background thread is to commit first", at="'consumer'"),
+        Event("commit_position",
+            "The background thread commits the position {position}, of which the application has processed "
+                "{len(processed)} record{'' if len(processed) == 1 else 's'}", "commit {position}", "'consumer'"),
+        Event("fail_commit", "The commit of position {position} fails, and the background thread will retry it",
+            "commit fails", "'consumer'", "refusal"),
+        Event("retry_commit",
+            "The background thread retries the commit, with the {'latest position ' + str(position) if retries_with == "
+                "'latest' else 'same offset ' + str(retried)}", "retry", "'consumer'"),
+    )  # fmt: skip
 
     commit = Constant("auto", one_of=("auto",))
     commits = Constant("before_fetching", one_of=("any_time", "before_fetching", "while_polling"))

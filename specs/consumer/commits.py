@@ -29,21 +29,24 @@ class PollLoop(Consumer):
 
     draws = Drawing(
         *Consumer.draws.lanes,
-        events=(
-            *Consumer.draws.events,
-            Event(
-                "revoke",
-                "A rebalance takes the partition from the consumer, inside poll"
-                "{', which commits offset ' + str(position) + ' before' if commit == 'auto' else ''}",
-                at="'consumer'",
-            ),
-        ),
         arrows=(
             Arrow("poll", "'partition'", "'consumer'", "{count} from {position}"),
             Arrow("process", "'consumer'", "'effects'", "record {in_hand[0]}"),
             Arrow("commit_position", "'consumer'", "'partition'", "commit {position}"),
         ),
-    )
+    ).with_events(
+        *Consumer.draws.events,
+        Event("init", "The consumer is at the beginning of the partition, and no offset is committed"),
+        Event("poll", "A poll returns {count} record{'s'[:count - 1]} from offset {position} on", at="'consumer'"),
+        Event("commit_position", "The consumer commits its position {position}", "commit {position}", "'consumer'"),
+        Event("process", "The application processes record {in_hand[0]}", at="'consumer'"),
+        Event("fail_and_close",
+            "An exception ends the loop, and the consumer is closed{', which commits its position ' + str(position) if "
+                "commit == 'auto' else ''}", "exception, close", "'consumer'", "shutdown"),
+        Event("revoke",
+            "A rebalance takes the partition from the consumer, inside poll{', which commits offset ' + str(position) "
+                "+ ' before' if commit == 'auto' else ''}", "revoked", "'consumer'", "shutdown"),
+    )  # fmt: skip
 
     def init(self):
         """The consumer starts; `failures` exceptions and `rebalances` may happen."""
@@ -152,14 +155,8 @@ class OffsetsInSink(PollLoop):
 
 
 AT_LEAST_ONCE = ["no_gap", "no_reorder", "every_record_is_processed", "successor_finishes", "everything_is_committed"]
-AT_MOST_ONCE = [
-    "no_duplicate",
-    "no_reorder",
-    "no_late_copy",
-    "every_record_is_processed",
-    "successor_finishes",
-    "everything_is_committed",
-]
+AT_MOST_ONCE = ["no_duplicate", "no_reorder", "no_late_copy", "every_record_is_processed", "successor_finishes",
+    "everything_is_committed"]  # fmt: skip
 
 LARGER = dict(records=4, max_poll_records=3, crashes=3, failures=1)
 

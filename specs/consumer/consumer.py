@@ -48,24 +48,16 @@ class Consumer(Spec, abstract=True):
 
     draws = Drawing(
         Lane("partition", logs=(Log("readable", markers={"committed": "committed"}, colour=".", called=("record",)),)),
-        Lane(
-            "consumer",
-            boxes={"held_records": "returned, not processed"},
-            facts={"position": "position", "committed": "committed"},
-        ),
+        Lane("consumer", boxes={"held_records": "returned, not processed"},
+            facts={"position": "position", "committed": "committed"}),
         Lane("effects", logs=(Log("processed", end="", colour=".", called=("record",), at=()),)),
-        events=(
-            Event("crash", "The consumer's process dies", kind="crash", at="'consumer'"),
-            Event(
-                "start",
-                "A consumer is assigned the partition, and {'begins at the committed offset ' + str(committed)"
-                " if committed is not None else 'has no committed offset: auto.offset.reset=' + str(auto_offset_reset)"
-                " + ', position ' + str(starting_offset())}",
-                kind="restart",
-                at="'consumer'",
-            ),
-        ),
-    )
+    ).with_events(
+        Event("crash", "The consumer's process dies", kind="crash", at="'consumer'"),
+        Event("start",
+            "A consumer is assigned the partition, and {'begins at the committed offset ' + str(committed) if "
+                "committed is not None else 'has no committed offset: auto.offset.reset=' + str(auto_offset_reset) + "
+                "', position ' + str(starting_offset())}", kind="restart", at="'consumer'"),
+    )  # fmt: skip
 
     def init(self):
         """The consumer owns the partition and is at its beginning; no offset is committed."""

@@ -11,7 +11,7 @@ of 4.3.1. Rules of earlier releases: the same classes of 3.7.1, 4.0.0 and 4.1.1.
 import enum
 
 from checker.language import Bug, Constant, Map, Option, Range, Scenario, SetOf, Spec, Struct
-from checker.language.drawing import Arrow, Drawing, Lane
+from checker.language.drawing import Arrow, Drawing, Event, Lane
 from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.group import Member
 from specs.scenario_forms import violates
@@ -122,24 +122,12 @@ class ConsumerProtocol(Spec):
     timeouts_left = Range(0, "timeouts")
 
     draws = Drawing(
-        Lane(
-            "coordinator",
-            members={"in_group": "members"},
-            facts={"group_epoch": "group epoch", "target_epoch": "target epoch", "target": "target assignment"},
-        ),
+        Lane("coordinator", members={"in_group": "members"},
+            facts={"group_epoch": "group epoch", "target_epoch": "target epoch", "target": "target assignment"}),
         Lane("partition", each=Partition, facts={"partition_epoch": "owned at epoch", "target": "assigned to"}),
-        Lane(
-            "member",
-            each=Member,
-            boxes={"owned": "owns"},
-            facts={
-                "epoch": "epoch",
-                "member_epoch": "coordinator: epoch",
-                "member_state": "coordinator: state",
-                "assigned": "coordinator: assigned",
-                "pending_revocation": "coordinator: to give up",
-            },
-        ),
+        Lane("member", each=Member, boxes={"owned": "owns"},
+            facts={"epoch": "epoch", "member_epoch": "coordinator: epoch", "member_state": "coordinator: state",
+                "assigned": "coordinator: assigned", "pending_revocation": "coordinator: to give up"}),
         arrows=(
             Arrow("handle", "member", "'coordinator'", "{request[member]}"),
             Arrow("receive", "'coordinator'", "member", "{response[member]}"),
@@ -147,7 +135,41 @@ class ConsumerProtocol(Spec):
             Arrow("handle_late", "member", "'coordinator'", "late: {late_request[member]}"),
             Arrow("handle_late_and_assign", "member", "'coordinator'", "late: {late_request[member]}"),
         ),
-    )
+    ).with_events(
+        Event("init", "No consumer has joined the group"),
+        Event("join", "{member} subscribes, and will send a heartbeat with epoch 0", "subscribes", "member"),
+        Event("heartbeat", "{member} sends a heartbeat with epoch {epoch[member]}; it owns {str(owned[member])}", "",
+            "member"),
+        Event("receive",
+            "{member} gets the response: {'refused (' + str(response[member].refusal) + '), so that it drops its "
+                "partitions and joins again' if str(response[member].refusal) != 'none' else 'epoch ' + "
+                "str(response[member].epoch) + (', assigned ' + str(response[member].assignment) if "
+                "response[member].assignment is not None else '')}", "", "member",
+            "{'refusal' if str(response[member].refusal) != 'none' else ''}"),
+        Event("reconcile",
+            "{member} applies its assignment: it owns {str(assignment[member])} instead of {str(owned[member])}",
+            "owns {str(assignment[member])}", "member"),
+        Event("leave", "{member} leaves: it drops its partitions, sends epoch -1", "leaves", "member", "shutdown"),
+        Event("time_out_request",
+            "{member} gets no response in time: the {'request' if request[member] is not None else 'response'} is "
+                "{'late' if late_requests and request[member] is not None else 'lost'}, and its next heartbeat is a "
+                "full one", "request timeout", "member", "timeout"),
+        Event("handle",
+            "The coordinator {'refuses' if request[member].epoch is not None and str(refusal_of(member, "
+                "request[member])) != 'none' else 'handles'} the heartbeat of {member} with epoch {'-1' if "
+                "request[member].epoch is None else str(request[member].epoch)}", "", "'coordinator'",
+            "{'refusal' if request[member].epoch is not None and str(refusal_of(member, request[member])) != 'none' "
+                "else ''}"),
+        Event("handle_and_assign",
+            "The coordinator handles the heartbeat of {member}, and computes a new target: {str(assignment)}", "",
+            "'coordinator'"),
+        Event("handle_late", "The coordinator handles a late heartbeat of {member}", "", "'coordinator'"),
+        Event("handle_late_and_assign",
+            "The coordinator handles a late heartbeat of {member}, and computes a new target: {str(assignment)}", "",
+            "'coordinator'"),
+        Event("time_out_session", "The coordinator removes {member}, whose session has timed out, from the group",
+            "session of {member} expires", "'coordinator'", "timeout"),
+    )  # fmt: skip
 
     def init(self):
         """No consumer has joined."""

@@ -6,7 +6,7 @@ FetchCollector.handleInitializeErrors of Apache Kafka.
 """
 
 from checker.language import Bug, Constant, Range, Seq, Spec, action, invariant, reachable, require
-from checker.language.drawing import Arrow, Drawing, Lane, Log
+from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
 from specs.consumer.consumer import Offset
 
 
@@ -39,18 +39,18 @@ class FetchFromFollower(Spec):
     draws = Drawing(
         Lane("leader", logs=(Log("leader_log", markers={"leader_high_watermark": "HW"}, colour="."),)),
         Lane("follower", logs=(Log("follower_log", markers={"follower_high_watermark": "HW"}, colour="."),)),
-        Lane(
-            "consumer",
-            logs=(Log("returned", end="", colour=".", called=("record",), at=()),),
-            facts={"position": "position", "prefers_follower": "reads from the follower"},
-        ),
+        Lane("consumer", logs=(Log("returned", end="", colour=".", called=("record",), at=()),),
+            facts={"position": "position", "prefers_follower": "reads from the follower"}),
         arrows=(
             Arrow("follower_fetch", "'leader'", "'follower'"),
             Arrow("fetch_from_leader", "'leader'", "'consumer'", "record {leader_log[position]}"),
             Arrow("fetch_from_follower", "'follower'", "'consumer'", "record {follower_log[position]}"),
             Arrow("fetch_out_of_range", "'follower'", "'consumer'", "out of range"),
         ),
-    )
+    ).with_events(
+        Event("fail_over", "The leader dies, and the follower leads with what it has", "failover", "'follower'",
+            "election"),
+    )  # fmt: skip
 
     def init(self):
         """Both logs are empty, and the follower is in the ISR."""
@@ -166,14 +166,8 @@ class FetchFromFollower(Spec):
         return self.prefers_follower and self.position > self.follower_high_watermark
 
 
-SAFE = [
-    "no_gap",
-    "no_duplicate",
-    "reads_are_stable",
-    "follower_trails",
-    "every_record_is_returned",
-    "follower_is_behind_the_consumer",
-]
+SAFE = ["no_gap", "no_duplicate", "reads_are_stable", "follower_trails", "every_record_is_returned",
+    "follower_is_behind_the_consumer"]  # fmt: skip
 LARGER = dict(records=5, failovers=2)
 
 scenarios = [

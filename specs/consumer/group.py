@@ -8,7 +8,7 @@ OffsetCommitResponseHandler), AbstractCoordinator of Apache Kafka.
 import enum
 
 from checker.language import Bug, Constant, Domain, Map, Option, Range, Seq, SetOf, Spec, Struct
-from checker.language.drawing import Arrow, Drawing, Lane, Log
+from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
 from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.consumer import Count, Offset, RecordId
 
@@ -81,18 +81,10 @@ class ConsumerGroup(Spec):
     effects = Seq(Effect, "records * (max_generation + 1)")
 
     draws = Drawing(
-        Lane(
-            "coordinator",
-            members={"in_group": "members", "owners": "assigned to"},
-            facts={"generation": "generation", "preparing": "rebalance in progress", "committed": "committed"},
-        ),
-        Lane(
-            "consumer",
-            each=Member,
-            crowned={"owns": "owns the partition"},
-            boxes={"in_hand": "in hand"},
-            facts={"phase": "phase", "generation_of": "generation", "position": "position"},
-        ),
+        Lane("coordinator", members={"in_group": "members", "owners": "assigned to"},
+            facts={"generation": "generation", "preparing": "rebalance in progress", "committed": "committed"}),
+        Lane("consumer", each=Member, crowned={"owns": "owns the partition"}, boxes={"in_hand": "in hand"},
+            facts={"phase": "phase", "generation_of": "generation", "position": "position"}),
         Lane("effects", logs=(Log("effects", end="", colour="generation", at=()),)),
         arrows=(
             Arrow("process", "member", "'effects'", "record {in_hand[member][0]}"),
@@ -100,7 +92,24 @@ class ConsumerGroup(Spec):
             Arrow("join", "member", "'coordinator'", "JoinGroup"),
             Arrow("sync", "'coordinator'", "member", "assignment"),
         ),
-    )
+    ).with_events(
+        Event("join", "{member} joins the group{' again' if member in in_group else ''}", "", "member"),
+        Event("poll", "{member} polls {count} record{'s'[:count - 1]} from offset {position[member]} on", "", "member"),
+        Event("process", "{member} processes record {in_hand[member][0]}", "", "member"),
+        Event("complete_rebalance", "Generation {generation + 1} begins, and the assignor chooses {owner}",
+            "generation {generation + 1}", "'coordinator'", "new epoch"),
+        Event("sync",
+            "{member} gets its assignment{', and begins at the committed offset ' + str(committed) if member in owners "
+                "and position[member] is None else ''}", "", "member"),
+        Event("evict", "The coordinator removes {member} from the group: max.poll.interval.ms has passed",
+            "evicts {member}", "'coordinator'", "timeout"),
+        Event("time_out", "The coordinator removes {member} from the group: its session has timed out",
+            "session of {member} expires", "'coordinator'", "timeout"),
+        Event("commit_position",
+            "{member} commits offset {position[member]}{', which is refused' if not accepts_commit_of(member) else ''}",
+            "", "member", "{'refusal' if not accepts_commit_of(member) else ''}"),
+        Event("learn_of_eviction", "{member} learns of it, and drops the partition", "is fenced", "member", "refusal"),
+    )  # fmt: skip
 
     def init(self):
         """The first consumer owns the partition; the others have not joined."""

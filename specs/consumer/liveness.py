@@ -3,7 +3,7 @@
 docs/consumer.md, section "Liveness", describes the scenarios.
 """
 
-from checker.language import Bug, Fairness, Scenario, action, always_eventually, require
+from checker.language import Bug, Event, Fairness, Scenario, action, always_eventually, require
 from specs.consumer.consumer_protocol import ConsumerProtocol
 from specs.consumer.cooperative import CooperativeGroup
 from specs.consumer.group import ConsumerGroup, Member, Phase
@@ -42,6 +42,15 @@ class RefusedClaims(CooperativeLiveness):
 
     Source: AbstractStickyAssignor.constrainedAssign of Apache Kafka 2.8.0, ConsumerCoordinator.performAssignment.
     """
+
+    draws = CooperativeLiveness.draws.with_events(
+        Event("complete_rebalance",
+            "{'The assignor throws an exception, because several members claim the partition' if "
+                "len(latest_claimants()) > 1 else 'Generation ' + str(generation + 1) + ' begins, and the assignor "
+                "chooses ' + str(owner)}", "{'exception' if len(latest_claimants()) > 1 else ''}", "'coordinator'",
+            "new epoch"),
+        Event("poll_again", "{member} polls again, and another rebalance begins", "polls again", "member"),
+    )  # fmt: skip
 
     refused = bool
 
@@ -96,13 +105,8 @@ class ProtocolLiveness(ConsumerProtocol):
 CLASSIC = dict(process="weak", join="weak", complete_rebalance=Fairness("weak", for_each=()), sync="weak")
 """Consumers process, poll and join; the coordinator completes a rebalance, with an assignment of its choice."""
 
-PROTOCOL = dict(
-    heartbeat="weak",
-    receive="weak",
-    reconcile="weak",
-    handle="weak",
-    handle_and_assign=Fairness("weak", for_each="member"),
-)
+PROTOCOL = dict(heartbeat="weak", receive="weak", reconcile="weak", handle="weak",
+    handle_and_assign=Fairness("weak", for_each="member"))  # fmt: skip
 """Consumers send heartbeats, read responses and reconcile; the coordinator handles every heartbeat."""
 
 CONVERGES = "group_converges"

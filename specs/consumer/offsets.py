@@ -5,7 +5,7 @@ Sources: ConsumerCoordinator.initWithCommittedOffsetsIfNeeded, SubscriptionState
 FetchCollector.handleInitializeErrors, ClassicGroup.offsetExpirationCondition (KIP-211), OffsetExpirationConditionImpl.
 """
 
-from checker.language import Bug, Constant, Range, Scenario, action, invariant, reachable, require
+from checker.language import Bug, Constant, Event, Range, Scenario, action, invariant, reachable, require
 from specs.consumer.commits import PollLoop
 from specs.consumer.consumer import Offset
 from specs.scenario_forms import violates
@@ -13,6 +13,12 @@ from specs.scenario_forms import violates
 
 class OffsetReset(PollLoop):
     """A consumer that commits after processing, on a growing partition."""
+
+    draws = PollLoop.draws.with_events(
+        Event("init", "The partition is empty{', and not yet known to the consumer' if finds_partition_late else ''}"),
+        Event("produce", "The leader appends record {produced}", at="'partition'"),
+        Event("seek_to_beginning", "An operator lets the consumer read from the beginning", at="'consumer'"),
+    )  # fmt: skip
 
     max_poll_records = Constant(1, at_least=1)
     commits_at_start = Constant(False)  # the application commits as soon as it owns the partition
@@ -66,6 +72,12 @@ class OffsetExpiry(OffsetReset):
     most `longest_outage` ticks.
     """
 
+    draws = OffsetReset.draws.with_events(
+        Event("tick", "Time passes", at="'partition'", kind="timeout"),
+        Event("expire_offset", "The committed offset {committed} expires: offsets.retention.minutes has passed",
+            "offset expires", "'partition'", "lost state"),
+    )  # fmt: skip
+
     retention = Constant(2, at_least=1)
     longest_outage = Constant(1, at_least=0)
     expiry = Constant("since_empty", one_of=("since_commit", "since_empty"))
@@ -117,6 +129,14 @@ class OffsetExpiry(OffsetReset):
 
 class RecordDeletion(OffsetReset):
     """Retention (retention.ms) deletes the oldest records, read or unread."""
+
+    draws = OffsetReset.draws.with_events(
+        Event("delete_record", "Retention deletes record {deleted}", "retention", "'partition'", "lost state"),
+        Event("fetch_out_of_range",
+            "Offset {position} is out of range, and the consumer {'throws an exception' if auto_offset_reset == 'none' "
+                "else 'continues at ' + str(log_start() if auto_offset_reset == 'earliest' else readable_end()) + ' "
+                "(auto.offset.reset=' + str(auto_offset_reset) + ')'}", "out of range", "'consumer'", "refusal"),
+    )  # fmt: skip
 
     deletions = Constant(1, at_least=0)
 

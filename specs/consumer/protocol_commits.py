@@ -6,7 +6,7 @@ KIP-1251; CommitRequestManager of Kafka's client.
 """
 
 from checker.language import Bug, Constant, Map, Option, Struct
-from checker.language.drawing import Arrow, Drawing
+from checker.language.drawing import Arrow, Drawing, Event
 from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.consumer import Offset
 from specs.consumer.consumer_protocol import REACHED, SAFE, ConsumerProtocol, Epoch
@@ -46,7 +46,15 @@ class ProtocolCommits(ConsumerProtocol):
             *ConsumerProtocol.draws.arrows,
             Arrow("handle_commit", "member", "'coordinator'", "commit {commit[member]}"),
         ),
-    )
+    ).with_events(
+        *ConsumerProtocol.draws.events,
+        Event("process", "{member} polls and processes record {position[member]}", "process", "member"),
+        Event("send_commit", "{member} commits offset {position[member]}, with epoch {epoch[member]}", "", "member"),
+        Event("handle_commit",
+            "The coordinator {'accepts' if accepts(member, commit[member].epoch) else 'refuses'} the commit of offset "
+                "{commit[member].offset} by {member}, sent in epoch {commit[member].epoch}", "", "'coordinator'",
+            "{'refusal' if not accepts(member, commit[member].epoch) else ''}"),
+    )  # fmt: skip
 
     def update_member(self, member, state, epoch, assigned, pending):
         """Store a member; a newly assigned partition gets the epoch. Source: computeNextAssignment of 4.3."""

@@ -4,7 +4,7 @@ Sources: GroupMetadataManager (getOrMaybeSubscribeStaticConsumerGroupMember, con
 throwIfInstanceIdIsUnreleased, throwIfInstanceIdIsFenced, replaceMember) of 4.3.1.
 """
 
-from checker.language import Bug, Constant, Range, Scenario, SetOf
+from checker.language import Bug, Constant, Event, Range, Scenario, SetOf
 from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.consumer_protocol import (
     NEW_TARGET,
@@ -26,6 +26,10 @@ class StaticMembers(ConsumerProtocol):
     over. `releases_first`: the coordinator refuses the next process while the previous one has not sent -2
     (UNRELEASED_INSTANCE_ID). In the classic protocol the next process replaces a living one.
     """
+
+    draws = ConsumerProtocol.draws.with_events(
+        Event("close", "{member} closes: it drops its partitions and sends epoch -2", "closes", "member", "shutdown"),
+    )  # fmt: skip
 
     members = Constant(2, at_least=2)
     closes = Constant(1, at_least=0)  # processes of the instance that close
@@ -173,13 +177,8 @@ class StaticMembers(ConsumerProtocol):
         return self.group_epoch == 1 and len(self.owned[Member[1]]) > 0
 
 
-PROMISES = [
-    *SAFE,
-    "one_process_is_a_member",
-    "restarts_change_no_epoch",
-    "a_restarted_process_has_its_partitions",
-    "stable_after_every_departure",
-]
+PROMISES = [*SAFE, "one_process_is_a_member", "restarts_change_no_epoch", "a_restarted_process_has_its_partitions",
+    "stable_after_every_departure"]  # fmt: skip
 
 scenarios = [
     Bug("replaced_without_release", StaticMembers, violates={"processes_share_nothing": 11},

@@ -6,7 +6,7 @@ FetchCollector.handleInitializeErrors, OffsetFetcherUtils, LeaderEpochFileCache.
 """
 
 from checker.language import Bug, Constant, Option, Range, Scenario, Seq, Spec, Struct
-from checker.language.drawing import Arrow, Drawing, Lane, Log
+from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
 from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.consumer import Offset
 from specs.scenario_forms import violates
@@ -74,29 +74,34 @@ class TruncatedLog(Spec):
     seeks_left = Range(0, "seeks_to_end")
 
     draws = Drawing(
-        Lane(
-            "leader",
-            logs=(Log("log", markers={"position": "position"}, colour="id", called=("record",)),),
-            facts={"leader_epoch": "leader epoch"},
-        ),
-        Lane(
-            "consumer",
-            facts={
-                "position": "position",
-                "position_epoch": "epoch of the position",
-                "known_epoch": "known leader epoch",
-                "awaits_validation": "awaits validation",
-                "given_up": "threw an exception",
-                "committed": "committed",
-            },
-        ),
+        Lane("leader", logs=(Log("log", markers={"position": "position"}, colour="id", called=("record",)),),
+            facts={"leader_epoch": "leader epoch"}),
+        Lane("consumer",
+            facts={"position": "position", "position_epoch": "epoch of the position",
+                "known_epoch": "known leader epoch", "awaits_validation": "awaits validation",
+                "given_up": "threw an exception", "committed": "committed"}),
         Lane("application", logs=(Log("returned", end="", colour=".", at=()),)),
         arrows=(
             Arrow("fetch", "'leader'", "'consumer'", "from {position}"),
             Arrow("fetch_out_of_range", "'leader'", "'consumer'", "{position} is out of range"),
             Arrow("validate", "'leader'", "'consumer'", "end of epoch {position_epoch}"),
         ),
-    )
+    ).with_events(
+        Event("produce", "The leader appends record {produced}", at="'leader'"),
+        Event("elect", "Another replica leads, with the records below offset {end}", "elected", "'leader'", "election"),
+        Event("fetch", "The consumer fetches from offset {position} on", at="'consumer'"),
+        Event("fetch_out_of_range",
+            "Offset {position} is out of range, and the consumer {'throws an exception' if auto_offset_reset == 'none' "
+                "else 'continues at the ' + ('beginning' if auto_offset_reset == 'earliest' else 'end')}",
+            "out of range", "'consumer'", "refusal"),
+        Event("metadata_update", "The consumer learns of leader epoch {leader_epoch}", at="'consumer'"),
+        Event("validate", "Epoch {position_epoch} ends at {end_of(position_epoch)}, as the consumer learns",
+            at="'consumer'"),
+        Event("commit", "The consumer commits position {position}", "commit {position}", "'consumer'"),
+        Event("restart", "A successor begins at the committed offset {committed.offset}", "restart", "'consumer'",
+            "restart"),
+        Event("seek_to_end", "The application seeks to the end of the log", "seek to the end", "'consumer'"),
+    )  # fmt: skip
 
     def init(self):
         """The log is empty, and the consumer is at its beginning."""

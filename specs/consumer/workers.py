@@ -7,7 +7,7 @@ build them around it (KafkaConsumer, class comment, "Multi-threaded Processing")
 from dataclasses import replace
 
 from checker.language import Bug, Constant, Map, Range, Seq, action, invariant, reachable, require
-from checker.language.drawing import Arrow, Drawing, Lane, Log
+from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
 from specs.consumer.consumer import Consumer, Count, RecordId
 from specs.scenario_forms import violates
 
@@ -50,8 +50,17 @@ class WorkerPool(Consumer):
             Arrow("poll", "'partition'", "'poll thread'", "{count} from {position}"),
             Arrow("process", "worker", "'effects'", "record {queue[worker][0]}"),
         ),
-        events=tuple(replace(event, at="'poll thread'") for event in Consumer.draws.events),
-    )
+    ).with_events(
+        *(replace(event, at="'poll thread'") for event in Consumer.draws.events),
+        Event("init", "The partition is empty, and no offset is committed"),
+        Event("produce", "The leader appends record {len(key_of)} with key {key}", at="'partition'"),
+        Event("poll",
+            "The poll thread gets {count} record{'s'[:count - 1]} from offset {position} on, and gives each to a "
+                "worker", at="'poll thread'"),
+        Event("process", "Worker {worker} processes record {queue[worker][0]}", at="worker"),
+        Event("commit_offset", "The poll thread commits {position if commit == 'auto' else contiguous_end()}", "commit",
+            "'poll thread'"),
+    )  # fmt: skip
 
     @action
     def produce(self, key: Key):

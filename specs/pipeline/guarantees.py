@@ -8,25 +8,17 @@ from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote
 from specs.known_exceptions import exceptions, noted_table, unexplored
 from specs.pipeline.pipeline import Pipeline
 
-COLUMNS = {
-    "change": "lost: a planned leader change",
-    "crash": "lost: one broker crashes",
-    "crashes": "lost: two brokers crash",
-    "power": "lost: one broker loses power",
-    "both": "lost: one broker crashes, one loses power",
-    "blackout": "lost: all brokers lose power",
+COLUMNS = {"change": "lost: a planned leader change", "crash": "lost: one broker crashes",
+    "crashes": "lost: two brokers crash", "power": "lost: one broker loses power",
+    "both": "lost: one broker crashes, one loses power", "blackout": "lost: all brokers lose power",
     "change_twice": "written twice: a planned leader change",
-    "changes_twice": "written twice: two planned leader changes",
-    "crash_twice": "written twice: one broker crashes",
-    "twice": "written twice: a response is lost",
-    "restart": "written twice: the producer restarts",
+    "changes_twice": "written twice: two planned leader changes", "crash_twice": "written twice: one broker crashes",
+    "twice": "written twice: a response is lost", "restart": "written twice: the producer restarts",
     "change_order": "out of order: a planned leader change",
-    "changes_order": "out of order: two planned leader changes",
-    "order": "out of order: a response is lost",
+    "changes_order": "out of order: two planned leader changes", "order": "out of order: a response is lost",
     "change_missing": "never written, or retried without end: a planned leader change",
     "missing": "never written, or retried without end: one broker crashes",
-    "vanish": "read, then gone: two brokers crash",
-}
+    "vanish": "read, then gone: two brokers crash"}  # fmt: skip
 
 FAILURES = {
     "change": dict(leader_moves=1),
@@ -49,40 +41,21 @@ FAILURES = {
 }
 """The failures of each column; in every column two followers may lag."""
 
-PROPERTIES = {
-    "change_twice": ("no_duplicate",),
-    "changes_twice": ("no_duplicate",),
-    "crash_twice": ("no_duplicate",),
-    "twice": ("no_duplicate",),
-    "restart": ("no_duplicate",),
-    "change_order": ("no_reorder",),
-    "changes_order": ("no_reorder",),
-    "order": ("no_reorder",),
-    "change_missing": ("no_missing_earlier", "no_endless_retry"),
-    "missing": ("no_missing_earlier", "no_endless_retry"),
-    "vanish": ("reads_are_stable",),
-}
+PROPERTIES = {"change_twice":("no_duplicate",), "changes_twice":("no_duplicate",), "crash_twice":("no_duplicate",),
+    "twice":("no_duplicate",), "restart":("no_duplicate",), "change_order":("no_reorder",),
+    "changes_order":("no_reorder",), "order":("no_reorder",),
+    "change_missing":("no_missing_earlier", "no_endless_retry"), "missing":("no_missing_earlier", "no_endless_retry"),
+    "vanish":("reads_are_stable",)}  # fmt: skip
 """The properties of each column; in the other columns `no_acked_loss`."""
 
-EVENTS = {
-    "change": ("loss", "leader-change"),
-    "crash": ("loss", "crash"),
-    "crashes": ("loss", "crash", "two-crashes"),
-    "power": ("loss", "power-loss"),
-    "both": ("loss", "crash", "power-loss", "crash-and-power-loss"),
-    "blackout": ("loss", "blackout"),
-    "change_twice": ("duplicates", "leader-change"),
-    "changes_twice": ("duplicates", "leader-change", "leader-changes"),
-    "crash_twice": ("duplicates", "crash"),
-    "twice": ("duplicates", "lost-response"),
-    "restart": ("duplicates", "producer-restart"),
-    "change_order": ("reorder", "leader-change"),
-    "changes_order": ("reorder", "leader-change", "leader-changes"),
-    "order": ("reorder", "lost-response"),
-    "change_missing": ("stuck", "leader-change"),
-    "missing": ("stuck", "crash"),
-    "vanish": ("vanishing-reads", "crash", "two-crashes"),
-}
+EVENTS = {"change":("loss", "leader-change"), "crash":("loss", "crash"), "crashes":("loss", "crash", "two-crashes"),
+    "power":("loss", "power-loss"), "both":("loss", "crash", "power-loss", "crash-and-power-loss"),
+    "blackout":("loss", "blackout"), "change_twice":("duplicates", "leader-change"),
+    "changes_twice":("duplicates", "leader-change", "leader-changes"), "crash_twice":("duplicates", "crash"),
+    "twice":("duplicates", "lost-response"), "restart":("duplicates", "producer-restart"),
+    "change_order":("reorder", "leader-change"), "changes_order":("reorder", "leader-change", "leader-changes"),
+    "order":("reorder", "lost-response"), "change_missing":("stuck", "leader-change"), "missing":("stuck", "crash"),
+    "vanish":("vanishing-reads", "crash", "two-crashes")}  # fmt: skip
 """The outcome and the events of each column, as `specs.hazards` names them."""
 
 NOTES = {

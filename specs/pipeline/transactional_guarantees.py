@@ -49,14 +49,8 @@ QUESTIONS = {
 COLUMNS = {name: question.heading for name, question in QUESTIONS.items()}
 
 
-RECOMMENDED = dict(
-    kafka="4.3",
-    transactional_id="instance",
-    offsets="group metadata",
-    isolation_level="read_committed",
-    unclean=False,
-    repeats_commit=True,
-)
+RECOMMENDED = dict(kafka="4.3", transactional_id="instance", offsets="group metadata", isolation_level="read_committed",
+    unclean=False, repeats_commit=True)  # fmt: skip
 
 SETTINGS = (
     RECOMMENDED | dict(isolation_level="read_uncommitted"),

@@ -5,7 +5,7 @@ Scenarios: entries P6, P7 and P8 of docs/producer.md. The partition is the one o
 """
 
 from checker.language import Bug, Constant, Range, SetOf, action, invariant, require
-from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
+from checker.language.drawing import Arrow, Channel, Drawing, Event, Lane, Log
 from specs.pipeline.partition import Broker, Partition, RecordId
 from specs.scenario_forms import violates
 
@@ -34,13 +34,9 @@ class Acks(Partition):
 
     draws = Drawing(
         Lane("producer", facts={"sent": "last record sent"}, boxes={"acked": "acknowledged"}),
-        Lane(
-            "partition",
-            members={"isr": "ISR", "alive": "alive"},
-            crowned={"leader": "leader"},
+        Lane("partition", members={"isr": "ISR", "alive": "alive"}, crowned={"leader": "leader"},
             boxes={"requests": "requests to the leader", "waiting": "waiting for the high watermark"},
-            facts={"leader": "leader", "isr": "ISR", "high_watermark": "high watermark"},
-        ),
+            facts={"leader": "leader", "isr": "ISR", "high_watermark": "high watermark"}),
         Lane("broker", each=Broker, logs=(Log("log", colour=".", called=("record",)),)),
         Lane("consumer", logs=(Log("consumed", end="position", colour=".", called=("record",)),)),
         channels=(Channel("requests", "producer", "partition"),),
@@ -48,7 +44,25 @@ class Acks(Partition):
             Arrow("leader_append", "'partition'", "leader", "append"),
             Arrow("follower_fetch", "leader", "follower", "fetch"),
         ),
-    )
+        item_labels={"acked": "record {}"},
+        gains={"acked": "success is reported for"},
+    ).with_events(
+        Event("producer_send", "The producer sends record {sent + 1}"),
+        Event("leader_append", "{leader} appends record {requests[0]}"),
+        Event("leader_refuse", "{leader} refuses record {requests[0]}: too few replicas are in sync", "refuses",
+            "leader", "refusal"),
+        Event("leader_increment_high_watermark",
+            "{leader} commits record {log[leader][high_watermark]}, which every member of the ISR has", "commit",
+            "leader"),
+        Event("leader_acknowledge", "{leader} answers the requests below its high watermark", "", "leader"),
+        Event("leader_shrink_isr", "{leader} removes {follower} from the ISR", "", "leader"),
+        Event("follower_fetch", "{follower} copies record {log[leader][len(log[follower])]} from {leader}"),
+        Event("broker_crash", "The process of {broker} dies; its log survives", "crash", "broker", "crash"),
+        Event("controller_elect",
+            "The controller elects {broker}{', which is not in the ISR (unclean)' if broker not in isr else ''}",
+            "elected", "broker", "election"),
+        Event("consumer_fetch", "The consumer reads record {log[leader][len(consumed)]} from {leader}"),
+    )  # fmt: skip
 
     def init(self):
         """The first broker leads, every broker is alive, nothing was sent."""

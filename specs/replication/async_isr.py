@@ -52,20 +52,16 @@ class AsyncIsr(Spec):
 
     draws = Drawing(
         Lane("controller", members={"controller_isr": "ISR"}, facts={"controller_version": "version"}),
-        Lane(
-            "leader's view",
-            members={"isr": "ISR", "pending_isr": "requested"},
+        Lane("leader's view", members={"isr": "ISR", "pending_isr": "requested"},
             facts={"version": "version", "high_watermark": "high watermark"},
-            boxes={"requests": "requests sent", "updates": "updates sent to it"},
-            crowned={"leader": "leader"},
-        ),
+            boxes={"requests": "requests sent", "updates": "updates sent to it"}, crowned={"leader": "leader"}),
         Lane("replica", each=Replica, facts={"end_offset": "log end offset"}),
         arrows=(
             Arrow("controller_handle_request", '"leader\'s view"', "'controller'", "{request}", "request in requests"),
             Arrow("leader_handle_update", "'controller'", '"leader\'s view"', "{update}", "update in updates"),
             Arrow("follower_fetch", '"leader\'s view"', "replica", "fetch"),
         ),
-    )
+    )  # fmt: skip
 
     def init(self):
         """Every replica is in sync, the logs are empty."""

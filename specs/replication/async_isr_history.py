@@ -47,15 +47,11 @@ class AsyncIsrHistory(Spec):
 
     draws = Drawing(
         Lane("controller", members={"controller_isr": "ISR"}, boxes={"versions": "versions of the ISR"}),
-        Lane(
-            "leader's view",
-            members={"isr": "ISR", "pending_isr": "requested"},
-            facts={"version": "version", "high_watermark": "high watermark"},
-            crowned={"leader": "leader"},
-        ),
+        Lane("leader's view", members={"isr": "ISR", "pending_isr": "requested"},
+            facts={"version": "version", "high_watermark": "high watermark"}, crowned={"leader": "leader"}),
         Lane("replica", each=Replica, facts={"end_offset": "log end offset"}),
         arrows=(Arrow("follower_fetch", '"leader\'s view"', "replica", "fetch"),),
-    )
+    )  # fmt: skip
 
     refines = Refinement(
         AsyncIsr,

@@ -20,21 +20,11 @@ class Replication(PartitionState, abstract=True):
     """
 
     draws = Drawing(
-        Lane(
-            "controller",
-            crowned={"quorum.leader": "leader in the quorum"},
-            members={"quorum.isr": "ISR"},
+        Lane("controller", crowned={"quorum.leader": "leader in the quorum"}, members={"quorum.isr": "ISR"},
             boxes={"requests": "LeaderAndIsr requests, by leader epoch"},
-            facts={"quorum.leader": "leader", "quorum.isr": "ISR"},
-        ),
-        Lane(
-            "replica",
-            each=Replica,
-            logs=(LOG,),
-            crowned={"presumes_leadership": "believes that it leads"},
-            members={"isr": "ISR"},
-            facts={"leader_epoch": "leader epoch", "leader": "its leader"},
-        ),
+            facts={"quorum.leader": "leader", "quorum.isr": "ISR"}),
+        Lane("replica", each=Replica, logs=(LOG,), crowned={"presumes_leadership": "believes that it leads"},
+            members={"isr": "ISR"}, facts={"leader_epoch": "leader epoch", "leader": "its leader"}),
         arrows=(
             Arrow("become_leader", "'controller'", "requests[epoch].leader", "LeaderAndIsr {epoch}", "requests[epoch]"),
             Arrow("become_follower", "'controller'", "follower", "LeaderAndIsr {epoch}", "requests[epoch]"),
@@ -44,7 +34,7 @@ class Replication(PartitionState, abstract=True):
             Arrow("leader_expand_isr", "quorum.leader", "'controller'", "ISR"),
             Arrow("leader_shrink_isr", "quorum.leader", "'controller'", "ISR"),
         ),
-    )
+    )  # fmt: skip
 
     def init(self):
         """Every replica is in sync; the controller has sent no request."""

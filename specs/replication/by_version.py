@@ -22,14 +22,8 @@ SENT_LATE = dict(MOVED, max_records=4, max_leader_epoch=1, max_partition_epoch=1
 MISSED_EPOCH = dict(MOVED, log_size=1, max_records=1, max_leader_epoch=3, max_partition_epoch=3, late_metadata=True)
 """Leadership moves three times, and a leader may miss an epoch (R18)."""
 
-PROMISES = [
-    "no_acked_loss",
-    "reads_are_stable",
-    "strong_isr",
-    "log_matching",
-    "counted_followers_agree",
-    "truncation_makes_progress",
-]
+PROMISES = ["no_acked_loss", "reads_are_stable", "strong_isr", "log_matching", "counted_followers_agree",
+    "truncation_makes_progress"]  # fmt: skip
 GUARDS = ["record_is_acknowledged", "another_replica_leads", "everything_is_read"]
 
 
@@ -116,23 +110,10 @@ larger = [
     single_property("4.4.0", MISSED_EPOCH, "missed_epoch", "no_acked_loss", 26, _MISSED),
 ]
 
-AS_RECORDED = dict(
-    parks_fetches=True,
-    asks_to_join_later=True,
-    waits_for_joining=True,
-    removes_several=True,
-    reads_before_counting=True,
-    lags_before_first_fetch=True,
-    fetches_of_former_connections=1,
-    remembered_changes=2,
-    learns_isr_twice=True,
-    requests_of_dead_leaders=True,
-    acts_before_registration=True,
-    starts_behind=True,
-    assigns_directories=True,
-    numbers_eligible_changes=True,
-    keeps_epochs_without_records=False,
-)
+AS_RECORDED = dict(parks_fetches=True, asks_to_join_later=True, waits_for_joining=True, removes_several=True,
+    reads_before_counting=True, lags_before_first_fetch=True, fetches_of_former_connections=1, remembered_changes=2,
+    learns_isr_twice=True, requests_of_dead_leaders=True, acts_before_registration=True, starts_behind=True,
+    assigns_directories=True, numbers_eligible_changes=True, keeps_epochs_without_records=False)  # fmt: skip
 """What recordings of real brokers show; the rules of a release leave it out, so that their counts stay small."""
 
 LAGGING = dict(MOVED, log_size=1, max_records=1, max_leader_epoch=1, lagging=True) | replication_rules("4.1.0")

@@ -1,6 +1,6 @@
 """The start of the log: a leader deletes records that a follower has not fetched (KAFKA-9491, KAFKA-12996)."""
 
-from checker.language import Bug, Constant, Drawing, Event, Map, Range, SetOf, action, invariant, reachable, require
+from checker.language import Bug, Constant, Event, Map, Range, SetOf, action, invariant, reachable, require
 from specs.replication.partition import Partition
 from specs.replication.partition_drawing import DRAWING
 from specs.replication.partition_state import EpochStart, Offset
@@ -30,28 +30,13 @@ class LogStart(Partition):
     out_of_range = SetOf(Replica)  # followers with the error OFFSET_OUT_OF_RANGE in flight
     failed = SetOf(Replica)  # followers whose fetcher has given the partition up
 
-    draws = Drawing(
-        *DRAWING.lanes,
-        channels=DRAWING.channels,
-        arrows=DRAWING.arrows,
-        events=(
-            *DRAWING.events,
-            # The model forgets that a deleted record was acknowledged, and keeps it in the log as a place.
-            Event(
-                "leader_delete_records",
-                "{leader} deletes its committed records below offset {start}",
-                leaves_out=("acked",),
-            ),
-            Event(
-                "follower_start_at_log_start",
-                "{follower}, which is out of range, deletes its log and starts at offset {log_start[leader[follower]]},"
-                " the log start of {leader[follower]}",
-                leaves_out=("log",),
-            ),
-        ),
-        item_labels=DRAWING.item_labels,
-        gains=DRAWING.gains,
-    )
+    # The model forgets that a deleted record was acknowledged, and keeps it in the log as a place.
+    draws = DRAWING.with_events(
+        Event("leader_delete_records", "{leader} deletes its committed records below offset {start}", "delete records",
+            "leader", leaves_out=("acked",)),
+        Event("follower_start_at_log_start", "{follower}, which is out of range, deletes its log and starts at offset "
+            "{log_start[leader[follower]]}, the log start of {leader[follower]}", leaves_out=("log",)),
+    )  # fmt: skip
 
     def init(self):
         """Start with complete logs."""

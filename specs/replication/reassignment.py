@@ -43,36 +43,20 @@ class Reassignment(Spec):
         Lane("leader", facts={"leader_epoch": "leader epoch"}),
         Lane("brokers", facts={"cached": "epoch in the metadata cache"}),
         Lane("consumer", facts={"consumer_epoch": "leader epoch"}),
-        events=(
-            Event(
-                "controller_add_replicas",
-                "A reassignment starts: the controller writes leader epoch {written + 1} to ZooKeeper, sends it to the"
-                " leader, and sends epoch {written + 1 if remembers_epoch else remembered} to the metadata caches",
-                at="'controller'",
-                leaves_out=("written", "remembered"),
-            ),
-            Event(
-                "controller_remove_replicas",
-                "The new replicas are in sync: the controller removes old ones and sends leader epoch {written + 1} to"
-                " the leader and to the metadata caches",
-                at="'controller'",
-                leaves_out=("written", "remembered"),
-            ),
-            Event(
-                "leader_receive", "The leader learns that its epoch is {leader_and_isr}", leaves_out=("leader_epoch",)
-            ),
-            Event(
-                "brokers_receive",
-                "The metadata caches of the brokers learn that the leader epoch is {update_metadata}",
-                leaves_out=("cached",),
-            ),
-            Event(
-                "consumer_refresh",
-                "The consumer, whose fetches the leader fences, learns epoch {cached} from a broker",
-                leaves_out=("consumer_epoch",),
-            ),
-        ),
-    )
+    ).with_events(
+        Event("controller_add_replicas",
+            "A reassignment starts: the controller writes leader epoch {written + 1} to ZooKeeper, sends it to the "
+                "leader, and sends epoch {written + 1 if remembers_epoch else remembered} to the metadata caches",
+            at="'controller'", leaves_out=("written", "remembered")),
+        Event("controller_remove_replicas",
+            "The new replicas are in sync: the controller removes old ones and sends leader epoch {written + 1} to the "
+                "leader and to the metadata caches", at="'controller'", leaves_out=("written", "remembered")),
+        Event("leader_receive", "The leader learns that its epoch is {leader_and_isr}", leaves_out=("leader_epoch",)),
+        Event("brokers_receive", "The metadata caches of the brokers learn that the leader epoch is {update_metadata}",
+            leaves_out=("cached",)),
+        Event("consumer_refresh", "The consumer, whose fetches the leader fences, learns epoch {cached} from a broker",
+            leaves_out=("consumer_epoch",)),
+    )  # fmt: skip
 
     def send(self):
         """Send the epochs to the leader and to the metadata caches."""

@@ -1,6 +1,6 @@
 """A read that determines its bound twice (KAFKA-9835): entry R15 of docs/replication.md."""
 
-from checker.language import Bug, Constant, SetOf, action, require
+from checker.language import Bug, Constant, Event, SetOf, action, require
 from specs.replication.partition import Partition
 from specs.replication.state import Replica
 
@@ -19,6 +19,13 @@ class TornReads(Partition):
 
     to_the_end = SetOf(Replica)  # leaders with a read in progress that may extend to the end of the file
     consumer_read = None
+    draws = Partition.draws.with_events(
+        Event("consumer_begin_read", "A read of the consumer starts, up to the end of the log of {leader}", "read",
+            "leader"),
+        Event("consumer_end_read",
+            "The read returns r{log[leader][len(consumed)].id}, at offset {len(consumed)} of the file of {leader}",
+            "consumer reads r{log[leader][len(consumed)].id}", "leader"),
+    )  # fmt: skip
 
     @action
     def consumer_begin_read(self, leader: Replica):

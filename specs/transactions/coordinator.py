@@ -404,22 +404,29 @@ class Coordinator(CoordinatorRules):
 
     draws = Drawing(
         Lane("clients", facts={"given": "identities"}),
-        Lane(
-            "coordinator",
-            facts={
-                "coordinator_epoch": "coordinator epoch",
-                "metadata": "transaction",
-                "pending": "being written",
-                "unmarked": "partitions without marker",
-                "waiting": "waiting entry of epoch",
-            },
-        ),
+        Lane("coordinator",
+            facts={"coordinator_epoch": "coordinator epoch", "metadata": "transaction", "pending": "being written",
+                "unmarked": "partitions without marker", "waiting": "waiting entry of epoch"}),
         Lane("leaders", boxes={"requests": "marker requests"}),
-        events=(
-            Event("elect", "A coordinator is elected", "election", "'coordinator'", kind="election"),
-            Event("time_out", "The transaction times out", "timeout", "'coordinator'", kind="timeout"),
-        ),
-    )
+    ).with_events(
+        Event("init", "No client has an identity yet"),
+        Event("initialize",
+            "A client sends InitProducerId {'with ' + str(expected) if expected is not None else 'without an "
+                "identity'}", "InitProducerId", "'clients'"),
+        Event("add", "Client id{producer_id} e{epoch} adds {partition} to its transaction", "add {partition}",
+            "'clients'"),
+        Event("end", "A client with id{producer_id} e{epoch} sends EndTxn({str(decision)})", "EndTxn", "'clients'",
+            "{'abort' if str(decision) == 'abort' else ''}"),
+        Event("write", "{pending.following} is in the coordinator's log", "written", "'coordinator'"),
+        Event("marker_answered",
+            "The answer of {partition} to the marker of coordinator epoch {coordinator_epoch} arrives{', while another "
+                "thread holds the lock' if locked else ''}", "marker of {partition}", "'coordinator'"),
+        Event("expire", "The unused transactional id expires", "expiry", "'coordinator'", "lost state"),
+        Event("elect",
+            "A broker is elected as coordinator, and loads the log {'with' if has_pending else 'without'} the change "
+                "that is being written", "election", "'coordinator'", "election"),
+        Event("time_out", "The transaction times out: it is to be aborted", "timeout", "'coordinator'", "timeout"),
+    )  # fmt: skip
 
     def init(self):
         """Begin with no request sent, and with the expirations that may occur."""
@@ -640,15 +647,8 @@ class Coordinator(CoordinatorRules):
         return any(identity.producer_id > 0 for identity in self.given)
 
 
-SAFETY = [
-    "ongoing_can_end",
-    "largest_epoch_is_reserved",
-    "identity_never_goes_back",
-    "decision_is_final",
-    "ends_only_its_own_epoch",
-    "forgets_no_transaction",
-    "forgotten_is_refused",
-]
+SAFETY = ["ongoing_can_end", "largest_epoch_is_reserved", "identity_never_goes_back", "decision_is_final",
+    "ends_only_its_own_epoch", "forgets_no_transaction", "forgotten_is_refused"]  # fmt: skip
 PROMISES = [*SAFETY, "completes", "is_decided"]
 
 scenarios = [

@@ -7,16 +7,8 @@ from checker.language import Bug, Scenario
 from specs.scenario_forms import violates
 from specs.transactions.exactly_once import ExactlyOnceLoop
 
-SAFETY = [
-    "refines",
-    "no_duplicate",
-    "no_reorder",
-    "no_gap",
-    "no_result_above_offset",
-    "no_fenced_record_committed",
-    "stable_offset_never_goes_back",
-    "reads_are_stable",
-]
+SAFETY = ["refines", "no_duplicate", "no_reorder", "no_gap", "no_result_above_offset", "no_fenced_record_committed",
+    "stable_offset_never_goes_back", "reads_are_stable"]  # fmt: skip
 LIVENESS = ["every_record_has_a_readable_result", "output_becomes_stable", "offsets_become_stable"]
 PROMISES = [*SAFETY, *LIVENESS, "everything_is_processed"]
 

@@ -108,15 +108,9 @@ LOG_SIZE = 10
 """Room for everything that the clients and the coordinator of a column may append to a partition."""
 
 
-RULES = {
-    Transactions: transaction_rules,
-    Coordinator: election_rules,
-    ExactlyOnceLoop: loop_rules,
-    TransactionalReader: reader_rules,
-    VerifiedOrder: order_rules,
-    VerificationBuffers: buffer_rules,
-    TwoPhaseCommit: two_phase_rules,
-}
+RULES = {Transactions: transaction_rules, Coordinator: election_rules, ExactlyOnceLoop: loop_rules,
+    TransactionalReader: reader_rules, VerifiedOrder: order_rules, VerificationBuffers: buffer_rules,
+    TwoPhaseCommit: two_phase_rules}  # fmt: skip
 
 LEGEND = (
     "Yes: the number of states of the shortest counterexample, the initial state included. No: the number of distinct "

@@ -140,12 +140,9 @@ class TransactionalReader(Spec):
 
     draws = Drawing(
         Lane("coordinator", facts={"state": "transactions"}),
-        Lane(
-            "partition",
-            each=Partition,
+        Lane("partition", each=Partition,
             logs=(Log("log", markers={"last_stable_offset": "LSO", "high_watermark": "HW"}, end="LEO"),),
-            facts={"follower_end": "follower's end", "in_sync": "follower in sync", "waiting": "fetch waits"},
-        ),
+            facts={"follower_end": "follower's end", "in_sync": "follower in sync", "waiting": "fetch waits"}),
         Lane("reader", boxes={"read": "read"}, facts={"position": "position", "response": "response"}),
         arrows=(
             Arrow("write", "'coordinator'", "partition", "batch of t{transaction}"),
@@ -154,20 +151,20 @@ class TransactionalReader(Spec):
             Arrow("fetch", "'reader'", "partition", "fetch from {position[partition]}"),
             Arrow("complete_fetch", "partition", "'reader'", "response"),
         ),
-        events=(
-            Event("write", "The producer of t{transaction} writes a batch to {partition}"),
-            Event("commit", "The coordinator decides to commit t{transaction}"),
-            Event("abort", "The coordinator decides to abort t{transaction}"),
-            Event("write_marker", "The marker of t{transaction} reaches {partition}"),
-            Event("complete", "All markers of t{transaction} are replicated"),
-            Event("replicate", "The follower of {partition} fetches an entry"),
-            Event("leave", "The follower of {partition} stops, and leaves the ISR"),
-            Event("elect", "The leader of {partition} dies, and the follower is elected", kind="election"),
-            Event("abort_hanging", "An operator aborts the hanging t{transaction} in {partition}"),
-            Event("complete_fetch", "The fetch that waits at {partition} is completed"),
-            Event("receive", "The reader processes the response of {partition}"),
-        ),
-    )
+    ).with_events(
+        Event("write", "The producer of t{transaction} writes a batch to {partition}"),
+        Event("commit", "The coordinator decides to commit t{transaction}"),
+        Event("abort", "The coordinator decides to abort t{transaction}", "", "'coordinator'", "abort"),
+        Event("write_marker", "The marker of t{transaction} reaches {partition}"),
+        Event("complete", "All markers of t{transaction} are replicated"),
+        Event("replicate", "The follower of {partition} fetches an entry"),
+        Event("leave", "The follower of {partition} stops, and leaves the ISR"),
+        Event("fetch", "The reader fetches from offset {position[partition]} of {partition} on"),
+        Event("elect", "The leader of {partition} dies; the follower is elected", "election", "partition", "election"),
+        Event("abort_hanging", "An operator aborts the hanging t{transaction} in {partition}"),
+        Event("complete_fetch", "The fetch that waits at {partition} is completed"),
+        Event("receive", "The reader processes the response of {partition}"),
+    )  # fmt: skip
 
     def init(self):
         """The partitions are empty, and their replicas in sync."""
@@ -584,16 +581,8 @@ class TransactionalReader(Spec):
         )
 
 
-SAFETY = [
-    "no_aborted_read",
-    "no_open_read",
-    "whole_transactions",
-    "no_torn_transaction",
-    "no_committed_record_lost",
-    "complete_transactions_are_marked",
-    "reader_is_below_stable_offset",
-    "stable_offset_never_goes_back",
-]
+SAFETY = ["no_aborted_read", "no_open_read", "whole_transactions", "no_torn_transaction", "no_committed_record_lost",
+    "complete_transactions_are_marked", "reader_is_below_stable_offset", "stable_offset_never_goes_back"]  # fmt: skip
 PROMISES = [*SAFETY, "is_passed", "is_readable", "no_hanging_transaction", "everything_is_read"]
 ONE_TRANSACTION = dict(transactions=1, max_producer_id=0)
 UNCLEAN = dict(ONE_TRANSACTION, elections=1, unclean_elections=True)

@@ -80,17 +80,13 @@ class ReplicatedPartition(PartitionRules):
 
     draws = Drawing(
         Lane("coordinator", facts={"progress": "transactions", "epoch": "epochs"}),
-        Lane(
-            "leader of",
-            each=Partition,
+        Lane("leader of", each=Partition,
             logs=(Log("log", markers={"last_stable_offset": "LSO", "high_watermark_of": "HW"}, at=("offset",)),),
-            boxes={"aborted": "aborted index"},
-        ),
+            boxes={"aborted": "aborted index"}),
         Lane("follower", facts={"follower_end": "log end", "in_sync": "in the ISR"}),
-        events=(
-            Event("elect", "The leader fails, and the follower is elected", "election", "'follower'", kind="election"),
-        ),
-    )
+    ).with_events(
+        Event("elect", "The leader fails, and the follower is elected", "election", "'follower'", kind="election"),
+    )  # fmt: skip
 
     def init(self):
         self.in_sync = True
@@ -368,13 +364,8 @@ class ReplicatedPartition(PartitionRules):
         )
 
 
-SAFETY = [
-    "stable_offset_never_goes_back",
-    "stable_records_never_change",
-    "index_lists_the_aborted",
-    "open_is_known",
-    "refines",
-]
+SAFETY = ["stable_offset_never_goes_back", "stable_records_never_change", "index_lists_the_aborted", "open_is_known",
+    "refines"]  # fmt: skip
 
 scenarios = [
     Bug("marker_not_replicated", ReplicatedPartition, {"stable_offset_never_goes_back": 8}, size=dict(log_size=4),

@@ -177,20 +177,11 @@ class Transactions(PartitionRules, CoordinatorRules):
     draws = Drawing(
         Lane("instance", each=Instance, facts={"client": "client"}),
         Lane("network", boxes={"late": "late copies"}),
-        Lane(
-            "coordinator",
-            facts={
-                "metadata": "transaction",
-                "unmarked": "partitions without marker",
-                "coordinator_epoch": "coordinator epoch",
-            },
-        ),
-        Lane(
-            "leader of",
-            each=Partition,
-            logs=(Log("log", markers={"last_stable_offset": "LSO"}, at=("offset",)),),
-            boxes={"arrivals": "verified requests"},
-        ),
+        Lane("coordinator",
+            facts={"metadata": "transaction", "unmarked": "partitions without marker",
+                "coordinator_epoch": "coordinator epoch"}),
+        Lane("leader of", each=Partition, logs=(Log("log", markers={"last_stable_offset": "LSO"}, at=("offset",)),),
+            boxes={"arrivals": "verified requests"}),
         Lane("application", facts={"outcome": "outcomes"}),
         arrows=(
             Arrow("init_producer_id", "instance", "'coordinator'", "InitProducerId"),
@@ -204,13 +195,56 @@ class Transactions(PartitionRules, CoordinatorRules):
             Arrow("init_late", "'network'", "'coordinator'", "late InitProducerId"),
             Arrow("add_late", "'network'", "'coordinator'", "late AddPartitionsToTxn"),
         ),
-        events=(
-            Event("time_out", "The transaction times out", "timeout", "'coordinator'", kind="timeout"),
-            Event("give_up", "{instance} gives up the batch (delivery.timeout.ms)", "delivery timeout", kind="timeout"),
-            Event("time_out_commit", "commitTransaction of {instance} times out", "commit timeout", kind="timeout"),
-            Event("elect_coordinator", "Another coordinator is elected", "election", "'coordinator'", kind="election"),
-        ),
-    )
+        gains={"arrivals": "the leader verifies"},
+    ).with_events(
+        Event("init", "No instance of the application has started"),
+        Event("start", "{instance} starts", "starts", "instance", "restart"),
+        Event("init_producer_id",
+            "{instance} sends InitProducerId: {str(answer_init(client[instance].identity)).replace('none', 'it gets ' "
+                "+ str(next_identity()))}", "", "'coordinator'",
+            "{'new epoch' if str(answer_init(client[instance].identity)) == 'none' else 'refusal'}"),
+        Event("delay_init", "A copy of InitProducerId of {instance} stays in the network", "copy", "'network'"),
+        Event("begin", "{instance} begins transaction t{begun if repeated is None else repeated}",
+            "begin t{begun if repeated is None else repeated}", "instance"),
+        Event("add_partition", "{instance} adds {partition} to its transaction"),
+        Event("delay_add", "A copy of AddPartitionsToTxn of {instance} stays in the network", "copy", "'network'"),
+        Event("send", "{instance} sends its record for {partition}", "", "instance"),
+        Event("produce", "The produce request of {instance} reaches the leader of {client[instance].sending}"),
+        Event("append_verified",
+            "The leader of {partition} handles {arrival.batch}, which is verified: {('ILLEGAL_GENERATION' if "
+                "is_former_member(partition, arrival.batch) else str(append_as(arrival.version, partition, "
+                "arrival.batch, arrival.guard))).replace('none', 'success')}", "", "partition",
+            "{'refusal' if ('ILLEGAL_GENERATION' if is_former_member(partition, arrival.batch) else "
+                "str(append_as(arrival.version, partition, arrival.batch, arrival.guard))) != 'none' else ''}"),
+        Event("rebalance", "The group begins generation {generation + 1}, in which another instance has the input",
+            "generation {generation + 1}", "'coordinator'", "new epoch"),
+        Event("delay_produce", "A copy of the request of {instance} stays in the network", "copy", "'network'"),
+        Event("give_up", "{instance} gives up the batch (delivery.timeout.ms)", "timeout", "instance", "timeout"),
+        Event("commit", "{instance} calls commitTransaction", "commit", "instance"),
+        Event("abort", "{instance} calls abortTransaction", "abort", "instance", "abort"),
+        Event("upgrade_cluster", "The cluster is upgraded to transaction version 2", "upgrade", "'coordinator'"),
+        Event("learn_version", "{instance} learns of transaction version 2", "learns of version 2", "instance"),
+        Event("end", "{instance} {'ends it empty' if len(client[instance].added) == 0 else 'sends EndTxn: ' + "
+            "str(answer_end_of(client[instance])).replace('none', 'success')}", "", "'coordinator'", "{'refusal' if "
+            "len(client[instance].added) > 0 and str(answer_end_of(client[instance])) != 'none' else ''}"),
+        Event("delay_end", "A copy of EndTxn of {instance} stays in the network", "copy", "'network'"),
+        Event("time_out_commit", "commitTransaction of {instance} times out", "timeout", "instance", "timeout"),
+        Event("produce_late", "A late copy of {late.batch} reaches the leader of {late.partition}", "late copy"),
+        Event("init_late", "A late copy of InitProducerId reaches the coordinator", "late copy"),
+        Event("add_late", "A late copy of AddPartitionsToTxn reaches the coordinator", "late copy"),
+        Event("end_late", "A late EndTxn({late.decision}) of {late.identity} reaches the coordinator", "late copy"),
+        Event("mark_late", "A late copy of marker {late.marker} reaches {late.partition}", "late copy"),
+        Event("time_out", "The transaction times out: it is to be aborted", "timeout", "'coordinator'", "timeout"),
+        Event("mark",
+            "The leader of {partition} gets the marker {marker()}{str(write_marker_as(marker_version, partition, "
+                "marker())).replace('none', '')}{'' if answered else ', and its answer is lost'}", "", "partition",
+            "{'' if answered else 'disconnect'}"),
+        Event("complete_transaction", "Every partition has its marker: it is complete", "complete", "'coordinator'"),
+        Event("delay_marker", "A copy of the marker for {partition} stays in the network", "copy", "'network'"),
+        Event("elect_coordinator", "Another coordinator is elected", "election", "'coordinator'", "election"),
+        Event("expire", "{partition} forgets producer id {producer_id}", "forgets the producer", "partition",
+            "lost state"),
+    )  # fmt: skip
 
     @assume
     def an_upgrade_begins_with_version_1(self):
@@ -533,6 +567,12 @@ class Transactions(PartitionRules, CoordinatorRules):
             return self.answer_end_2(identity.producer_id, identity.epoch, decision)
         return self.answer_end_1(identity.producer_id, identity.epoch, decision)
 
+    def answer_end_of(self, client):
+        """Answer the EndTxn of a client that has an identity."""
+        is_commit = client.state == ClientState.COMMITTING_TRANSACTION
+        decision = Decision.COMMIT if is_commit else Decision.ABORT
+        return self.answer_end_as(self.version_of_end(client), client.identity, decision)
+
     def may_end(self, client):
         """Return whether EndTxn is sent: the client completes its transaction, and no batch waits for its answer."""
         return (
@@ -549,11 +589,9 @@ class Transactions(PartitionRules, CoordinatorRules):
         if len(client.added) == 0:
             self.end_answered(instance, Outcome.ABORTED, client.identity)
             return
-        decision = Decision.COMMIT if is_commit else Decision.ABORT
-        version = self.version_of_end(client)
-        answer = self.answer_end_as(version, client.identity, decision)
+        answer = self.answer_end_of(client)
         if answer == Error.NONE:
-            identity = self.next_identity() if version == 2 else client.identity
+            identity = self.next_identity() if self.version_of_end(client) == 2 else client.identity
             self.end_answered(instance, Outcome.COMMITTED if is_commit else Outcome.ABORTED, identity)
         elif answer != Error.CONCURRENT_TRANSACTIONS:
             self.reset(instance, ClientState.FATAL_ERROR)
@@ -679,7 +717,7 @@ class Transactions(PartitionRules, CoordinatorRules):
 
     @action(fair="weak")
     def complete_transaction(self):
-        """Every partition has its marker: the transaction is complete."""
+        """Every partition has its marker: it is complete."""
         require(self.metadata.state in PREPARED and len(self.unmarked) == 0)
         self.complete()
 
@@ -833,13 +871,8 @@ class Transactions(PartitionRules, CoordinatorRules):
         return sum(1 for t in TransactionNumber if self.outcome[t] == Outcome.COMMITTED) > 1
 
 
-ATOMIC = [
-    "all_or_nothing",
-    "committed_is_never_lost",
-    "aborted_is_never_read",
-    "fenced_is_never_committed",
-    "stable_offset_never_goes_back",
-]
+ATOMIC = ["all_or_nothing", "committed_is_never_lost", "aborted_is_never_read", "fenced_is_never_committed",
+    "stable_offset_never_goes_back"]  # fmt: skip
 SAFETY = [*ATOMIC, "open_is_known"]
 LIVENESS = ["completes", "end_returns", "no_transaction_hangs"]
 VERSION_1 = dict(transaction_version=1)

@@ -93,11 +93,21 @@ class TwoPhaseCommit(CoordinatorRules):
             Arrow("end", "instance", "'coordinator'", "EndTxn"),
             Arrow("end_late", "'network'", "'coordinator'", "late EndTxn"),
         ),
-        events=(
-            Event("time_out", "The transaction times out", "timeout", "'coordinator'", kind="timeout"),
-            Event("crash", "{instance} dies", kind="crash"),
-        ),
-    )
+    ).with_events(
+        Event("start", "{instance} starts, while a former one may still run", "starts", "instance", "restart"),
+        Event("initialize", "{instance} calls initTransactions", "init", "'coordinator'"),
+        Event("read_store", "{instance} takes over the store, and reads the identity in it: {stored_token}"),
+        Event("write", "{instance} begins a transaction and writes its first record"),
+        Event("prepare", "{instance} calls prepareTransaction; no request is sent", "prepare", "instance"),
+        Event("store_data", "{instance} commits its data in the store, with the identity {token[instance]}"),
+        Event("give_up", "The store refuses the data of {instance}, which aborts", "abort", "instance", "abort"),
+        Event("end", "{instance} sends EndTxn({str(decision(instance))})"),
+        Event("delay_end", "A copy of EndTxn of {instance} stays in the network", "copy", "'network'"),
+        Event("end_late", "A late copy of EndTxn({late.decision}) of {late.identity} reaches the coordinator"),
+        Event("complete_transaction", "Every partition has its marker", "complete", "'coordinator'"),
+        Event("time_out", "The transaction times out", "timeout", "'coordinator'", "timeout"),
+        Event("crash", "{instance} dies", "crash", "instance", "crash"),
+    )  # fmt: skip
 
     @assume
     def epochs_are_raised(self):
@@ -122,7 +132,7 @@ class TwoPhaseCommit(CoordinatorRules):
 
     @action(fair="weak")
     def complete_transaction(self):
-        """Every partition has its marker: the transaction is complete."""
+        """Every partition has its marker, and t is complete."""
         require(self.metadata.state in PREPARED)
         self.complete()
 

@@ -4,7 +4,7 @@ Sources: `KafkaRequestHandler.wrap` (3.6.0), `wrapAsyncCallback` (3.6.1), `Repli
 """
 
 from checker.language import Bug, Constant, Domain, Enum, Map, Option, Spec
-from checker.language.drawing import Arrow, Drawing, Lane
+from checker.language.drawing import Arrow, Drawing, Event, Lane
 from checker.language.roles import action, always_eventually, invariant, require
 
 
@@ -61,7 +61,19 @@ class VerificationBuffers(Spec):
             Arrow("verify", "'coordinator'", "request", "verified"),
             Arrow("begin_append", "handler", "request", "append"),
         ),
-    )
+    ).with_events(
+        Event("init", "The client has sent {requests} produce requests"),
+        Event("receive", "{handler} receives {request}{', asks the coordinator' if verification else ''}",
+            "receives {request}", "handler"),
+        Event("verify", "The coordinator confirms the transaction of {request}", "verified", "request"),
+        Event("begin_append",
+            "{handler} begins to append {request}, with the buffer of {str(handler) if buffer == 'own' else "
+                "str(receiver[request])}", "appends {request}", "handler"),
+        Event("end_append",
+            "{request} is {'refused: two handlers have used one buffer' if is_damaged[request] else 'appended'}",
+            "{'refused' if is_damaged[request] else 'appended'}", "request",
+            "{'refusal' if is_damaged[request] else ''}"),
+    )  # fmt: skip
 
     def request_of(self, handler):
         """Return the request that a handler appends, or none."""

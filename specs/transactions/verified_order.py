@@ -5,7 +5,7 @@ Sources: `VerificationStateEntry` (`maybeUpdateLowestSequenceAndEpoch`), `Produc
 """
 
 from checker.language import Bug, Constant, Option, Range, Seq, Spec, action, always_eventually, invariant, require
-from checker.language.drawing import Arrow, Drawing, Lane, Log
+from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
 
 
 class BatchSequence(Range):
@@ -37,12 +37,8 @@ class VerifiedOrder(Spec):
 
     draws = Drawing(
         Lane("client", facts={"sent": "batches sent"}),
-        Lane(
-            "leader",
-            logs=(Log("log"),),
-            boxes={"arrived": "batches that wait"},
-            facts={"lowest": "lowest sequence seen"},
-        ),
+        Lane("leader", logs=(Log("log"),), boxes={"arrived": "batches that wait"},
+            facts={"lowest": "lowest sequence seen"}),
         Lane("coordinator"),
         arrows=(
             Arrow("send", "'client'", "'leader'", "the next batch"),
@@ -50,7 +46,15 @@ class VerifiedOrder(Spec):
             Arrow("refuse_verification", "'coordinator'", "'leader'", "is loading: the batch is refused"),
             Arrow("append", "'coordinator'", "'leader'", "the batch is verified"),
         ),
-    )
+    ).with_events(
+        Event("send", "The client sends batch {sent}", "", "'leader'"),
+        Event("send_again", "The client sends batch {sequence} again", "again", "'leader'"),
+        Event("refuse_verification", "The coordinator loads: batch {arrived[0]} fails", "refused", "'leader'",
+            "refusal"),
+        Event("append",
+            "Batch {sequence} is verified, and the leader {'takes it' if is_accepted(sequence) else 'refuses it as out "
+                "of order'}", "", "'leader'", "{'' if is_accepted(sequence) else 'refusal'}"),
+    )  # fmt: skip
 
     @action(fair="weak")
     def send(self):

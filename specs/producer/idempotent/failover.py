@@ -3,7 +3,7 @@
 Sources: `ReplicaManager`, `Partition` (acks=all), `UnifiedLog.append` with origin REPLICATION, `UnifiedLog.truncateTo`.
 """
 
-from checker.language import Constant, Map, Range, action, require
+from checker.language import Constant, Event, Map, Range, action, require
 from specs.broker.producer_state import Error, Offset, Partition
 from specs.producer.idempotent.producer import IdempotentProducer
 
@@ -13,6 +13,16 @@ class IdempotentFailover(IdempotentProducer):
 
     The follower's log is a prefix of the leader's. Its producer state follows from its last load and the replay since.
     """
+
+    draws = IdempotentProducer.draws.with_events(
+        Event("follower_fetch", "The follower copies batch {log[partition][follower_end[partition]].id}",
+            "follower copies", "f'leader of {partition}'"),
+        Event("restart_follower", "The follower restarts; it remembers only what its snapshot has", "follower restarts",
+            "f'leader of {partition}'", "restart"),
+        Event("fail_over",
+            "The leader fails, and the follower becomes the leader, with the {follower_end[partition]} batches that it "
+                "has copied", "failover", "f'leader of {partition}'", "election"),
+    )  # fmt: skip
 
     max_follower_restarts = Constant(1, at_least=0)
     max_failovers = Constant(1, at_least=0)

@@ -7,7 +7,8 @@ Sources: TransactionManager.bumpIdempotentProducerEpoch, handleCompletedBatch an
 and 2.8; `specs.broker.sequence_check`: a batch of a new epoch must begin with sequence 0.
 """
 
-from checker.language import Bug, Constant, Enum, Map, Range, SetOf, Spec, action, eventually_always, leads_to, require
+from checker.language import Bug, Constant, Drawing, Enum, Event, Lane, Map, Range, SetOf, Spec
+from checker.language.roles import action, eventually_always, leads_to, require
 from specs.producer.values import Partition
 
 
@@ -36,6 +37,14 @@ class IdlePartition(Spec):
     next_is_zero = Map(Partition, bool)
     due = SetOf(Partition)  # partitions that request an epoch bump
     rejections_left = Range(0, "rejections")
+
+    draws = Drawing(
+        Lane("producer", boxes={"due": "epoch bump due for"}),
+        Lane("partition", each=Partition, facts={"batch": "batch", "is_behind": "no batch of this epoch"}),
+    ).with_events(
+        Event("init", "Each partition has an acknowledged batch"),
+        Event("reject", "The broker rejects the batch of {partition} permanently", "rejects", "partition", "refusal"),
+    )  # fmt: skip
 
     def init(self):
         """Each partition has an acknowledged batch."""

@@ -4,7 +4,7 @@ max.in.flight limits each connection (`InFlightRequests.canSendMore`), and a fre
 batches in flight to another broker (`RecordAccumulator.shouldStopDrainBatchesForPartition`).
 """
 
-from checker.language import Constant, Map, Range, Seq, action, invariant, require
+from checker.language import Constant, Event, Map, Range, Seq, action, invariant, require
 from specs.broker.producer_state import BatchId, Error, Partition
 from specs.producer.idempotent.connection import Request
 from specs.producer.idempotent.producer import IdempotentProducer
@@ -12,6 +12,13 @@ from specs.producer.idempotent.producer import IdempotentProducer
 
 class IdempotentLeaderMove(IdempotentProducer):
     """The old leader is cut off; the new one has the whole log and the complete producer state."""
+
+    draws = IdempotentProducer.draws.with_events(
+        Event("move_leader", "A follower with the whole log becomes the leader; the old leader's connection hangs",
+            "new leader", "f'leader of {partition}'", "election"),
+        Event("request_timeout", "request.timeout.ms passes: the client closes the connection to the old leader",
+            "request timeout", "f'client of {partition}'", "timeout"),
+    )  # fmt: skip
 
     max_leader_moves = Constant(1, at_least=0)
 

@@ -3,7 +3,7 @@
 Sources: KIP-360; KAFKA-8710, KAFKA-8805, KAFKA-7190 (I4); KAFKA-8483, KAFKA-8484 (I5).
 """
 
-from checker.language import Constant, Map, Range, action, require
+from checker.language import Constant, Event, Map, Range, action, require
 from specs.broker.producer_state import BatchId, Offset, Partition
 from specs.producer.idempotent.producer import IdempotentProducer
 from specs.producer.idempotent.transaction_manager import Outcome
@@ -11,6 +11,13 @@ from specs.producer.idempotent.transaction_manager import Outcome
 
 class RetentionProducer(IdempotentProducer):
     """Retention deletes records, and before 2.4 also the producer state; the client bumps its epoch (KIP-360)."""
+
+    draws = IdempotentProducer.draws.with_events(
+        Event("delete_records", "Retention deletes the leader's log, and before 2.4 also what it knows of the producer",
+            "retention", "f'leader of {partition}'", "lost state"),
+        Event("move_leader", "A follower with its whole log leads", "new leader", "f'leader of {partition}'",
+            "election"),
+    )  # fmt: skip
 
     no_state = Constant("unknown_producer_id", one_of=("any", "never_held", "full", "unknown_producer_id"))
     retention_forgets = Constant(True)

@@ -1,6 +1,6 @@
 """Clients and brokers with a bug in idempotence, one bug per class; the catalogue runs each with its remedy."""
 
-from checker.language import Constant, Range, action, require
+from checker.language import Constant, Event, Range, action, require
 from specs.broker.producer_state import BatchId, Error, Partition
 from specs.producer.idempotent.producer import IdempotentProducer
 from specs.producer.idempotent.transaction_manager import Outcome
@@ -104,6 +104,9 @@ class SequenceTakenEarly(IdempotentProducer):
     """
 
     drain = None
+    draws = IdempotentProducer.draws.with_events(
+        Event("write_request", "The client writes batch {b}, which took sequence {b}", "", "f'client of {partition}'"),
+    )  # fmt: skip
 
     @action
     def write_request(self, partition: Partition, b: BatchId):
@@ -136,6 +139,12 @@ class FailingAppend(IdempotentProducer):
     state_first = Constant(True)
     max_append_failures = Constant(1, at_least=0)
     append_failures = Range(0, "max_append_failures")
+
+    draws = IdempotentProducer.draws.with_events(
+        Event("fail_append",
+            "Batch {unhandled(partition).id} passes the checks{', the leader remembers it' if state_first else ''}, "
+                "and the write to the log fails", "write fails", "f'leader of {partition}'", "refusal"),
+    )  # fmt: skip
 
     @action
     def fail_append(self, partition: Partition):

@@ -6,7 +6,8 @@ the broker expects next, so that the state space is finite.
 Sources: sendMessages and eosManager of kafkajs before and after the lock of a broker's sends (`acquireBrokerLock`).
 """
 
-from checker.language import Bug, Constant, Enum, Map, Range, Spec, action, always_eventually, require
+from checker.language import Bug, Constant, Drawing, Enum, Event, Lane, Map, Range, Spec
+from checker.language.roles import action, always_eventually, require
 
 
 class Send(Range):
@@ -51,6 +52,22 @@ class SequenceAhead(Spec):
     stage = Map(Send, Stage)
     sequence = Map(Send, Distance)
     last = Outcome
+
+    draws = Drawing(
+        Lane("client", facts={"counter": "counter, minus the expected sequence"}),
+        Lane("send", each=Send, facts={"stage": "stage", "sequence": "sequence, minus the expected one"}),
+    ).with_events(
+        Event("init", "The broker expects the sequence that the client's counter has"),
+        Event("start",
+            "Send {send} reads the counter, which is {'right' if counter == 0 else str(counter) + ' off'}, and writes "
+                "its request", "sends", "f'send {send}'"),
+        Event("handle",
+            "The broker {'refuses the sequence of send ' + str(send) + ', which fails' if sequence[send] > 0 else "
+                "'appends the record of send ' + str(send) if sequence[send] == 0 else 'acknowledges send ' + "
+                "str(send) + ' as a duplicate'}", "{'refused' if sequence[send] > 0 else 'handled'}", "f'send {send}'",
+            "{'refusal' if sequence[send] > 0 else ''}"),
+        Event("receive", "The client reads that send {send} succeeded, and counts on", "advance", "'client'"),
+    )  # fmt: skip
 
     def init(self):
         self.counter = 0

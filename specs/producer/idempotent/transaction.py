@@ -4,7 +4,8 @@ Sources: librdkafka#3575 and #3577; KIP-360; `TransactionManager.canRetry` and `
 client), `TransactionCoordinator.handleInitProducerId` and `endTransaction` (the coordinator).
 """
 
-from checker.language import Bug, Constant, Range, Seq, Spec, Struct, action, invariant, reachable, require
+from checker.language import Bug, Constant, Drawing, Event, Lane, Log, Range, Seq, Spec, Struct
+from checker.language.roles import action, invariant, reachable, require
 from specs.transactions.state import Fate, Outcome
 
 
@@ -52,6 +53,22 @@ class Transaction(Spec):
     error = bool
     outcome = Outcome
     refusals = Range(0, "max_refusals")
+
+    draws = Drawing(
+        Lane("client",
+            facts={"epoch": "epoch", "sent": "records sent", "bump_is_due": "bump due", "outcome": "outcome"}),
+        Lane("leader", logs=(Log("log", colour="record", called=("record",)),), facts={"is_open": "transaction open"}),
+    ).with_events(
+        Event("init", "Nothing is sent, and no transaction is open"),
+        Event("append",
+            "The leader appends record {sent}, sent in epoch {epoch}{'' if is_open else ', which opens a transaction'}",
+            at="'leader'"),
+        Event("refuse", "The leader refuses record {sent} as out of order", "refuses", "'leader'", "refusal"),
+        Event("init_producer_id", "The client raises its epoch to {epoch + 1}: the coordinator aborts what was sent",
+            "epoch {epoch + 1}", "'client'", "new epoch", leaves_out=("log",)),
+        Event("commit", "The application commits the open transaction", "commit", "'client'", leaves_out=("log",)),
+        Event("abort", "The application aborts", "abort", "'client'", "abort", leaves_out=("log",)),
+    )  # fmt: skip
 
     def in_transaction(self):
         """Return whether the application may send, and the client has nothing to do before."""

@@ -1,6 +1,7 @@
 """Appending to the accumulator while memory is short: the double-checked append, the sender, flush and close."""
 
-from checker.language import Constant, Enum, Map, Range, Scenario, Seq, SetOf, action, invariant, reachable, require
+from checker.language import Constant, Drawing, Enum, Event, Lane, Map, Range, Scenario, Seq, SetOf
+from checker.language.roles import action, invariant, reachable, require
 from specs.producer.memory.buffer_pool import Pool, Thread
 from specs.producer.values import Partition
 
@@ -90,6 +91,24 @@ class Append(Pool):
     flush_awaits = SetOf(BatchId)
     appended_before_flush = SetOf(BatchId)
     closing = Closing
+
+    draws = Drawing(
+        Lane("thread", each=Thread, facts={"at": "in send", "unsent": "to send"}),
+        Lane("accumulator", boxes={"queue": "queue", "flush_awaits": "flush waits for"},
+            facts={"flush_state": "flush", "closing": "close", "records": "records of batches"}),
+        Lane("sender", boxes={"in_flight": "in flight"}, facts={"sender": "thread"}),
+    ).with_events(
+        Event("init", "No thread has sent a record"),
+        Event("send", "{thread} calls send for partition {partition}", "send", "thread"),
+        Event("allocate", "{thread} allocates a buffer", "", "thread"),
+        Event("time_out", "max.block.ms passes: send of {thread} throws", "timeout", "thread", "timeout"),
+        Event("try_again", "{thread} has a buffer, and takes the lock of the queue", "", "thread"),
+        Event("append", "{thread} appends its record to a batch", "append", "thread"),
+        Event("drain", "The sender sends batch {queue[partition][0]}", "sends batch", "'sender'"),
+        Event("answer", "A broker answers batch {batch}, which is complete", "answer", "'sender'"),
+        Event("flush", "A thread calls flush, which waits for batches {str(incomplete())}", "flush", "'accumulator'"),
+        Event("end_flush", "flush returns", "flush returns", "'accumulator'"),
+    )  # fmt: skip
 
     def init(self):
         super().init()
@@ -414,12 +433,8 @@ class Append(Pool):
 
 SMALL = dict(threads=2, sends=2, memory=2)
 LARGER = dict(threads=3, sends=2, memory=2)
-ALWAYS = [
-    "memory_is_conserved",
-    "every_send_is_accounted_for",
-    "every_future_is_completed",
-    "flush_completes_earlier_batches",
-]
+ALWAYS = ["memory_is_conserved", "every_send_is_accounted_for", "every_future_is_completed",
+    "flush_completes_earlier_batches"]  # fmt: skip
 CLOSED = dict(threads=2, sends=1, memory=1, closes=True, close_timeout=True)
 
 scenarios = [

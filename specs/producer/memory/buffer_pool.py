@@ -1,6 +1,6 @@
 """The producer's bounded memory: a pool of buffers, for which threads wait in a queue when it is empty."""
 
-from checker.language import Constant, Enum, Map, Range, Scenario, Seq, SetOf, Spec
+from checker.language import Constant, Drawing, Enum, Event, Lane, Map, Range, Scenario, Seq, SetOf, Spec
 from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.producer.values import Thread
 
@@ -144,6 +144,19 @@ class BufferPool(Pool):
     size = Map(Thread, Size)
     left = Map(Thread, Range(0, "allocations"))
     spurious_left = Range(0, "spurious_wakeups")
+
+    draws = Drawing(
+        Lane("thread", each=Thread, facts={"stage": "stage", "size": "size", "gathered": "gathered"}),
+        Lane("pool", boxes={"waiters": "waiting", "signalled": "signalled"}, facts={"pool_closed": "closed"}),
+        gains={"waiters": "waits for memory:", "signalled": "is signalled:"},
+    ).with_events(
+        Event("allocate", "{thread} asks for {size} unit{'' if size == 1 else 's'} of memory", "", "thread"),
+        Event("wake", "{thread}, which was signalled, takes the available memory", "wakes up", "thread"),
+        Event("wake_spuriously", "{thread} runs without a signal, as Java allows", "runs", "thread"),
+        Event("time_out", "max.block.ms passes for {thread}", "timeout", "thread", "timeout"),
+        Event("deallocate", "The batch of {thread} is answered, and its buffer is returned", "returned", "thread"),
+        Event("close", "The producer is closed", "closed", "'pool'", "shutdown"),
+    )  # fmt: skip
 
     def init(self):
         super().init()

@@ -1,6 +1,7 @@
 """The reuse of a batch's buffer while the network may still read it (KAFKA-19012)."""
 
 from checker.language import Constant, Domain, Enum, Map, Option, Range, Scenario, Seq, SetOf, Spec
+from checker.language.drawing import Drawing, Event, Lane, Log
 from checker.language.roles import action, invariant, reachable, require
 from specs.producer.values import Partition
 
@@ -57,6 +58,25 @@ class BufferReuse(Spec):
     content = Map(Buffer, Option(RecordId))
     free = SetOf(Buffer)
     log = Map(Partition, Seq(RecordId, "records"))
+
+    draws = Drawing(
+        Lane("record", each=RecordId, facts={"future": "future", "request": "request", "buffer_of": "buffer"}),
+        Lane("pool", boxes={"free": "free buffers"}),
+        Lane("buffer", each=Buffer, facts={"content": "has record"}),
+        Lane("partition", each=Partition, logs=(Log("log", colour=".", called=("record",)),)),
+        gains={"free": "back in the pool:"},
+    ).with_events(
+        Event("init", "All buffers are free, and record r belongs to partition r"),
+        Event("append", "Record {record} gets a batch in {buffer}", "uses {buffer}", "f'record {record}'"),
+        Event("send",
+            "The sender passes the request with record {record} to the network, which will read {buffer_of[record]}",
+            "request", "f'record {record}'"),
+        Event("expire", "delivery.timeout.ms passes for record {record}", "timeout", "f'record {record}'", "timeout"),
+        Event("write",
+            "The network writes the request of record {record} from {sent_from[record]}, which now has record "
+                "{content[sent_from[record]]}", "", "f'partition {partition_of(record)}'"),
+        Event("answer", "The request of record {record} completes", "answered", "f'record {record}'"),
+    )  # fmt: skip
 
     def init(self):
         self.free = set(Buffer)

@@ -3,7 +3,7 @@
 docs/producer.md, section "Flush and close return", describes the scenarios.
 """
 
-from checker.language import Bug, Constant, Scenario, action, leads_to, require
+from checker.language import Bug, Constant, Event, Scenario, action, leads_to, require
 from specs.producer.memory.append import CLOSED, SMALL, Append, At, BatchId, Closing, Flush, Partition, Sender
 from specs.producer.memory.append_faults import TWO_QUEUES, BlockedThreadWakesSender, ShortMemoryIsNotPressing
 from specs.producer.memory.buffer_pool import Thread
@@ -93,6 +93,12 @@ class FlushInCallback(AppendLiveness):
 
     flush_is_refused = Constant(True)
     """Whether `flush` throws a KafkaException in the sender's thread: since 4.1. In 4.0 it only logs an error."""
+
+    draws = AppendLiveness.draws.with_events(
+        Event("flush_in_callback",
+            "A broker answers batch {batch}, whose callback calls flush{', which is refused' if flush_is_refused else "
+                "' and waits in the sender thread'}", "flush", "'sender'"),
+    )  # fmt: skip
 
     @action
     def flush_in_callback(self, batch: BatchId):

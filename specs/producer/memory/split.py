@@ -4,7 +4,7 @@ Sources (Apache Kafka): `Sender.completeBatch`, `ProducerBatch.split`, `RecordAc
 `awaitFlushCompletion`, `ProduceRequestResult.awaitAllDependents`.
 """
 
-from checker.language import Bug, Constant, Range, SetOf, action, reachable, require
+from checker.language import Bug, Constant, Event, Range, SetOf, action, reachable, require
 from specs.producer.memory.append import ALWAYS, SMALL, Append, BatchId, Flush, Sender
 
 
@@ -22,6 +22,11 @@ class SplitAppend(Append):
 
     was_split = SetOf(BatchId)
     splits = Range(0, "max_splits")
+
+    draws = Append.draws.with_events(
+        Event("split", "Batch {batch} is too large, and its parts go back to the queue", "split", "'sender'",
+            "refusal"),
+    )  # fmt: skip
 
     @action
     def split(self, batch: BatchId):

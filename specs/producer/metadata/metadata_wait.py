@@ -1,6 +1,6 @@
 """The wait for metadata: `send` needs to know a topic's partitions, and waits until the sender thread has asked."""
 
-from checker.language import Constant, Enum, Map, Range, Scenario, Spec
+from checker.language import Constant, Drawing, Enum, Event, Lane, Map, Range, Scenario, Spec
 from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.producer.values import Thread
 
@@ -75,6 +75,16 @@ class MetadataWait(Spec):
     losses_left = Range(0, "losses")
     timeouts_left = Range(0, "timeouts")
     spurious_left = Range(0, "spurious_wakeups")
+
+    draws = Drawing(
+        Lane("thread", each=Thread, facts={"at": "in send", "seen": "version seen"}),
+        Lane("sender", facts={"sender": "thread", "request": "request", "version": "version", "closed": "closed"}),
+    ).with_events(
+        Event("wake_spuriously", "{thread} runs without a notification, as Java allows", "runs", "thread"),
+        Event("time_out", "max.block.ms passes for {thread}, whose send fails", "timeout", "thread", "timeout"),
+        Event("lose_request", "The connection closes, and the request is lost", "disconnect", "'sender'", "disconnect"),
+        Event("answer_unknown", "A broker does not know the topic yet", "unknown topic", "'sender'", "refusal"),
+    )  # fmt: skip
 
     def init(self):
         self.misses_left = self.misses

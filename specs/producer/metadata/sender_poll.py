@@ -4,7 +4,7 @@ Source: Apache Kafka, Sender.runOnce and maybeSendAndPollTransactionalRequest, N
 InFlightRequests.canSendMore, of 2.6 and 2.7; KAFKA-10520.
 """
 
-from checker.language import Bug, Constant, Enum, Map, Range, Scenario, Seq, Spec, Struct, replace
+from checker.language import Bug, Constant, Drawing, Enum, Event, Lane, Map, Range, Scenario, Seq, Spec, Struct, replace
 from checker.language.roles import action, invariant, reachable, require
 from specs.producer.values import Node
 
@@ -46,6 +46,19 @@ class SenderPoll(Spec):
     updates_left = Range(0, "metadata_updates")
     lookups_left = Range(0, "lookups")
     lookup_is_due = bool
+
+    draws = Drawing(
+        Lane("sender", facts={"lookup_is_due": "coordinator request due"}),
+        Lane("node", each=Node, boxes={"in_flight": "in flight"}),
+    ).with_events(
+        Event("init", "No request is in flight"),
+        Event("need_coordinator", "The producer needs to find its coordinator", "lookup due", "'sender'"),
+        Event("send_coordinator_request", "The sender asks {node} for the coordinator", "", "node"),
+        Event("send_batch", "The sender sends a batch to {node}", "batch", "node"),
+        Event("poll_sends_metadata_request", "A poll sends a metadata request to {node}", "metadata", "node"),
+        Event("poll_reads_response", "A poll reads the oldest response of {node}", "", "node"),
+        Event("answer", "{node} answers its oldest request, and the answer waits for a poll", "answers", "node"),
+    )  # fmt: skip
 
     def init(self):
         self.batches_left = self.batches

@@ -1,6 +1,7 @@
 """Which partitions a drain takes: mute, backoff, request size and drain index. Entry P14 of docs/producer.md."""
 
-from checker.language import Bug, Constant, Map, Range, SetOf, Spec, action, invariant, reachable, require
+from checker.language import Bug, Constant, Drawing, Event, Lane, Map, Range, SetOf, Spec
+from checker.language.roles import action, invariant, reachable, require
 from specs.producer.plain.application import Partition
 
 
@@ -33,6 +34,18 @@ class Drain(Spec):
     drain_index = Map(Node, Range(0, "partitions - 1"))
     drained = SetOf(Partition)  # the partitions of the last drain
     passed_over = Map(Partition, Range(0, "partitions + 1"))  # consecutive drains that skipped a sendable batch
+
+    draws = Drawing(
+        Lane("partition", each=Partition, facts={"queue": "queued", "passed_over": "passed over"}),
+        Lane("sender",
+            boxes={"drained": "last drain", "muted": "muted", "backing_off": "backing off", "waiting": "waits"}),
+        gains={"drained": "it takes a batch of partition"},
+    ).with_events(
+        Event("application_send", "The application fills a batch of {partition}", "", "f'partition {partition}'"),
+        Event("retry_waits", "The first batch of partition {partition} is a retry that waits for an earlier one",
+            "retry waits", "f'partition {partition}'"),
+        Event("drain", "The sender makes a request for node {node}", "drain", "'sender'"),
+    )  # fmt: skip
 
     def partitions_per_node(self):
         """Return the number of partitions that a node leads."""

@@ -4,9 +4,11 @@ Scenarios: entries P1 to P5, P9 and P11 of docs/producer.md. `specs.producer.pla
 """
 
 from checker.language import Bug, Constant, Map, Range, Scenario, Seq, action, invariant, reachable, require
-from checker.language.drawing import Arrow, Channel, Drawing, Lane, Log
-from specs.producer.plain.sender import Error, Node, Partition, Request, Response, Sender
+from checker.language.drawing import Arrow, Channel, Drawing, Event, Lane, Log
+from specs.producer.plain.sender import SENDER_EVENTS, Error, Node, Partition, Request, Response, Sender, records_of
 from specs.scenario_forms import violates
+
+_RECORDS = records_of("wire[node][0]")
 
 
 class PlainProducer(Sender):
@@ -31,15 +33,11 @@ class PlainProducer(Sender):
 
     draws = Drawing(
         Lane("application", facts={"sent": "last record sent"}, boxes={"future": "future of each record"}),
-        Lane(
-            "producer",
-            boxes={"queue": "queued batches", "in_flight": "in flight, oldest first"},
-            facts={"known_leader": "leader in its metadata", "muted": "muted"},
-        ),
+        Lane("producer", boxes={"queue": "queued batches", "in_flight": "in flight, oldest first"},
+            facts={"known_leader": "leader in its metadata", "muted": "muted"}),
         Lane("broker", each=Node, boxes={"wire": "requests to be read", "responses": "responses to be read"}),
-        Lane(
-            "partition", each=Partition, logs=(Log("log", colour=".", called=("record",)),), facts={"leader": "led by"}
-        ),
+        Lane("partition", each=Partition, logs=(Log("log", colour=".", called=("record",)),),
+            facts={"leader": "led by"}),
         channels=(
             Channel("wire", "producer", "broker", lost=("connection_closed", "producer_restart")),
             Channel("responses", "broker", "producer", lost=("connection_closed", "producer_restart")),
@@ -50,7 +48,28 @@ class PlainProducer(Sender):
             Arrow("broker_append", "node", "f'partition {wire[node][0].partition}'", "append"),
             Arrow("broker_refuse_after_append", "node", "f'partition {wire[node][0].partition}'", "append"),
         ),
-    )
+    ).with_events(
+        *SENDER_EVENTS,
+        Event("metadata_update", "The producer learns that {leader[partition]} leads partition {partition}"),
+        Event("receive_response",
+            "The producer reads the response to " + records_of("responses[node][0]") + ": "
+                "{str(responses[node][0].error).replace('none', 'success')}"),
+        Event("broker_append",
+            "{node} {'appends' if not is_sequence_checked() else 'recognises' if is_duplicate(wire[node][0]) else "
+                "'appends' if follows(wire[node][0]) else 'refuses'} " + _RECORDS),
+        Event("broker_refuse", "{node} refuses " + _RECORDS + ": too few replicas are in sync", "refuses", "node",
+            "refusal"),
+        Event("broker_refuse_after_append",
+            "{node} appends " + _RECORDS + ", and then answers NOT_ENOUGH_REPLICAS_AFTER_APPEND", "appends, refuses",
+            "node", "refusal"),
+        Event("broker_reject", "{node} rejects " + _RECORDS + " permanently", "rejects", "node", "refusal"),
+        Event("broker_finds_batch_too_large", "{node} refuses " + _RECORDS + ": the batch is too large", "too large",
+            "node", "refusal"),
+        Event("broker_is_not_leader", "{node} refuses " + _RECORDS + ": it no longer leads", "not leader", "node",
+            "refusal"),
+        Event("leader_moves_to", "{node}, which has the whole log, becomes the leader of partition {partition}",
+            "leads partition {partition}", "node", "election"),
+    )  # fmt: skip
 
     def init(self):
         """All faults may happen."""

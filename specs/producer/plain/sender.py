@@ -5,7 +5,8 @@ in order; `specs.broker.network` has the processors, request queue and handlers 
 Source: RecordAccumulator, ProducerBatch, Sender, NetworkClient and InFlightRequests of Apache Kafka.
 """
 
-from checker.language import Constant, Enum, Map, Range, Seq, SetOf, Struct, action, invariant, replace, require
+from checker.language import Constant, Enum, Event, Map, Range, Seq, SetOf, Struct, replace
+from checker.language.roles import action, invariant, require
 from specs.producer.plain.application import Application, Future, Offset, Partition, RecordId
 from specs.producer.values import Node
 
@@ -61,6 +62,28 @@ class Response(Struct):
     error: Error
     base: Offset
     shows = "{records}: {error}, offset {base}"
+
+
+def records_of(batch):
+    """Return the part of a sentence that names the records of a batch, which is an expression."""
+    return "record {' and '.join(str(r) for r in " + batch + ".records)}"
+
+
+SENDER_EVENTS = (
+    Event("init", "Nothing is sent yet"),
+    Event("application_send", "The application sends record {record}"),
+    Event("application_resend", "The application sends record {record} again, as a new one", "again", "'application'"),
+    Event("sender_drain", "The producer sends " + records_of("queue[partition][0]"), "", "'producer'"),
+    Event("sender_finish_write", "The last byte of " + records_of("in_flight[node][0]") + " is written (acks=0)"),
+    Event("sender_report_success", "The producer reports success for " + records_of("in_flight[node][0]")),
+    Event("producer_restart", "The producer's process dies, and its successor sends every record without a result",
+        "restart", "'producer'", "restart"),
+    Event("connection_closed", "The connection to {node} closes, or a request times out: all requests in flight fail",
+        "connection lost", "'producer'", "disconnect"),
+    Event("delivery_timeout", "delivery.timeout.ms passes for record {overdue + 1}", "timeout", "'producer'",
+        "timeout"),
+)  # fmt: skip
+"""What the application and the producer do; every spec of a broker adds its own events."""
 
 
 class Sender(Application, abstract=True):
