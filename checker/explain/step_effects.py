@@ -29,7 +29,8 @@ _LONGEST = 80
 class StepEffect:
     """A change in a lane: the title of the lane, whether it is a single lane, the kind, and a clause.
 
-    `short` is the clause without the name of the lane, `truncated_to` the offset to which a log is truncated.
+    `short` is the clause without the name of the lane, `truncated_to` the offset to which a log is truncated. With
+    `is_gain` the drawing declares a verb for what the clause says.
     """
 
     lane: str
@@ -38,6 +39,7 @@ class StepEffect:
     text: str
     short: str
     truncated_to: int | None = None
+    is_gain: bool = False
 
 
 def step_effects(
@@ -115,7 +117,9 @@ class _LaneEffects:
     def _of(self, noun: str) -> str:
         """Return a part of the lane as text."""
         title = self._owner.title
-        return f"{noun} of {title}" if " " in title else f"{title}'s {noun}"
+        if noun == title:
+            return title
+        return f"{noun} of {title}" if " " in title or title.endswith("s") else f"{title}'s {noun}"
 
     def _of_log(self, log: Log, with_markers: bool) -> Iterator[StepEffect]:
         before, after = self._values(log.name)
@@ -161,7 +165,7 @@ class _LaneEffects:
             items = came_and_went(part) if name in self._drawing.gains else None
             if items is not None and items.got and not items.lost:
                 gained = f"{self._drawing.gains[name]} {self._items(name, items.got)}"
-                yield self._effect(kind, gained)
+                yield replace(self._effect(kind, gained), is_gain=True)
                 continue
             text = self._text(name, part, is_whole=kind == "members")
             if text:
@@ -172,9 +176,9 @@ class _LaneEffects:
         items = came_and_went(change) if not is_whole else None
         if items is None:
             return f"{_path(change.path)} {_short(change.before)} → {_short(change.after)}"
-        parts = [f"- {self._items(name, items.lost)}"] if items.lost else []
-        parts += [f"+ {self._items(name, items.got)}"] if items.got else []
-        return " ".join((_path(items.path), *parts)) if parts else ""
+        parts = [f"loses {self._items(name, items.lost)}"] if items.lost else []
+        parts += [f"gets {self._items(name, items.got)}"] if items.got else []
+        return f"{_path(items.path)} {' and '.join(parts)}" if parts else ""
 
     def _items(self, name: str, items: list[Any]) -> str:
         return ", ".join(_short(item_text(self._drawing, name, item)) for item in items)

@@ -40,14 +40,15 @@ def step_event(spec: Spec, drawing: Drawing, before: State, step: TraceStep) -> 
         owners = lane_owners(spec, drawing)
         lane = _declared_lane(spec, drawing, owners, before, step.action, given)
         label = evaluate_text(spec, declared.label, before, given) if declared.label else ""
+        named = declared.known_kind(evaluate_text(spec, declared.kind, before, given))
     lane = lane or _inferred_lane(owners, step.action, given, effects)
-    kind = declared.kind or _kind(effects)
+    kind = named or _kind(effects)
     ends = [effect.truncated_to for effect in effects if effect.truncated_to is not None and effect.lane == lane]
     # A queue of a default drawing is not a log.
     if kind == "truncation" and ends and spec.draws is not None:
         # A label that names the truncation itself says no more than the offset.
-        named = f"{label}, " if label and "truncat" not in label else ""
-        label = f"{named}truncate to {ends[0]}"
+        start = f"{label}, " if label and "truncat" not in label else ""
+        label = f"{start}truncate to {ends[0]}"
     name = label or _action_label(step.action, owners, given)
     return StepEvent(step.action, kind, lane, name, tuple(effects), bool(label))
 

@@ -10,7 +10,7 @@ from typing import Any
 from checker.explain.differences import came_and_went, changes
 from checker.explain.drawn_expressions import evaluate_text
 from checker.explain.message_transfers import MessageTransfer, transfers
-from checker.explain.step_effects import EffectKind
+from checker.explain.step_effects import EffectKind, StepEffect
 from checker.explain.step_events import StepEvent, arguments_by_name, step_event
 from checker.language.default_drawing import drawing_of
 from checker.language.interpreter import State
@@ -98,9 +98,13 @@ def first_sentence(text: str) -> str:
 
 
 def _matters(event: StepEvent) -> bool:
-    return bool(event.kind) or any(
-        effect.kind in ("lost", "appended", "leader") or (effect.kind in ("items", "members") and effect.is_single)
-        for effect in event.effects
+    return (
+        bool(event.kind)
+        or event.is_named
+        or any(
+            effect.kind in ("lost", "appended", "leader") or (effect.kind in ("items", "members") and effect.is_single)
+            for effect in event.effects
+        )
     )
 
 
@@ -155,14 +159,20 @@ def _sentence(clause: str, effects: list[str]) -> str:
 
 
 def _effect_texts(event: StepEvent, is_declared: bool) -> list[str]:
-    """Return the effects of a step; a declared sentence leaves out values, of which the drawing has many."""
-    order = _ORDER[:-1] if is_declared else _ORDER
+    """Return the effects of a step; a declared sentence adds only those of logs, leaders and members, and gains."""
     shown = [
         effect
         for effect in event.effects
-        if effect.kind in order and (effect.kind != "members" or effect.is_single or not is_declared)
+        if effect.kind in _ORDER and (not is_declared or _completes_a_sentence(effect))
     ]
-    return [effect.text for effect in sorted(shown, key=lambda effect: order.index(effect.kind))]
+    return [effect.text for effect in sorted(shown, key=lambda effect: _ORDER.index(effect.kind))]
+
+
+def _completes_a_sentence(effect: StepEffect) -> bool:
+    """Return whether an effect follows a declared sentence."""
+    if effect.kind in ("items", "value"):
+        return effect.is_gain
+    return effect.kind != "members" or effect.is_single
 
 
 def _changes(spec: Spec, before: State, after: State) -> list[str]:

@@ -16,9 +16,10 @@ from typing import Any, Literal, get_args
 from checker.errors import SpecError
 
 EventKind = Literal[
-    "", "crash", "power loss", "shutdown", "restart", "disconnect", "truncation", "election", "timeout", "lost state"
-]
-"""The kinds of events that have a sign of their own on pages; "" is any other step."""
+    "", "crash", "power loss", "shutdown", "restart", "disconnect", "truncation", "election", "timeout", "lost state",
+    "refusal", "abort", "new epoch",
+]  # fmt: skip
+"""The kinds of events that have a sign of their own on pages, and are in every story; "" is any other step."""
 
 
 def _items(what: str, found: Any, kind: type) -> tuple[Any, ...]:
@@ -135,9 +136,10 @@ class Event:
     """How a step of `action` is described and marked.
 
     `says` is its sentence and `label` its name on the chart: f-strings over the action's parameters and the state
-    before the step, without the full stop. `at` is an expression for the lane, as in `Arrow`. `kind` selects the sign.
-    The default of each is inferred: the docstring, the name of the action, the lane of an argument, and a kind from the
-    differences between the states (a log that gets shorter is a truncation, a lane that stops is a crash).
+    before the step, without the full stop. `at` is an expression for the lane, as in `Arrow`. `kind` selects the sign;
+    with braces it is an f-string too, such as `"{'refusal' if is_full else ''}"`. The default of each is inferred: the
+    docstring, the name of the action, the lane of an argument, and a kind from the differences between the states (a
+    log that gets shorter is a truncation, a lane that stops is a crash).
 
     `leaves_out` are names of the drawing whose changes in this step are no events: what `says` has said already, or
     bookkeeping of the model that nothing in the modelled system corresponds to.
@@ -147,16 +149,24 @@ class Event:
     says: str = ""
     label: str = ""
     at: str = ""
-    kind: EventKind = ""
+    kind: str = ""
     leaves_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.leaves_out, (tuple, list)):
             found = self.leaves_out
             raise SpecError(f'leaves_out of the Event of {self.action} is {found!r}: write a tuple of names, ("log",)')
-        if self.kind not in get_args(EventKind):
-            known = ", ".join(repr(kind) for kind in get_args(EventKind) if kind)
-            raise SpecError(f"kind of the Event of {self.action} is {self.kind!r}: write one of {known}")
+        if "{" not in self.kind:
+            self.known_kind(self.kind)
+
+    def known_kind(self, kind: str) -> EventKind:
+        """Return a kind of an event; raise SpecError for another text."""
+        known: tuple[EventKind, ...] = get_args(EventKind)
+        for name in known:
+            if kind == name:
+                return name
+        names = ", ".join(repr(name) for name in known if name)
+        raise SpecError(f"kind of the Event of {self.action} is {kind!r}: write one of {names}")
 
 
 @dataclass(frozen=True, init=False)
@@ -201,6 +211,18 @@ class Drawing:
         """Return the declared event of an action, or one of which everything is inferred."""
         return next((event for event in self.events if event.action == action), Event(action))
 
+    def with_events(self, *events: Event) -> Drawing:
+        """Return this drawing with further events, which replace those of the same actions: for a variant of a spec."""
+        names = {event.action for event in events}
+        return Drawing(
+            *self.lanes,
+            channels=self.channels,
+            arrows=self.arrows,
+            events=(*(event for event in self.events if event.action not in names), *events),
+            item_labels=self.item_labels,
+            gains=self.gains,
+        )
+
     def check(self, spec: type[Any]) -> None:
         """Raise SpecError for a name or a lane that does not exist."""
         of_channels = [name for part in self.channels for name in (part.name, part.delayed) if name]
@@ -214,7 +236,7 @@ class Drawing:
                 raise SpecError(f"{spec.__name__}.draws names {name}: {problem}")
         for event in self.events:
             # A variant of a spec removes an action by setting it to None.
-            if not hasattr(spec, event.action):
+            if event.action != "init" and not hasattr(spec, event.action):
                 raise SpecError(f"{spec.__name__}.draws: {event.action} of an Event is not an action")
         # Arrows are not checked: their ends are expressions that only a step gives a value.
         titles = [lane.title for lane in self.lanes]

@@ -12,7 +12,7 @@ NAMES = "tidemark.names"
 """Functions from a name, such as that of a bug, to the scenarios FAMILY/SPEC/SCENARIO that show it."""
 
 STORIES = "tidemark.stories"
-"""Functions from such a name to lines of text about it; no line if they do not know the name."""
+"""Functions from such a name, or from a scenario, to lines of text about it; no line if they do not know it."""
 
 
 def _registered(group: str) -> Iterator[Callable[[str], Any]]:

@@ -51,6 +51,20 @@ def all_scenarios() -> Iterator[EntryScenario]:
                 yield EntryScenario(f"{entry.name}/{scenario.name}", scenario)
 
 
+def entry_of(scenario: str) -> str:
+    """Return the entry that a scenario (FAMILY/SPEC/SCENARIO) shows or is named after, or "".
+
+    A package `specs` of the working directory may hide the catalogue: its scenarios show no entry.
+    """
+    try:
+        from specs.hazards import hazards
+    except ModuleNotFoundError:
+        return ""
+    shown = {hazard.shown_by: hazard.name for hazard in hazards().values()}
+    named = ENTRY.match(scenario.rpartition("/")[2])
+    return shown.get(scenario) or (named[1].upper() if named is not None else "")
+
+
 def scenarios_by_entry() -> dict[str, EntryScenario]:
     """Return for each entry of the catalogue the scenario that shows it, in the order of the registry.
 

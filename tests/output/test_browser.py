@@ -2,8 +2,12 @@
 
 import pytest
 
+from checker.engines.native.engine import explore
+from checker.language import Domain, Drawing, Lane, Log, Map, Range, Seq, Spec, action, invariant
 from checker.output.comparison_text import comparison_as_page
 from checker.output.formats import Counterexample
+from checker.output.page.render import PageContext, counterexample_page
+from checker.run.plan import Plan
 from specs.replication.kip279 import Kip279
 from specs.replication.kip320 import Kip320
 from tests.output.test_lassos import page_of as lasso_page
@@ -12,6 +16,10 @@ from traces.compare import replay_against
 from traces.trace_file import origin_of
 
 pytestmark = pytest.mark.browser
+
+
+class Node(Domain):
+    size, prefix = 2, "n"
 
 
 @pytest.fixture
@@ -100,11 +108,45 @@ def test_slider_buttons_list_and_overview_move_through_the_steps(open_page, kip1
     assert position(page) == 5
     page.locator("#back").click()
     assert position(page) == 4
-    page.locator(".step-list a").nth(8).click()
+    page.locator(".column-link").nth(8).click()
     assert position(page) == 9
     page.locator(".chart-row").nth(1).click()
     assert position(page) == 2
     assert page.locator(".chart-drawing .now").count() == 1
+
+
+def test_the_chart_opens_at_its_first_step(open_page, kip101_page):
+    page = open_page(kip101_page)
+    assert page.locator(".chart").evaluate("box => box.scrollTop") == 0
+    assert page.locator(".step-list, .short-story:visible, details[open]").count() == 0
+
+
+def test_every_lane_is_inside_the_box_of_the_chart(open_page):
+    class Wide(Spec):
+        logs = Map(Node, Seq(Range(100_000_000, 100_000_009), 4))
+        draws = Drawing(
+            Lane("node", each=Node, logs=(Log("logs"),)),
+            Lane(
+                "a",
+            ),
+            Lane("b"),
+            Lane("c"),
+            Lane("d"),
+        )
+
+        @action
+        def write(self):
+            self.logs[Node[0]].append(100_000_000 + len(self.logs[Node[0]]))
+
+        @invariant
+        def is_short(self):
+            return len(self.logs[Node[0]]) < 4
+
+    spec = Wide()
+    (violation,) = explore(spec, Plan(("is_short",), workers=1)).violations
+    page = open_page(counterexample_page(spec, violation, PageContext("wide", "")))
+    box = page.locator(".chart").evaluate("box => [box.scrollWidth, box.clientWidth]")
+    assert box[0] <= box[1]
 
 
 def test_play_stops_at_the_last_step(open_page, kip101_page):

@@ -6,13 +6,15 @@ its text keeps its size.
 
 from __future__ import annotations
 
+import itertools
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from checker.explain.drawn_expressions import item_text
-from checker.explain.lane_owners import FailureBindings, LaneOwner, identity, lane_owners, value_of
+from checker.explain.lane_owners import FailureBindings, LaneOwner, identity, lane_owners, type_of, value_of
 from checker.explain.message_transfers import MessageTransfer, transfers
 from checker.explain.step_effects import StepEffect, is_lane_alive, lost_and_gained
 from checker.explain.step_events import StepEvent
@@ -32,20 +34,26 @@ _BELOW = 9
 _SENTENCE, _SENTENCE_LINE = 46, 18
 """Characters of a line of a sentence beside the chart, and its height in pixels."""
 
+_NARROW_SENTENCE = 26
+"""Characters of a line beside a chart whose lanes need the space."""
+
 _LABEL = 18
 """Characters of a line of a label."""
 
 _CHARACTER = 7.3
 """Width of a character in a cell of a log, in pixels."""
 
-_USUAL = 850
-"""Pixels of the usual width of the drawing on a page of 1,280 pixels."""
+_TITLE_CHARACTER = 9
+"""Width of a character of the title of a lane, in pixels."""
+
+_USUAL, MOST_WIDTH = 850, 985
+"""Pixels of the usual and of the largest width of the drawing on a page of 1,280 pixels."""
 
 _SHORT_PARTS = (0.5, 0.38, 0.62)
 _LONG_PARTS = (0.66, 0.72, 0.6, 0.78, 0.54, 0.84, 0.48, 0.9, 0.42)
 """Places for the label of an arrow within a row or over several rows, as parts of the way from its start."""
 
-_NARROWEST = 80
+_NARROWEST = 64
 """The least width of a column, in pixels."""
 
 _LONG = 15
@@ -61,6 +69,9 @@ _SIGNS: dict[EventKind, str] = {
     "election": "election",
     "timeout": "timeout",
     "lost state": "state lost",
+    "refusal": "refusal",
+    "abort": "abort",
+    "new epoch": "new epoch",
 }
 """The kinds of events with a sign of their own, and its meaning in the legend."""
 
@@ -69,11 +80,11 @@ CellStyle = Literal["kept", "added", "removed", "missing"]
 
 @dataclass(frozen=True)
 class ChartLane:
-    """A column: its title, and its middle and left edge in percent."""
+    """A column: its title, and its middle and width in percent."""
 
     title: str
     x: float
-    left: float
+    width: float
 
 
 @dataclass(frozen=True)
@@ -130,9 +141,10 @@ class ChartLog:
 
 @dataclass(frozen=True)
 class LifeLine:
-    """A part of a lane's line, between two heights."""
+    """A part of a lane's line, between two heights. `width` is that of its lane, in percent."""
 
     x: float
+    width: float
     y1: float
     y2: float
     style: Literal["runs", "leads", "stopped"]
@@ -164,7 +176,11 @@ class ChartLoop:
 
 @dataclass(frozen=True)
 class SequenceChart:
-    """The chart as plain data. `signs` are the kinds of events in it with their meanings, for the legend."""
+    """The chart as plain data.
+
+    `signs` are the kinds of events in it with their meanings, and `notations` the forms of the items of its logs, such
+    as r<id>@<epoch>: both are for the legend.
+    """
 
     lanes: tuple[ChartLane, ...]
     rows: tuple[ChartRow, ...]
@@ -174,6 +190,7 @@ class SequenceChart:
     logs: tuple[ChartLog, ...]
     arrows: tuple[ChartArrow, ...]
     signs: tuple[tuple[EventKind, str], ...]
+    notations: tuple[str, ...]
     loop: ChartLoop | None
     height: float
     least_width: float
@@ -184,9 +201,9 @@ class SequenceChart:
         return len(self.rows) > _LONG
 
     @property
-    def column(self) -> float:
-        """The width of a column in percent."""
-        return 100 / max(len(self.lanes), 1)
+    def is_wide(self) -> bool:
+        """Whether the lanes need more than their usual width: the sentences beside them are then narrower."""
+        return self.least_width > _USUAL
 
     def has(self, sign: str) -> bool:
         """Return whether the legend must explain a sign that is no kind of event."""
@@ -275,8 +292,6 @@ class _ChartBuilder:
         self._drawing = drawing if drawing is not None else Drawing()
         with spec.bound():
             self._owners = lane_owners(spec, self._drawing)
-        count = max(len(self._owners), 1)
-        self._x = {owner.title: 100 * (index + 0.5) / count for index, owner in enumerate(self._owners)}
         failed = violation.failed_action if violation is not None else None
         self._rows = [_Row(*found) for found in described_steps(spec, trace, failed, start)]
         self._transfers = transfers(spec, trace)
@@ -289,6 +304,7 @@ class _ChartBuilder:
     def chart(self) -> SequenceChart:
         self._place_labels()
         self._place_logs()
+        self._place_lanes()
         self._place_rows()
         nodes = tuple(self._nodes())
         logs = tuple(self._logs())
@@ -296,9 +312,8 @@ class _ChartBuilder:
         self._occupied += [_log_box(log) for log in logs]
         life_lines = tuple(self._life_lines())
         kinds = {node.kind for node in nodes}
-        widest = max((sum(cell.width for cell in log.cells) for log in logs), default=0)
         return SequenceChart(
-            lanes=tuple(ChartLane(title, x, x - 50 / len(self._x)) for title, x in self._x.items()),
+            lanes=tuple(ChartLane(title, x, self._width[title]) for title, x in self._x.items()),
             rows=tuple(self._chart_rows()),
             life_lines=life_lines,
             stopped=tuple(line for line in life_lines if line.style == "stopped"),
@@ -306,9 +321,10 @@ class _ChartBuilder:
             logs=logs,
             arrows=tuple(self._arrows()),
             signs=tuple((kind, text) for kind, text in _SIGNS.items() if kind in kinds),
+            notations=tuple(self._notations()),
             loop=self._loop(),
             height=self._bottom,
-            least_width=len(self._x) * max(_NARROWEST, widest + 10),
+            least_width=self._least_width,
         )
 
     @property
@@ -350,7 +366,7 @@ class _ChartBuilder:
         ends = {(found.source, found.target) for found in self._transfers if number in (found.sent, found.arrived)}
         for effect in row.event.effects:
             is_elsewhere = effect.is_single and effect.lane != lane and effect.kind in ("items", "appended")
-            if is_elsewhere and (lane, effect.lane) not in ends:
+            if is_elsewhere and self._is_said(row, effect) and (lane, effect.lane) not in ends:
                 yield number, lane, effect
 
     def _place_labels(self) -> None:
@@ -371,10 +387,17 @@ class _ChartBuilder:
         for number, lines in [*arrows, *((number, _lines(effect.short)) for number, _, effect in self._changes)]:
             self._rows[number - 1].lines_above = max(self._rows[number - 1].lines_above, len(lines))
 
+    def _is_said(self, row: _Row, effect: StepEffect) -> bool:
+        """Return whether an effect on items has words: beside a declared sentence, only a declared verb says it."""
+        assert row.event is not None
+        return effect.kind != "items" or effect.is_gain or not self._drawing.event_of(row.event.action).says
+
     def _is_shown(self, row: _Row, effect: StepEffect) -> bool:
         """Return whether an effect is a label of its lane; a message, a log or a line of the lane shows the others."""
         if self._spec.draws is None:
             return effect.kind in ("items", "value")
+        if not self._is_said(row, effect):
+            return False
         if effect.kind in ("items", "members", "leader"):
             has_sign = row.event is not None and bool(row.event.kind)
             return effect.is_single or (has_sign and effect.lane == row.lane and effect.kind == "items")
@@ -459,7 +482,34 @@ class _ChartBuilder:
         # An empty log is a frame without text.
         return tuple(cells) or (ChartCell(-13, 26, "", "kept", None, True),)
 
+    def _notations(self) -> Iterator[str]:
+        """Yield the form of the items of each log that are structs with a notation of their own."""
+        forms: list[str] = []
+        for owner in self._owners:
+            for log in owner.lane.logs:
+                item = getattr(getattr(type_of(self._spec, owner, log.name), "item", None), "declared", None)
+                shows: str = self._drawing.item_labels.get(log.name) or getattr(item, "shows", None) or ""
+                forms.append(re.sub(r"\{(?:item\.)?(\w+)\}", r"<\1>", shows))
+        yield from dict.fromkeys(form for form in forms if "<" in form)
+
     # The places.
+
+    def _place_lanes(self) -> None:
+        """Give each lane its part of the width: a lane with a long log gets more."""
+        needs = {owner.title: float(_NARROWEST) for owner in self._owners}
+        for row in self._rows:
+            for title, logs in row.logs.items():
+                needs[title] = max(needs[title], *(sum(cell.width for cell in cells) + 10 for cells in logs))
+        named = {title: max(need, _TITLE_CHARACTER * len(title) + 4) for title, need in needs.items()}
+        if sum(named.values()) <= MOST_WIDTH:
+            needs = named
+        self._least_width = sum(needs.values())
+        # What is left over is shared equally.
+        spare = max(_USUAL - self._least_width, 0) / max(len(needs), 1)
+        whole = sum(need + spare for need in needs.values())
+        self._width = {title: 100 * (need + spare) / whole for title, need in needs.items()}
+        ends = list(itertools.accumulate(self._width.values()))
+        self._x = {title: end - self._width[title] / 2 for title, end in zip(needs, ends, strict=True)}
 
     def _place_rows(self) -> None:
         top = 0.0
@@ -471,7 +521,9 @@ class _ChartBuilder:
                 ),
                 default=0,
             )
-            lines = len(textwrap.wrap(row.sentence.text, _SENTENCE)) + len(textwrap.wrap(self._finding(row), _SENTENCE))
+            texts = (row.sentence.text, self._finding(row))
+            width = _NARROW_SENTENCE if self._least_width > _USUAL else _SENTENCE
+            lines = sum(len(textwrap.wrap(text, width)) for text in texts)
             drawn = _NODE + (row.lines_above - 1) * _LABELLED + _LINE * 0.5 + inner + _GAP if self._owners else 0
             least = self._least_heights[row.sentence.number - 1] if self._least_heights else 0
             row.top, row.height = top, max(drawn, lines * _SENTENCE_LINE + 10, least)
@@ -513,7 +565,7 @@ class _ChartBuilder:
                     if index + 1 < len(styles) and styles[index + 1] == style:
                         continue
                     end = self._rows[index + 1].y if index + 1 < len(styles) else self._bottom
-                    yield LifeLine(self._x[owner.title], begin, end, style)
+                    yield LifeLine(self._x[owner.title], self._width[owner.title], begin, end, style)
                     begin = end
 
     def _arrows(self) -> Iterator[ChartArrow]:

@@ -22,7 +22,7 @@
     return found ? Math.min(Math.max(Number(found[1]), 1), last) : null;
   }
 
-  function show(step) {
+  function show(step, scrolls = true) {
     current = Math.min(Math.max(step, 1), last);
     for (const part of document.querySelectorAll("[data-step]")) {
       part.classList.toggle("now", Number(part.dataset.step) === current);
@@ -35,7 +35,7 @@
     position.textContent = current + " / " + last + (loop && current >= loop ? " ↻" : "");
     document.getElementById("back").disabled = current === 1;
     document.getElementById("forward").disabled = current === last && !loop;
-    scrollIntoItsBox(".chart", ".chart-steps .now");
+    if (scrolls) scrollIntoItsBox(".chart", ".chart-steps .now");
     scrollIntoItsBox(".step-list", ".step-list .now");
   }
 
@@ -115,5 +115,6 @@
   document.documentElement.classList.add("js");
   // The violation is at the last step, or in the loop. A comparison opens where the specs part.
   const opens = Number(document.querySelector(".player").dataset.opens || 0);
-  show(stepOfAddress() || opens || loop || last);
+  // The chart itself opens at its first step, unless the address names one.
+  show(stepOfAddress() || opens || loop || last, stepOfAddress() !== null);
 })();

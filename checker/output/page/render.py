@@ -65,7 +65,7 @@ class PageContext:
 
     `checked` are the properties that the scenario checks (None: all), `remedy` is the scenario with the remedy, and
     `tickets` are the tickets that the description names, with their addresses. `index` is the address of the page of
-    all results.
+    all results. `entry` has lines about what the trace shows: a title, sentences, and facts that begin with a space.
     """
 
     name: str
@@ -82,6 +82,7 @@ class PageContext:
     remedy: str = ""
     tickets: tuple[tuple[str, str], ...] = ()
     index: str = ""
+    entry: tuple[str, ...] = ()
 
 
 def counterexample_page(spec: Spec, violation: Violation, context: PageContext) -> str:

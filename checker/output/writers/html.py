@@ -6,6 +6,7 @@ from checker.output.formats import Counterexample
 from checker.output.page.render import PageContext, counterexample_page
 from checker.output.page.tickets import ticket_links
 from checker.run.expectation import checked_properties
+from checker.run.registered_functions import story_of
 
 
 def write(counterexample: Counterexample) -> str:
@@ -20,6 +21,7 @@ def write(counterexample: Counterexample) -> str:
         checked=checked_properties(scenario) if scenario is not None else None,
         remedy=f"{origin.target.rpartition('/')[0]}/{scenario.fixed_by}" if scenario and scenario.fixed_by else "",
         index=counterexample.index,
+        entry=tuple(story_of(f"{origin.target}/{scenario.name}")) if scenario is not None else (),
         tickets=ticket_links(type(counterexample.spec), counterexample.description),
     )
     return counterexample_page(counterexample.spec, counterexample.violation, context)

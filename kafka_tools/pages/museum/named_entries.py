@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checker.errors import InputError
+from kafka_tools.pages.catalogue_scenarios import entry_of
 from kafka_tools.pages.museum.entries import Exhibit, exhibits
 from specs.hazards import Hazard, hazards
 from specs.kafka_releases import describe_releases
@@ -30,11 +31,22 @@ def scenarios_of(name: str) -> list[str]:
 
 
 def story_of(name: str) -> list[str]:
-    """Return the text about an entry, or about every entry of a ticket; nothing if the catalogue has no such name."""
+    """Return the text about an entry, a scenario or every entry of a ticket; nothing if the catalogue has none."""
+    if name.count("/") == 2:
+        return _story_of_scenario(name)
     found = _exhibits_of(name)
     known = {exhibit.name for exhibit in found}
     blocks = [*map(_of_exhibit, found), *(_of_hazard(each) for each in _hazards_of(name) if each.name not in known)]
     return [line for block in blocks for line in ("", *block)][1:]
+
+
+def _story_of_scenario(target: str) -> list[str]:
+    """Return the text about the entry that a scenario FAMILY/SPEC/SCENARIO shows."""
+    entry = entry_of(target)
+    shown = next((each for each in exhibits() if each.name == entry), None) if entry else None
+    if shown is None or target not in (each.target for each in (shown.shown_by, *shown.further) if each is not None):
+        return []
+    return [line for line in _of_exhibit(shown) if not line.startswith("  check it")]
 
 
 def _exhibits_of(name: str) -> list[Exhibit]:

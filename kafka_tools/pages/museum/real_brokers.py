@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_tools.cluster.experiment import known_experiments, read_experiment
-from kafka_tools.pages.catalogue_scenarios import ENTRY
+from kafka_tools.pages.catalogue_scenarios import entry_of
 
 
 @dataclass(frozen=True)
@@ -65,17 +65,8 @@ def note_on(scenario: str) -> str:
 
     The text of `checker run` has this line below a counterexample (entry point `tidemark.notes`).
     """
-    named = ENTRY.match(scenario.rpartition("/")[2])
-    try:
-        from specs.hazards import hazards
-
-        shown = {hazard.shown_by: hazard.name for hazard in hazards().values()}
-        entry = shown.get(scenario) or (named[1].upper() if named is not None else "")
-        evidence = evidence_by_entry() if entry else {}
-    except ModuleNotFoundError:
-        # A package `specs` of the working directory hides the catalogue: its specs are not those of the catalogue.
-        return ""
-    return "; ".join(each.note for each in evidence.get(entry, ()))
+    entry = entry_of(scenario)
+    return "; ".join(each.note for each in evidence_by_entry().get(entry, ())) if entry else ""
 
 
 def _or(names: Sequence[str]) -> str:
