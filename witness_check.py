@@ -1,147 +1,211 @@
-"""Verify the witness of an exploration: `python witness_check.py DIR SPEC.py [--properties A,B] [--sample K]`.
+"""Verify the witness of an exploration: `python witness_check.py DIR SPEC.py [--scenario NAME] [--sample K]`.
 
-This program shares no code with the engines, the front end or the packing of states. It runs the methods of the spec as
-Python, takes the properties from the class, and reads the states by the description in DIR. It verifies that the
-initial states are in the set, that every successor of a state is in it, that every state is reachable, and that each
-declared property of states and steps is true, or is among the violated ones that the witness names. Of large sets it
-checks random states. Exit status: 0 verified, 1 refuted, 2 wrong input.
+This program shares no code with the engines, the front end or the packing of states. Of this project it imports the
+public names of `checker.language` alone, which every spec imports itself: the base class `Spec` has the interpreter,
+which enumerates the instances of an action and runs the methods of the spec as Python. The properties, the fairness and
+the scenario come from the file of the spec, and the states from the description in DIR.
+
+It verifies that the initial states are in the set, that every successor of a state is in it, that every state is
+reachable, that each declared property of states and steps is true, or is among the violated ones that the witness
+names, and that the ranks or the lasso of each liveness property decide it. Of large sets it checks random states. Exit
+status: 0 verified, 1 refuted, 2 wrong input.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import importlib
-import importlib.util
+import itertools
 import json
 import random
 import sys
 from pathlib import Path
 
-from checker.errors import UserError
-from checker.language.permutations import all_permutations, domains_in, permuted_state
-from checker.language.spec import Spec
-from traces.json_values import from_plain_json, to_plain_json
+from checker.language import BoundsError, Bug, Refinement, Spec
+from witness_files import RefutedError, StoredStates, WrongInputError, content_of, decoded, load_module, require
 
 COMPLETE_UP_TO = 20_000
 SAMPLE = 3_000
 SAFETY = {"invariant", "step invariant", "reachable", "refinement"}
 LIVENESS = {"eventually", "always eventually", "eventually always", "leads to"}
+NEXT = "fair_next"
+RANK_BYTES = 4
 
 
-class RefutedError(Exception):
-    """The witness does not show what it claims."""
+# The spec.
 
 
-class WrongInputError(Exception):
-    """The arguments or the files are not a spec and a witness."""
-
-
-def require(condition, message):
-    """Raise RefutedError without a condition."""
-    if not condition:
-        raise RefutedError(message)
-
-
-# The files.
-
-
-class StoredStates:
-    """The packed states of a witness, sorted, and the tables of the values of its variables."""
-
-    def __init__(self, folder, manifest, spec):
-        self.width, self.spec = manifest["state_bytes"], spec
-        self.names = [entry["name"] for entry in manifest["variables"]]
-        require(self.names == list(spec.variables), "the variables are not those of the spec")
-        self.bits = [entry["bits"] for entry in manifest["variables"]]
-        self.values = [entry["values"] for entry in manifest["variables"]]
-        self.numbers = [{text(value): at for at, value in enumerate(values)} for values in self.values]
-        parts = []
-        for chunk in manifest["chunks"]:
-            content = (folder / Path(chunk["file"]).name).read_bytes()
-            require(hashlib.sha256(content).hexdigest() == chunk["sha256"], f"{chunk['file']} has another digest")
-            require(len(content) == chunk["states"] * self.width, f"{chunk['file']} has another length")
-            parts.append(content)
-        self.content = b"".join(parts)
-        self.count = len(self.content) // self.width
-        require(self.count == manifest["states"], f"{self.count} states are stored, not {manifest['states']}")
-        require(all(self.row(at) < self.row(at + 1) for at in range(self.count - 1)), "the states are not sorted")
-
-    def row(self, at):
-        """Return a packed state."""
-        return self.content[at * self.width : (at + 1) * self.width]
-
-    def state(self, at):
-        """Return a state as the spec has it."""
-        number, found = int.from_bytes(self.row(at), "big"), {}
-        for name, bits, values in zip(self.names[::-1], self.bits[::-1], self.values[::-1], strict=True):
-            at_value = number & ((1 << bits) - 1)
-            require(at_value < len(values), f"{name} has no value {at_value}")
-            with self.spec.bound():
-                found[name] = from_plain_json(self.spec.variables[name], values[at_value])
-            number >>= bits
-        return self.spec.state_of(found)
-
-    def find(self, state):
-        """Return the position of a state, or None."""
-        number = 0
-        for name, bits, numbers in zip(self.names, self.bits, self.numbers, strict=True):
-            at_value = numbers.get(text(to_plain_json(self.spec.variables[name], state.values[name])))
-            if at_value is None:
-                return None
-            number = number << bits | at_value
-        row, low, high = number.to_bytes(self.width, "big"), 0, self.count
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self.row(middle) < row else (low, middle)
-        return low if low < self.count and self.row(low) == row else None
-
-
-def text(value):
-    """Return a value as text that is equal for equal values."""
-    return json.dumps(value, sort_keys=True)
-
-
-def load_spec(path, name, constants):
-    """Return the spec of a file with its constants."""
+def load_spec(path, manifest, scenario):
+    """Return the spec of a file with its constants and fairness, and the properties of a scenario or of the class."""
     try:
-        kind = getattr(load_module(path), name)
-        return kind(**constants)
-    except (OSError, ImportError, AttributeError, UserError) as error:
-        raise WrongInputError(f"{path} has no spec {name}: {error}") from None
+        module = load_module(path)
+        if scenario is None:
+            spec = getattr(module, manifest["class"])(**manifest["constants"])
+            return spec, list(declared_roles(type(spec), SAFETY | LIVENESS))
+        listed = [
+            found for item in module.scenarios for found in (item.scenarios() if isinstance(item, Bug) else [item])
+        ]
+        found = next(item for item in listed if (item.name, item.spec.__name__) == (scenario, manifest["class"]))
+    except StopIteration:
+        raise WrongInputError(f"{path} has no scenario {scenario} of {manifest['class']}") from None
+    # Any error: the file is the user's, and is run.
+    except Exception as error:
+        raise WrongInputError(f"{path} has no spec {manifest['class']}: {type(error).__name__}: {error}") from None
+    spec = found.configured_spec()
+    require(spec.constants == manifest["constants"], f"the constants are those of {manifest['constants']}")
+    names = declared_roles(type(spec), SAFETY | LIVENESS) if found.properties is None else found.properties
+    return spec, [*names, *["deadlock"] * (found.deadlock and "deadlock" not in names)]
 
 
-def load_module(path):
-    """Import a file, by its full name if it is in a package, so that its imports find the same classes."""
-    root, parts = path.resolve().parent, [path.stem]
-    while (root / "__init__.py").exists():
-        root, parts = root.parent, [root.name, *parts]
-    sys.path.insert(0, str(root))
-    if len(parts) > 1:
-        return importlib.import_module(".".join(parts))
-    name = f"witnessed_{path.stem}"
-    found = importlib.util.spec_from_file_location(name, path)
-    if found is None or found.loader is None:
-        raise ImportError("it is not a Python file")
-    module = importlib.util.module_from_spec(found)
-    sys.modules[name] = module
-    found.loader.exec_module(module)
-    return module
-
-
-def declared_roles(kind):
+def declared_roles(kind, chosen=None):
     """Return the roles of the class's methods, read from the marks of the decorators, the oldest base first."""
     roles = {}
     for base in reversed(kind.__mro__):
         for name, value in vars(base).items() if issubclass(base, Spec) and base is not Spec else ():
             role = getattr(value, "_role", None) if callable(value) else None
-            if type(value).__name__ == "Refinement":
+            if isinstance(value, Refinement):
                 roles[name] = "refinement"
             elif role is not None:
                 roles[name] = role.value
             elif value is None:
                 roles.pop(name, None)
-    return roles
+    return {name: role for name, role in roles.items() if chosen is None or role in chosen}
+
+
+# Liveness.
+
+
+class FairClasses:
+    """The sets of steps that are fair as one: (the name of the action or union, the values of fixed parameters)."""
+
+    def __init__(self, spec):
+        self.strengths = {name: promise.strength for name, promise in spec.fairness.items()}
+        self.fixed, self.kinds = {}, {NEXT: []}
+        for name, promise in spec.fairness.items():
+            actions = spec.fair_unions.get(name, spec.actions if name == NEXT else (name,))
+            names = {action: signature(type(spec), action) for action in actions}
+            each = () if name == NEXT else promise.for_each
+            first = [parameter for parameter in names[actions[0]] if each is None or parameter in each]
+            fixed = [parameter for parameter in first if all(parameter in other for other in names.values())]
+            types = {parameter.name: parameter.type for parameter in spec.parameters_of(actions[0])}
+            self.kinds[name] = [types[parameter] for parameter in fixed]
+            for action, known in names.items():
+                self.fixed.setdefault(action, []).append((name, [known.index(parameter) for parameter in fixed]))
+
+    def of_step(self, step):
+        """Return the classes that a step takes."""
+        fixed = self.fixed.get(step.action, ())
+        return {(name, tuple(step.arguments[position] for position in positions)) for name, positions in fixed}
+
+    def named(self, entry):
+        """Return the class that an entry of the witness names."""
+        name, values = entry
+        require(name in self.strengths, f"{name} is not fair, but the witness relies on it")
+        return name, tuple(decoded(kind, value, {}) for kind, value in zip(self.kinds[name], values, strict=True))
+
+
+def signature(kind, method):
+    """Return the names of the parameters of a method."""
+    code = getattr(kind, method).__code__
+    return code.co_varnames[1 : code.co_argcount]
+
+
+class Obligation:
+    """A liveness property for one choice of its parameters: when it is open, and the ranks that show that it ends.
+
+    Each state with the obligation open has a node of a forest. No step leads to a node with a higher number below the
+    same parent. A behaviour therefore stays below one node for ever, or at it. The node names a fair class that its own
+    states enable and no step inside takes; below a node with children the class is strongly fair, so that its own
+    states are visited finitely often. Without a class (only for "eventually always") the goal is true in each state.
+    """
+
+    def __init__(self, spec, fair, name, arguments):
+        self.spec, self.fair, self.name, self.arguments, self.known = spec, fair, name, arguments, {}
+        self.role = declared_roles(type(spec))[name]
+        bases = [vars(base)[name] for base in type(spec).__mro__ if name in vars(base)]
+        self.premise = next((base._premise for base in bases if getattr(base, "_premise", "")), "")
+        given = dict(zip(signature(type(spec), name), arguments, strict=True))
+        self.premised = tuple(map(given.get, signature(type(spec), self.premise))) if self.premise else ()
+
+    def load(self, folder, entry):
+        """Read the ranks of the states from the witness."""
+        self.ranks, self.paths, self.classes = content_of(folder, entry, RANK_BYTES), [], []
+        known = [self.fair.named(found) for found in entry["classes"]]
+        for number, (parent, found) in enumerate(entry["nodes"]):
+            require(parent is None or 0 <= parent < number, f"{self.name}: a node is below a later one")
+            self.paths.append([number] if parent is None else [*self.paths[parent], number])
+            self.classes.append(None if found is None else known[found])
+
+    def path(self, at):
+        """Return the nodes of a state, the highest first: none if the obligation is not open in it."""
+        number = int.from_bytes(self.ranks[at * RANK_BYTES : (at + 1) * RANK_BYTES], "big")
+        require(number <= len(self.paths), f"{self.name}: a state has a node that does not exist")
+        return self.paths[number - 1] if number else []
+
+    def goal(self, at, state):
+        """Return whether the goal is true in a state."""
+        if at not in self.known:
+            self.known[at] = self.spec.holds(self.name, state, arguments=self.arguments)
+        return self.known[at]
+
+    def begins(self, at, state, initial):
+        """Return whether the obligation may begin in a state."""
+        if self.role == "leads to" and not self.spec.holds(self.premise, state, arguments=self.premised):
+            return False
+        return (self.role != "eventually" or at in initial) and self.stays_open(at, state)
+
+    def stays_open(self, at, state):
+        """Return whether the obligation stays open in a state."""
+        return self.role == "eventually always" or not self.goal(at, state)
+
+    def check(self, at, state, steps, initial):
+        """Check the ranks at a state: `steps` are (classes, position, state), those that change the state."""
+        path = self.path(at)
+        require(path or not self.begins(at, state, initial), f"{self.name}: a state without a rank: {state}")
+        if not path:
+            return
+        enabled = set().union(*(classes for classes, _, _ in steps))
+        for number in path:
+            if self.classes[number] is None:
+                is_reason = self.role == "eventually always" and self.goal(at, state)
+            elif number == path[-1]:
+                is_reason = self.classes[number] in enabled
+            else:
+                is_reason = self.fair.strengths[self.classes[number][0]] == "strong"
+            require(is_reason, f"{self.name}: the reason of node {number} is none in {state}")
+        for classes, after, after_state in steps:
+            below = self.path(after)
+            require(below or not self.stays_open(after, after_state), f"{self.name}: no rank after {state}")
+            for before, number in zip(path, below, strict=False):
+                require(number <= before, f"{self.name}: a step climbs from node {before} to {number}, from {state}")
+                if number < before:
+                    break
+                require(self.classes[number] not in classes, f"{self.name}: a step inside node {number} is fair")
+
+    def check_lasso(self, checker, lasso):
+        """Check that a lasso is a fair behaviour that violates the property."""
+        path, start = lasso["path"], lasso["loop_start"]
+        states, loop = list(map(checker.stored.state, path)), path[start:]
+        require(path[0] in checker.initial and loop and start >= 0, f"{self.name}: the lasso begins nowhere")
+        steps = {at: checker.steps_of(state) for at, state in zip(path, states, strict=True)}
+        follows = [*itertools.pairwise(path), *([(loop[-1], loop[0])] if len(loop) > 1 else [])]
+        for before, after in follows:
+            require(any(at == after for _, at, _ in steps[before]), f"{self.name}: the lasso has a step that is none")
+        inside = follows[start:]
+        taken = set().union(*(c for at, to in inside for c, after, _ in steps[at] if after == to))
+        enabled = [set().union(*(classes for classes, _, _ in steps[at])) for at in loop]
+        for found in set().union(*enabled) - taken:
+            is_weak = self.fair.strengths[found[0]] == "weak"
+            require(
+                is_weak and not all(found in each for each in enabled), f"{self.name}: the loop is unfair to {found}"
+            )
+        is_open = [not self.goal(at, state) for at, state in zip(path, states, strict=True)]
+        first = 0 if self.role == "eventually" else start
+        if self.role == "leads to":
+            begun = [at for at, state in enumerate(states) if self.begins(path[at], state, checker.initial)]
+            first = next((at for at in begun if all(is_open[min(at, start) :])), len(path))
+        ends = is_open[start:] if self.role == "eventually always" else is_open[first:]
+        is_violated = any(ends) if self.role == "eventually always" else bool(ends) and all(ends)
+        require(is_violated, f"{self.name}: the lasso does not violate it")
 
 
 # The check.
@@ -150,134 +214,159 @@ def declared_roles(kind):
 class Checker:
     """Checks states one by one, and keeps what was false, reached and without successors."""
 
-    def __init__(self, stored, spec, properties, symmetry):
-        self.stored, self.spec = stored, spec
-        roles = declared_roles(type(spec))
-        self.of_states = [name for name in properties if roles[name] in ("invariant", "reachable")]
-        self.of_steps = [name for name in properties if roles[name] in ("step invariant", "refinement")]
-        self.constraints = [name for name, role in roles.items() if role == "constraint"]
-        self.roles, self.false, self.reached = roles, set(), set()
-        domains = [self._domain(name) for name in symmetry]
-        # The first permutation changes nothing.
-        self.permutations = list(all_permutations(domains))
-        self.successors = {}
+    def __init__(self, stored, spec, asked):
+        self.stored, self.spec, self.asked = stored, spec, asked
+        self.roles = declared_roles(type(spec))
+        self.of_states = [name for name in asked if self.roles.get(name) in ("invariant", "reachable")]
+        self.of_steps = [name for name in asked if self.roles.get(name) in ("step invariant", "refinement")]
+        self.constraints = [name for name, role in self.roles.items() if role == "constraint"]
+        self.fair, self.obligations, self.false, self.reached, self.successors = FairClasses(spec), [], set(), set(), {}
+        self.initial = {self.position(state, "an initial state") for state in spec.initial_states()}
 
-    def _domain(self, name):
-        kinds = [kind for variable in self.spec.variables.values() for kind in domains_in(variable)]
-        return next(kind for kind in kinds if str(kind) == name)
+    def position(self, state, what):
+        """Return the position of a state; raise RefutedError if it is not in the set."""
+        at = self.stored.find(state)
+        if at is None:
+            raise RefutedError(f"{what} is not in the set: {state}")
+        return at
 
-    def find(self, state):
-        """Return the position of a state or of one that differs in names of members, or None."""
-        images = (permuted_state(self.spec.variables, state, by) if by else state for by in self.permutations)
-        return next((at for at in map(self.stored.find, images) if at is not None), None)
+    def load_liveness(self, folder, manifest):
+        """Read how the witness decides the liveness properties, check the lassos, and return the violated ones."""
+        violated = []
+        for name in self.asked:
+            if self.roles.get(name) not in LIVENESS:
+                continue
+            require(name in manifest["liveness"], f"the witness does not show why {name} is decided")
+            claim, kinds = manifest["liveness"][name], [kind.type for kind in self.spec.parameters_of(name)]
+            entries = {text_of(entry["arguments"]): entry for entry in claim.get("ranks", [claim.get("lasso")])}
+            with self.spec.bound():
+                given = {key: tuple(map(decoded, kinds, json.loads(key), [{}] * len(kinds))) for key in entries}
+                choices = set(itertools.product(*(kind.values() for kind in kinds)))
+            found = {key: Obligation(self.spec, self.fair, name, given[key]) for key in entries}
+            if "lasso" in claim:
+                violated.append(name)
+                for key, obligation in found.items():
+                    obligation.check_lasso(self, entries[key])
+                continue
+            require(choices == set(given.values()), f"{name}: the ranks are not those of every choice of parameters")
+            for key, obligation in found.items():
+                obligation.load(folder, entries[key])
+            self.obligations += found.values()
+        return violated
 
-    def check_initial(self):
-        """Check that the initial states are stored; return their positions."""
-        found = []
-        for state in self.spec.initial_states():
-            at = self.find(state)
-            require(at is not None, f"an initial state is not in the set: {state}")
-            found.append(at)
-        return found
+    def steps_of(self, state):
+        """Return the steps from a state that change it: (fair classes, position, state)."""
+        steps = [step for step in self.spec.expand(state)[0] if step.state != state]
+        return [(self.fair.of_step(step), self.position(step.state, f"after {step}"), step.state) for step in steps]
 
     def check(self, at):
         """Check a stored state, and with symmetry every image of it: symmetry itself is not taken for granted."""
-        state = self.stored.state(at)
         self.successors[at] = set()
-        for by in self.permutations:
-            self._check_image(at, permuted_state(self.spec.variables, state, by) if by else state)
+        for table in range(len(self.stored.tables)):
+            self._check_image(at, self.stored.state(at, table))
 
     def _check_image(self, at, state):
         for name in self.of_states:
-            if self.spec.holds(name, state):
-                self.reached.add(name)
-            else:
-                self.false.add(name)
+            (self.reached if self.spec.holds(name, state) else self.false).add(name)
         if not all(self.spec.holds(name, state) for name in self.constraints):
+            require(
+                not self.obligations, f"liveness is not decided by a set with a state outside a constraint: {state}"
+            )
             return
         steps, failures = self.spec.expand(state)
-        require(not failures, f"{failures[:1]} leaves its bounds in {state}")
+        if failures:
+            raise RefutedError(f"{failures[0]} leaves its bounds in {state}")
         if not steps:
             self.false.add("deadlock")
+        changes = []
         for step in steps:
-            after = self.find(step.state)
-            require(after is not None, f"{step} leads from {state} to a state that is not in the set: {step.state}")
+            after = self.stored.find(step.state)
+            if after is None:
+                raise RefutedError(f"{step} leads from {state} to a state that is not in the set: {step.state}")
             self.successors[at].add(after)
-            for name in self.of_steps:
-                if not self.spec.holds(name, step.state, state):
-                    self.false.add(name)
+            if self.obligations and step.state != state:
+                changes.append((self.fair.of_step(step), after, step.state))
+            self.false.update(name for name in self.of_steps if not self.spec.holds(name, step.state, state))
+        for obligation in self.obligations:
+            obligation.check(at, state, changes, self.initial)
 
-    def check_reachability(self, initial):
+    def check_reachability(self):
         """Check that every stored state is reachable: otherwise a violation in it would be none."""
-        seen, waiting = set(initial), list(initial)
+        seen, waiting = set(self.initial), list(self.initial)
         while waiting:
-            for after in self.successors[waiting.pop()]:
-                if after not in seen:
-                    seen.add(after)
-                    waiting.append(after)
-        missing = self.stored.count - len(seen)
-        require(not missing, f"{missing} states are not reachable")
+            new = self.successors[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        require(len(seen) == self.stored.count, f"{self.stored.count - len(seen)} states are not reachable")
 
     def violated(self):
         """Return the properties that the checked states violate; a `@reachable` is violated if no state has it."""
-        never = {name for name, role in self.roles.items() if role == "reachable"}
-        names = {*self.of_states, *self.of_steps, "deadlock"}
-        return {name for name in names if (name not in self.reached if name in never else name in self.false)}
+        never = {name for name in self.asked if self.roles.get(name) == "reachable"} - self.reached
+        return never | {name for name in self.false & set(self.asked) if self.roles.get(name) != "reachable"}
 
 
-def verify(folder, path, chosen, sample, complete_up_to, seed):
-    """Verify a witness and print what was verified; raise RefutedError or WrongInputError."""
+def text_of(value):
+    """Return plain JSON as text that is equal for equal values."""
+    return json.dumps(value, sort_keys=True)
+
+
+def verify(folder, path, scenario, chosen, sample, complete_up_to, seed):
+    """Return the lines about what was verified; raise RefutedError or WrongInputError."""
     try:
+        if not (folder / "witness.json").is_file():
+            raise WrongInputError(f"{folder} holds no witness: it has no file witness.json")
         manifest = json.loads((folder / "witness.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        form = manifest["format"]
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise WrongInputError(f"{folder} holds no witness: {error}") from None
-    if manifest.get("format") != 1:
+    if form != 2:
         raise WrongInputError(f"{folder} has a witness of another format")
-    spec = load_spec(path, manifest["class"], manifest["constants"])
-    roles = declared_roles(type(spec))
-    safety = [name for name, role in roles.items() if role in SAFETY]
-    asked = safety if chosen is None else [name for name in safety if name in chosen]
-    account = manifest["account"]
-    left_out = sorted(set(asked) - set(account["checked"]))
+    spec, declared = load_spec(path, manifest, scenario)
+    require("deadlock" not in declared_roles(type(spec)), "a declaration has the name of the built-in deadlock")
+    asked = declared if chosen is None else [name for name in declared if name in chosen]
+    left_out = sorted(set(asked) - set(manifest["account"]["checked"]))
     require(not left_out, f"declared, but not checked by the run: {', '.join(left_out)}")
-    require("deadlock" not in roles, "a declaration has the name of the built-in property deadlock: which was checked?")
+    if set(manifest["account"]["checked"]) & {"deadlock"} - set(asked):
+        asked = [*asked, "deadlock"]
+    fairness = {
+        name: [found.strength, None if found.for_each is None else list(found.for_each)]
+        for name, found in spec.fairness.items()
+    }
+    require(fairness == manifest["fairness"], f"the fairness is {manifest['fairness']}, and the spec has {fairness}")
 
-    stored = StoredStates(folder, manifest, spec)
-    checker = Checker(stored, spec, asked, manifest["symmetry"])
-    initial = checker.check_initial()
-    is_complete = stored.count <= complete_up_to
-    drawn = range(stored.count) if is_complete else random.Random(seed).sample(range(stored.count), sample)
+    checker = Checker(StoredStates(folder, manifest, spec), spec, asked)
+    endless, count = checker.load_liveness(folder, manifest), checker.stored.count
+    is_complete = count <= complete_up_to
+    drawn = range(count) if is_complete else random.Random(seed).sample(range(count), min(sample, count))
     for at in drawn:
         checker.check(at)
-    claimed = set(manifest["violated"]) & {*asked, "deadlock"}
-    found = checker.violated() - (set() if "deadlock" in account["checked"] else {"deadlock"})
+    claimed, found = set(manifest["violated"]) & set(asked), checker.violated() | set(endless)
     if is_complete:
-        checker.check_reachability(initial)
+        checker.check_reachability()
         require(found == claimed, f"violated are {sorted(found)}, the witness says {sorted(claimed)}")
     else:
         # A sample need not meet a state that violates or reaches.
-        found -= {name for name in asked if roles[name] == "reachable"}
+        found -= {name for name in asked if checker.roles.get(name) == "reachable"}
         require(found <= claimed, f"violated, but not in the witness: {sorted(found - claimed)}")
-    return report(spec, stored, asked, claimed, roles, len(drawn), is_complete)
+    return report(checker, claimed, len(drawn), is_complete)
 
 
-def report(spec, stored, asked, claimed, roles, drawn, is_complete):
+def report(checker, claimed, drawn, is_complete):
     """Return the lines about what was verified, and what was not."""
-    lines = [f"{type(spec).__name__}: {stored.count:,} states, sorted, of {len(stored.names)} variables"]
+    asked, stored = checker.asked, checker.stored
+    lines = [f"{type(checker.spec).__name__}: {stored.count:,} states, sorted, of {len(stored.kinds)} variables"]
     if is_complete:
         lines.append("complete: the set has the initial states, is closed under every action, and is all reachable")
-        holding = [name for name in asked if name not in claimed]
+        holding = [name for name in asked if name not in claimed and checker.roles.get(name) not in LIVENESS]
         lines.append(f"true everywhere or reached: {', '.join(holding) or 'nothing'}")
     else:
-        bound = 100 * 3 / drawn
         lines.append(f"sample of {drawn:,} states: closed under every action, no further violation")
-        lines.append(f"with a probability of 95 %, fewer than {bound:.2g} % of the states break a rule")
+        lines.append(f"with a probability of 95 %, fewer than {100 * 3 / drawn:.2g} % of the states break a rule")
+    ended = dict.fromkeys(found.name for found in checker.obligations)
+    lines += [f"true of every fair behaviour, by ranks: {', '.join(ended)}"] if ended else []
     lines.append(f"violated, as the witness says: {', '.join(sorted(claimed)) or 'nothing'}")
-    liveness = [name for name, role in roles.items() if role in LIVENESS]
-    others = [name for name, role in roles.items() if role in SAFETY and name not in asked]
-    lines += [f"liveness not covered: {', '.join(liveness)}"] if liveness else []
-    lines += [f"not asked for: {', '.join(others)}"] if others else []
-    return lines
+    others = [name for name in declared_roles(type(checker.spec), SAFETY | LIVENESS) if name not in asked]
+    return [*lines, f"not asked for: {', '.join(others)}"] if others else lines
 
 
 def main(arguments=None):
@@ -285,6 +374,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path, metavar="DIR")
     parser.add_argument("spec", type=Path, metavar="SPEC.py")
+    parser.add_argument("--scenario", metavar="NAME", help="a scenario of the file: its properties and fairness")
     parser.add_argument("--properties", metavar="A,B", help="the properties that the run selected (all)")
     parser.add_argument("--sample", type=int, default=SAMPLE, metavar="K", help="states of a sample")
     parser.add_argument("--complete-up-to", type=int, default=COMPLETE_UP_TO, metavar="N", help="larger: a sample")
@@ -292,12 +382,15 @@ def main(arguments=None):
     given = parser.parse_args(arguments)
     chosen = None if given.properties is None else given.properties.split(",")
     try:
-        lines = verify(given.folder, given.spec, chosen, given.sample, given.complete_up_to, given.seed)
-    except RefutedError as error:
+        lines = verify(given.folder, given.spec, given.scenario, chosen, given.sample, given.complete_up_to, given.seed)
+    except (RefutedError, BoundsError) as error:
         print(f"refuted: {error}")
         return 1
     except WrongInputError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except (OSError, ValueError, KeyError, TypeError, IndexError, StopIteration) as error:
+        print(f"error: {given.folder} is not a whole witness: {type(error).__name__}: {error}", file=sys.stderr)
         return 2
     print("\n".join([*lines, "verified"]))
     return 0

@@ -262,32 +262,3 @@ def test_a_wrong_input_of_the_checker_is_one_sentence(capsys, tmp_path):
     assert witness_check.main([str(tmp_path), "nothing.py"]) == 2
     shown = capsys.readouterr()
     assert shown.err.count("\n") == 1 and "holds no witness" in shown.err
-
-
-def small_runs():
-    """Return the scenarios whose recorded explorations are complete and have up to MOST_STATES states.
-
-    There are over 400, which take hours together: the usual profile takes every twentieth.
-    """
-    recorded = ledger.read(ledger.default_path())
-    sizes = {name: record.distinct_states for name, record in recorded.items()}
-    found = [name for name, states in sorted(sizes.items()) if states is not None and states <= MOST_STATES]
-    return found if os.environ.get("TIDEMARK_PROFILE") == "thorough" else found[::20]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", small_runs())
-def test_every_small_scenario_has_a_witness(checker, capsys, tmp_path, target):
-    """The usual profile checks the states of the larger ones by samples."""
-    (run,) = runs_for(Request((target,)))
-    if run.spec.names_of(Role.VIEW):
-        pytest.skip("a spec with a view has no witness")
-    outcome = checker("run", target, "--witness", tmp_path / "w")
-    if outcome.status == 3:
-        pytest.skip(outcome.err)
-    properties = ",".join(run.properties)
-    file = sys.modules[type(run.spec).__module__].__file__
-    is_thorough = os.environ.get("TIDEMARK_PROFILE") == "thorough"
-    limits = ["--complete-up-to", MOST_STATES if is_thorough else 1_000, "--sample", 200, "--seed", 1]
-    status, out = checked(capsys, tmp_path / "w", file, "--properties", properties, *limits)
-    assert status == 0, out

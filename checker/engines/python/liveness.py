@@ -57,7 +57,7 @@ class _Edge:
 
 
 @dataclass(frozen=True)
-class _Obligation:
+class Obligation:
     """An obligation: it begins in `sources` and stays open in the states `open`.
 
     With `must_visit`, only behaviours that visit one of these states again and again violate the property.
@@ -111,21 +111,22 @@ class LivenessDecider:
         totals = _Totals()
         spec = self._graph.spec
         found = liveness_property(spec, name)
-        choices = found.choices(spec)
         try:
-            violation = self._violation(found, choices, totals)
+            violation = self._violation(found, totals)
         except _EvaluationError as error:
             violation = violations.bounds_in_liveness(
                 spec, name, error.method, error.arguments, self._graph.trace_to(error.state)
             )
         seconds = time.perf_counter() - started
-        statistics = LivenessStatistics(name, len(choices), totals.states, totals.edges, totals.components, seconds)
+        statistics = LivenessStatistics(
+            name, len(found.choices(spec)), totals.states, totals.edges, totals.components, seconds
+        )
         return LivenessDecision(statistics, violation)
 
-    def _violation(self, found: LivenessProperty, choices: list[tuple[Any, ...]], totals: _Totals) -> Violation | None:
-        best: tuple[_Stem, _Obligation] | None = None
+    def _violation(self, found: LivenessProperty, totals: _Totals) -> Violation | None:
+        best: tuple[_Stem, Obligation] | None = None
         # All choices are evaluated first: a value that leaves its bounds is reported before any lasso.
-        for obligation in [self._obligation(found, arguments) for arguments in choices]:
+        for obligation in self.obligations(found.name):
             stem = self._shortest_stem(obligation, totals)
             if stem is not None and (best is None or stem.distance < best[0].distance):
                 best = stem, obligation
@@ -142,21 +143,26 @@ class LivenessDecider:
 
     # Obligations.
 
-    def _obligation(self, found: LivenessProperty, arguments: tuple[Any, ...]) -> _Obligation:
+    def obligations(self, name: str) -> list[Obligation]:
+        """Return the obligation of a property for each choice of its parameters."""
+        found = liveness_property(self._graph.spec, name)
+        return [self._obligation(found, arguments) for arguments in found.choices(self._graph.spec)]
+
+    def _obligation(self, found: LivenessProperty, arguments: tuple[Any, ...]) -> Obligation:
         """Return where an obligation begins, and the states in which it stays open."""
         goal = self._truth(found.name, arguments)
         inside = [number for number, is_inside in enumerate(self._graph.is_inside) if is_inside]
         false = frozenset(number for number in inside if not goal[number])
         match found.role:
             case Role.EVENTUALLY:
-                return _Obligation(arguments, [number for number in false if self._graph.depths[number] == 0], false)
+                return Obligation(arguments, [number for number in false if self._graph.depths[number] == 0], false)
             case Role.ALWAYS_EVENTUALLY:
-                return _Obligation(arguments, sorted(false), false)
+                return Obligation(arguments, sorted(false), false)
             case Role.EVENTUALLY_ALWAYS:
-                return _Obligation(arguments, inside, frozenset(inside), false)
+                return Obligation(arguments, inside, frozenset(inside), false)
             case _:
                 premise = self._truth(found.premise, found.premise_arguments(arguments))
-                return _Obligation(arguments, [number for number in sorted(false) if premise[number]], false)
+                return Obligation(arguments, [number for number in sorted(false) if premise[number]], false)
 
     def _truth(self, method: str, arguments: tuple[Any, ...]) -> list[bool]:
         """Return the value of a method in each state."""
@@ -187,8 +193,8 @@ class LivenessDecider:
 
     # Stems.
 
-    def _shortest_stem(self, obligation: _Obligation, totals: _Totals) -> _Stem | None:
-        distances, arrivals = self._distances(obligation)
+    def _shortest_stem(self, obligation: Obligation, totals: _Totals) -> _Stem | None:
+        distances, arrivals = self.distances(obligation)
         region = frozenset(distances)
         totals.states += len(region)
         totals.edges += sum(1 for number in region for _ in self._edges_inside(number, region))
@@ -210,7 +216,7 @@ class LivenessDecider:
             edges.append(edge)
         return _Stem(distances[first], source, tuple(reversed(edges)), component_of[first], first)
 
-    def _distances(self, obligation: _Obligation) -> tuple[dict[int, int], dict[int, tuple[int, _Edge] | None]]:
+    def distances(self, obligation: Obligation) -> tuple[dict[int, int], dict[int, tuple[int, _Edge] | None]]:
         """Return the distance of each state of the region on paths on which the obligation is open, and its last step.
 
         A path begins in a source, at the source's own depth. States are taken in the order of their distances.
@@ -239,11 +245,11 @@ class LivenessDecider:
     def _fair_components(
         self, states: frozenset[int], must_visit: frozenset[int] | None, totals: _Totals
     ) -> Iterator[frozenset[int]]:
-        for component in self._components(states):
+        for component in self.components(states):
             totals.components += 1
             if must_visit is not None and not component & must_visit:
                 continue
-            enabled, taken = self._enabled_and_taken(component)
+            enabled, taken = self.enabled_and_taken(component)
             lacking = {found: where for found, where in enabled.items() if found not in taken}
             if any(found.strength == "weak" and len(where) == len(component) for found, where in lacking.items()):
                 continue
@@ -255,13 +261,13 @@ class LivenessDecider:
 
     def _is_fair(self, component: frozenset[int], must_visit: frozenset[int] | None) -> bool:
         """Return whether a behaviour that visits exactly these strongly connected states for ever is fair."""
-        enabled, taken = self._enabled_and_taken(component)
+        enabled, taken = self.enabled_and_taken(component)
         return (must_visit is None or bool(component & must_visit)) and not any(
             found not in taken and (found.strength == "strong" or len(where) == len(component))
             for found, where in enabled.items()
         )
 
-    def _enabled_and_taken(self, component: frozenset[int]) -> tuple[dict[FairClass, set[int]], set[FairClass]]:
+    def enabled_and_taken(self, component: frozenset[int]) -> tuple[dict[FairClass, set[int]], set[FairClass]]:
         """Return the states of a component that enable each fair class, and the classes that its steps take."""
         enabled: dict[FairClass, set[int]] = {}
         taken: set[FairClass] = set()
@@ -273,7 +279,7 @@ class LivenessDecider:
                     taken.update(edge.classes)
         return enabled, taken
 
-    def _components(self, states: frozenset[int]) -> Iterator[frozenset[int]]:
+    def components(self, states: frozenset[int]) -> Iterator[frozenset[int]]:
         """Yield the strongly connected components of some states (Tarjan 1972, without recursion)."""
         order: dict[int, int] = {}
         low: dict[int, int] = {}

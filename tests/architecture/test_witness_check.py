@@ -1,0 +1,43 @@
+"""The second checker of witnesses stands alone: what it imports, and how long it is."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import checker.language
+
+ROOT = Path(__file__).parents[2]
+MOST_LINES = {"witness_check.py": 400, "witness_files.py": 170}
+
+
+def imports_of(path):
+    """Return the imported names of a file, each with its module."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((found.name, "") for found in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.module, found.name) for found in node.names)
+
+
+def test_it_imports_the_public_names_of_the_language_alone():
+    own = {name.removesuffix(".py") for name in MOST_LINES}
+    for name in MOST_LINES:
+        for module, imported in imports_of(ROOT / name):
+            if module == "checker.language":
+                assert imported in checker.language.__all__, (name, imported)
+            else:
+                assert module.partition(".")[0] in sys.stdlib_module_names | own, (name, module)
+
+
+def test_it_loads_no_engine_and_no_front_end():
+    """A module that the language imports for its own purposes counts too."""
+    code = "import sys, witness_check; print(*(name for name in sys.modules if name.startswith(('checker', 'traces'))))"
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    allowed = ("checker.language", "checker.errors", "checker.printable")
+    assert [name for name in shown.split() if name != "checker" and not name.startswith(allowed)] == []
+
+
+def test_it_is_short():
+    for name, most in MOST_LINES.items():
+        assert len((ROOT / name).read_text().splitlines()) <= most, name

@@ -1,0 +1,282 @@
+"""Liveness in witnesses: the ranks and lassos of an exploration are verified, and wrong ones are refuted."""
+
+import hashlib
+import itertools
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+import witness_check
+
+ROOT = Path(__file__).parents[2]
+
+SENDING = '''"""Sending."""
+
+from checker.language import (
+    Domain, Enum, Fairness, FairUnion, Map, Scenario, Spec, action, always_eventually, eventually, eventually_always,
+    leads_to, require,
+)
+
+
+class Batch(Domain):
+    size, prefix = 2, "p"
+
+
+class Progress(Enum):
+    NEW = "new"
+    SENT = "sent"
+    LOST = "lost"
+    DONE = "done"
+
+
+class Sending(Spec):
+    progress = Map(Batch, Progress)
+    sending = FairUnion("send", "retry", fair="weak")
+
+    @action
+    def send(self, batch: Batch):
+        require(self.progress[batch] == Progress.NEW)
+        self.progress[batch] = Progress.SENT
+
+    @action
+    def retry(self, batch: Batch):
+        require(self.progress[batch] == Progress.LOST)
+        self.progress[batch] = Progress.SENT
+
+    @action(fair="strong")
+    def deliver(self, batch: Batch):
+        require(self.progress[batch] == Progress.SENT)
+        self.progress[batch] = Progress.DONE
+
+    @action
+    def lose(self, batch: Batch):
+        require(self.progress[batch] == Progress.SENT)
+        self.progress[batch] = Progress.LOST
+
+    def is_sent(self, batch):
+        return self.progress[batch] == Progress.SENT
+
+    @leads_to("is_sent")
+    def is_done(self, batch: Batch):
+        return self.progress[batch] == Progress.DONE
+
+    @eventually
+    def all_sent(self):
+        return all(self.progress[batch] != Progress.NEW for batch in Batch)
+
+    @always_eventually
+    def none_lost(self):
+        return all(self.progress[batch] != Progress.LOST for batch in Batch)
+
+    @eventually_always
+    def stays_done(self):
+        return all(self.progress[batch] == Progress.DONE for batch in Batch)
+
+
+WEAK = {"deliver": "weak"}
+scenarios = [
+    Scenario(Sending, "strong"),
+    Scenario(Sending, "as_one", fair={"deliver": Fairness("strong", for_each=())}),
+    Scenario(Sending, "weak", fair=WEAK),
+    Scenario(Sending, "unfair", fair={"sending": None, **WEAK}),
+    Scenario(Sending, "next", fair={"fair_next": "weak", **WEAK}),
+]
+'''
+
+
+@pytest.fixture
+def written(checker, tmp_path):
+    """Write the spec and the witness of one of its scenarios, and return the folder and the file."""
+
+    def write(scenario):
+        path, folder = tmp_path / "sending.py", tmp_path / scenario
+        path.write_text(SENDING)
+        outcome = checker("run", f"{path}/sending/{scenario}", "--witness", folder)
+        assert outcome.status in (0, 1), outcome.err
+        return folder, path
+
+    return write
+
+
+def checked(capsys, folder, path, scenario, *options):
+    arguments = [folder, path, "--scenario", scenario, *options]
+    status = witness_check.main([str(argument) for argument in arguments])
+    shown = capsys.readouterr()
+    return status, shown.out + shown.err
+
+
+def edited(folder, change):
+    path = folder / "witness.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def rewritten(folder, entry, ranks):
+    """Replace the ranks of a choice of parameters by others, with their digest."""
+    content = b"".join(number.to_bytes(witness_check.RANK_BYTES, "big") for number in ranks)
+    (folder / entry["file"]).write_bytes(content)
+    entry["sha256"] = hashlib.sha256(content).hexdigest()
+
+
+def numbers_of(folder, entry):
+    content, width = (folder / entry["file"]).read_bytes(), witness_check.RANK_BYTES
+    return [int.from_bytes(content[at : at + width], "big") for at in range(0, len(content), width)]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "holding"),
+    [
+        ("strong", "is_done, all_sent, none_lost, stays_done"),
+        ("as_one", "is_done, all_sent, none_lost, stays_done"),
+        ("weak", "all_sent"),
+        ("unfair", ""),
+        ("next", "all_sent"),
+    ],
+)
+def test_ranks_and_lassos_are_verified(capsys, written, scenario, holding):
+    status, out = checked(capsys, *written(scenario), scenario)
+    assert status == 0, out
+    assert f"true of every fair behaviour, by ranks: {holding}\n" in out or not holding
+
+
+def test_a_sample_covers_the_ranks(capsys, written):
+    status, out = checked(capsys, *written("strong"), "strong", "--complete-up-to", 3, "--sample", 8)
+    assert status == 0 and "sample of 8 states" in out and "by ranks: is_done" in out
+
+
+@pytest.mark.parametrize("name", ["is_done", "all_sent", "none_lost", "stays_done"])
+def test_each_wrong_rank_is_refuted(capsys, written, name):
+    """A state without its rank has none, and a state with a node that does not exist has none either."""
+    folder, path = written("strong")
+    (entry, *_) = json.loads((folder / "witness.json").read_text())["liveness"][name]["ranks"]
+    ranks = numbers_of(folder, entry)
+    for at in (at for at, number in enumerate(ranks) if number):
+        for number in (0, len(entry["nodes"]) + 1):
+            changed = [*ranks[:at], number, *ranks[at + 1 :]]
+            edited(
+                folder, lambda content, ranks=changed: rewritten(folder, content["liveness"][name]["ranks"][0], ranks)
+            )
+            status, out = checked(capsys, folder, path, "strong")
+            assert status == 1 and f"refuted: {name}: " in out, (at, number, out)
+
+
+def test_a_step_that_climbs_is_refuted(capsys, written):
+    folder, path = written("strong")
+
+    def reverse(content):
+        entry = content["liveness"]["all_sent"]["ranks"][0]
+        assert all(parent is None for parent, _ in entry["nodes"])
+        entry["nodes"].reverse()
+        rewritten(folder, entry, [n and len(entry["nodes"]) + 1 - n for n in numbers_of(folder, entry)])
+
+    edited(folder, reverse)
+    status, out = checked(capsys, folder, path, "strong")
+    assert status == 1 and "a step climbs" in out, out
+
+
+def test_a_node_below_a_weak_one_is_refuted(capsys, written):
+    folder, path = written("strong")
+    weaker = SENDING.replace('Scenario(Sending, "strong")', 'Scenario(Sending, "strong", fair=WEAK)')
+    path.write_text(weaker)
+    edited(folder, lambda content: content["fairness"].update(deliver=["weak", None]))
+    status, out = checked(capsys, folder, path, "strong")
+    assert status == 1 and "the reason of node" in out, out
+
+
+@pytest.mark.parametrize("promise", ["deliver", "sending"])
+@pytest.mark.parametrize("is_forged", [False, True])
+def test_a_promise_that_the_spec_does_not_make_is_refuted(capsys, written, promise, is_forged):
+    folder, path = written("strong")
+    path.write_text(SENDING.replace('(Sending, "strong")', f'(Sending, "strong", fair={{"{promise}": None}})'))
+    if is_forged:
+        edited(folder, lambda content: content["fairness"].pop(promise))
+    status, out = checked(capsys, folder, path, "strong")
+    assert status == 1 and (f"{promise} is not fair" if is_forged else "the fairness is") in out, out
+
+
+def test_a_lasso_that_a_left_out_promise_would_exclude_is_refuted(capsys, written):
+    folder, path = written("weak")
+    edited(folder, lambda content: content["fairness"].update(deliver=["strong", None]))
+    path.write_text(SENDING.replace("fair=WEAK)", "fair={})"))
+    status, out = checked(capsys, folder, path, "weak")
+    assert status == 1 and "the loop is unfair" in out, out
+
+
+@pytest.mark.parametrize("name", ["is_done", "all_sent", "none_lost", "stays_done"])
+@pytest.mark.parametrize("place", ["checked", "liveness"])
+def test_a_property_that_is_left_out_is_refuted(capsys, written, name, place):
+    folder, path = written("strong")
+
+    def leave_out(content):
+        if place == "checked":
+            content["account"]["checked"].remove(name)
+        else:
+            del content["liveness"][name]
+
+    edited(folder, leave_out)
+    status, out = checked(capsys, folder, path, "strong")
+    assert status == 1 and name in out, out
+
+
+def test_ranks_for_fewer_choices_of_the_parameters_are_refuted(capsys, written):
+    folder, path = written("strong")
+    edited(folder, lambda content: content["liveness"]["is_done"]["ranks"].pop())
+    status, out = checked(capsys, folder, path, "strong")
+    assert status == 1 and "of every choice of parameters" in out, out
+
+
+def test_a_changed_lasso_is_refuted(capsys, written):
+    """Every other path of the same length through the states, and every other start of the loop, is none."""
+    folder, path = written("unfair")
+    claims = json.loads((folder / "witness.json").read_text())
+    for name in ("all_sent", "is_done", "stays_done"):
+        lasso = claims["liveness"][name]["lasso"]
+        others = [{**lasso, "loop_start": len(lasso["path"])}, {**lasso, "path": lasso["path"][1:] or [15]}]
+        others += [{**lasso, "path": [*lasso["path"][:-1], at]} for at in range(claims["states"])]
+        verdicts = []
+        for other in others:
+            edited(folder, lambda content, name=name, other=other: content["liveness"].update({name: {"lasso": other}}))
+            verdicts.append(checked(capsys, folder, path, "unfair")[0])
+        assert verdicts[:2] == [1, 1] and 0 in verdicts and verdicts.count(1) > len(verdicts) // 2, (name, verdicts)
+        edited(folder, lambda content: content.update(claims))
+
+
+def test_no_ranks_of_a_violated_property_are_verified(capsys, written):
+    """Neither those of the spec with more promises, nor any of 300 random ones."""
+    folder, path = written("weak")
+    strong, _ = written("strong")
+    draw = random.Random(1)
+    fair = json.loads((strong / "witness.json").read_text())["liveness"]["stays_done"]["ranks"][0]
+    count = json.loads((folder / "witness.json").read_text())["states"]
+    classes = [*fair["classes"], *(["sending", [batch]] for batch in ("p1", "p2"))]
+    forged = [(fair["nodes"], numbers_of(strong, fair))]
+    for _ in range(300):
+        size = draw.randrange(1, 8)
+        nodes = [
+            [draw.choice([None, *range(number)]), draw.choice([None, *range(len(classes))])] for number in range(size)
+        ]
+        forged.append((nodes, [draw.randrange(size + 1) for _ in range(count)]))
+    for nodes, ranks in forged:
+        entry = {**fair, "classes": classes, "nodes": nodes}
+        rewritten(folder, entry, ranks)
+
+        def forge(content, entry=entry):
+            content["violated"] = ["is_done"]
+            content["liveness"]["stays_done"] = {"ranks": [entry]}
+
+        edited(folder, forge)
+        status, out = checked(capsys, folder, path, "weak")
+        assert status == 1 and "stays_done: " in out, out
+
+
+def test_a_state_outside_a_constraint_excludes_ranks(capsys, written):
+    folder, path = written("strong")
+    method = "    @constraint\n    def few(self):\n        return self.progress[Batch[0]] == Progress.NEW\n"
+    constrained = SENDING.replace("class Sending(Spec):\n", f"class Sending(Spec):\n{method}\n")
+    path = path.with_name("constrained.py")
+    path.write_text(constrained.replace("Spec, action", "Spec, action, constraint"))
+    status, out = checked(capsys, folder, path, "strong")
+    assert status == 1 and "outside a constraint" in out, out

@@ -1,0 +1,165 @@
+"""The files that `witness_check.py` reads: the packed states, the values of their variables, and the spec.
+
+This module imports nothing of this project but a public name of `checker.language`. It reads the types of variables by
+the names of their classes.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import importlib
+import importlib.util
+import itertools
+import sys
+from pathlib import Path
+
+from checker.language import State
+
+
+class RefutedError(Exception):
+    """The witness does not show what it claims."""
+
+
+class WrongInputError(Exception):
+    """The arguments or the files are not a spec and a witness."""
+
+
+def require(condition, message):
+    """Raise RefutedError without a condition."""
+    if not condition:
+        raise RefutedError(message)
+
+
+class StoredStates:
+    """The packed states of a witness, sorted, and the tables of the values of its variables.
+
+    With symmetry there is a table for each permutation of the members, the first of which changes nothing.
+    """
+
+    def __init__(self, folder, manifest, spec):
+        self.width, self.kinds = manifest["state_bytes"], spec.variables
+        require([entry["name"] for entry in manifest["variables"]] == list(self.kinds), "the spec has other variables")
+        self.bits = [entry["bits"] for entry in manifest["variables"]]
+        self.content = b"".join(content_of(folder, chunk, self.width) for chunk in manifest["chunks"])
+        self.count = len(self.content) // self.width
+        require(self.count == manifest["states"], f"{self.count} states are stored, not {manifest['states']}")
+        require(all(self.row(at) < self.row(at + 1) for at in range(self.count - 1)), "the states are not sorted")
+        self.tables, self.numbers = [], []
+        plain = [entry["values"] for entry in manifest["variables"]]
+        for rename in renamings(self.kinds.values(), manifest["symmetry"]):
+            with spec.bound():
+                kinds = zip(self.kinds.values(), plain, strict=True)
+                table = [[decoded(kind, value, rename) for value in values] for kind, values in kinds]
+            self.tables.append(table)
+            self.numbers.append([{value: at for at, value in enumerate(values)} for values in table])
+            require(list(map(len, table)) == list(map(len, self.numbers[-1])), "a value is in a table twice")
+
+    def row(self, at):
+        """Return a packed state."""
+        return self.content[at * self.width : (at + 1) * self.width]
+
+    def state(self, at, table=0):
+        """Return a state, with the members permuted as in one of the tables."""
+        number, values = int.from_bytes(self.row(at), "big"), []
+        for bits, known in zip(self.bits[::-1], self.tables[table][::-1], strict=True):
+            require(number & ((1 << bits) - 1) < len(known), "a state has a value that no table has")
+            values.append(known[number & ((1 << bits) - 1)])
+            number >>= bits
+        return State(dict(zip(self.kinds, values[::-1], strict=True)))
+
+    def find(self, state):
+        """Return the position of a state or of one that differs in names of members, or None."""
+        return next((at for at in map(self._find, itertools.repeat(state), self.numbers) if at is not None), None)
+
+    def _find(self, state, tables):
+        number = 0
+        for value, bits, numbers in zip(state.values.values(), self.bits, tables, strict=True):
+            if (at_value := numbers.get(value)) is None:
+                return None
+            number = number << bits | at_value
+        row, low, high = number.to_bytes(self.width, "big"), 0, self.count
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self.row(middle) < row else (low, middle)
+        return low if low < self.count and self.row(low) == row else None
+
+
+def content_of(folder, entry, width):
+    """Return the content of a file with its digest, of which each state has some bytes."""
+    path = folder / Path(entry["file"]).name
+    # Before the read: a device or a pipe may have no end.
+    is_whole = path.is_file() and path.stat().st_size == entry["states"] * width
+    require(is_whole, f"{entry['file']} is no file, or has another length")
+    content = path.read_bytes()
+    require(hashlib.sha256(content).hexdigest() == entry["sha256"], f"{entry['file']} has another digest")
+    return content
+
+
+def decoded(kind, plain, rename):
+    """Return the value of a type that plain JSON describes, with members renamed."""
+    match type(kind).__name__:
+        case "OptionType":
+            return None if plain is None else decoded(kind.item, plain, rename)
+        case "UnionType":
+            ((name, plain),) = plain.items()
+            return decoded(next(part for part in kind.alternatives if str(part) == name), plain, rename)
+        case "TupleType":
+            items = zip(kind.items, plain, strict=True)
+            return kind.coerce(tuple(decoded(part, item, rename) for part, item in items))
+        case "StructType":
+            fields = {name: decoded(part, plain[name], rename) for name, part in kind.fields}
+            return kind.coerce(kind.declared(**fields))
+        case "MapType" | "PartialMapType":
+            keys = list(kind.key.values())
+            items = {rename.get(key, key): decoded(kind.value, plain[text(key)], rename) for key in keys}
+            return kind.made(tuple(items[key] for key in keys))
+        case "SetType":
+            return kind.coerce({decoded(kind.item, item, rename) for item in plain})
+        case "SeqType" | "BagType":
+            return kind.coerce([decoded(kind.item, item, rename) for item in plain])
+        case "DomainType" | "EnumType":
+            member = next(value for value in kind.values() if text(value) == plain)
+            return rename.get(member, member)
+    return kind.coerce(plain)
+
+
+def text(value):
+    """Return the text of a member or a key."""
+    if isinstance(value, enum.Enum):
+        return value.value if isinstance(value.value, str) else value.name.lower()
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def renamings(kinds, names):
+    """Return every renaming of the members of the named domains, as dicts; the first one renames nothing."""
+    known = {str(kind): kind.members for kind in parts_of(kinds) if type(kind).__name__ == "DomainType"}
+    orders = itertools.product(*(itertools.permutations(known[name]) for name in names))
+    members = [member for name in names for member in known[name]]
+    return [dict(zip(members, itertools.chain(*images), strict=True)) for images in orders]
+
+
+def parts_of(kinds):
+    """Iterate over types and those of which they consist."""
+    for kind in kinds:
+        yield kind
+        yield from parts_of(getattr(kind, name) for name in ("key", "value", "item") if hasattr(kind, name))
+        yield from parts_of([*getattr(kind, "alternatives", ()), *(part for _, part in getattr(kind, "fields", ()))])
+
+
+def load_module(path):
+    """Import a file, by its full name if it is in a package, so that its imports find the same classes."""
+    root, parts = path.resolve().parent, [path.stem]
+    while (root / "__init__.py").exists():
+        root, parts = root.parent, [root.name, *parts]
+    sys.path.insert(0, str(root))
+    if len(parts) > 1:
+        return importlib.import_module(".".join(parts).removesuffix(".__init__"))
+    name = f"witnessed_{path.stem}"
+    found = importlib.util.spec_from_file_location(name, path)
+    if found is None or found.loader is None:
+        raise ImportError("it is not a Python file")
+    module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module
+    found.loader.exec_module(module)
+    return module
