@@ -160,7 +160,7 @@ class Obligation:
     def check(self, at, state, steps, initial):
         """Check the ranks at a state: `steps` are (classes, position, state), those that change the state."""
         path = self.path(at)
-        require(path or not self.begins(at, state, initial), f"{self.name}: a state without a rank: {state}")
+        require(path or not self.begins(at, state, initial), f"{self.name}: a state without a rank:", state)
         if not path:
             return
         enabled = set().union(*(classes for classes, _, _ in steps))
@@ -171,15 +171,17 @@ class Obligation:
                 is_reason = self.classes[number] in enabled
             else:
                 is_reason = self.fair.strengths[self.classes[number][0]] == "strong"
-            require(is_reason, f"{self.name}: the reason of node {number} is none in {state}")
+            require(is_reason, f"{self.name}: the reason of a node is none in", state)
         for classes, after, after_state in steps:
             below = self.path(after)
-            require(below or not self.stays_open(after, after_state), f"{self.name}: no rank after {state}")
+            require(below or not self.stays_open(after, after_state), f"{self.name}: no rank after", state)
             for before, number in zip(path, below, strict=False):
-                require(number <= before, f"{self.name}: a step climbs from node {before} to {number}, from {state}")
+                require(number <= before, f"{self.name}: a step climbs from", state)
                 if number < before:
                     break
-                require(self.classes[number] not in classes, f"{self.name}: a step inside node {number} is fair")
+                require(
+                    self.classes[number] not in classes, f"{self.name}: a step inside its node is fair, from", state
+                )
 
     def check_lasso(self, checker, lasso):
         """Check that a lasso is a fair behaviour that violates the property."""
@@ -195,9 +197,8 @@ class Obligation:
         enabled = [set().union(*(classes for classes, _, _ in steps[at])) for at in loop]
         for found in set().union(*enabled) - taken:
             is_weak = self.fair.strengths[found[0]] == "weak"
-            require(
-                is_weak and not all(found in each for each in enabled), f"{self.name}: the loop is unfair to {found}"
-            )
+            is_disabled = is_weak and not all(found in each for each in enabled)
+            require(is_disabled, f"{self.name}: the loop is unfair to {found}")
         is_open = [not self.goal(at, state) for at, state in zip(path, states, strict=True)]
         first = 0 if self.role == "eventually" else start
         if self.role == "leads to":
@@ -238,20 +239,19 @@ class Checker:
                 continue
             require(name in manifest["liveness"], f"the witness does not show why {name} is decided")
             claim, kinds = manifest["liveness"][name], [kind.type for kind in self.spec.parameters_of(name)]
-            entries = {text_of(entry["arguments"]): entry for entry in claim.get("ranks", [claim.get("lasso")])}
+            entries = claim["ranks"] if "ranks" in claim else [claim["lasso"]]
             with self.spec.bound():
-                given = {key: tuple(map(decoded, kinds, json.loads(key), [{}] * len(kinds))) for key in entries}
+                given = [tuple(map(decoded, kinds, entry["arguments"], [{}] * len(kinds))) for entry in entries]
                 choices = set(itertools.product(*(kind.values() for kind in kinds)))
-            found = {key: Obligation(self.spec, self.fair, name, given[key]) for key in entries}
-            if "lasso" in claim:
+            obligations = [Obligation(self.spec, self.fair, name, arguments) for arguments in given]
+            if "ranks" not in claim:
                 violated.append(name)
-                for key, obligation in found.items():
-                    obligation.check_lasso(self, entries[key])
+                obligations[0].check_lasso(self, entries[0])
                 continue
-            require(choices == set(given.values()), f"{name}: the ranks are not those of every choice of parameters")
-            for key, obligation in found.items():
-                obligation.load(folder, entries[key])
-            self.obligations += found.values()
+            require(choices == set(given), f"{name}: the ranks are not those of every choice of parameters")
+            for obligation, entry in zip(obligations, entries, strict=True):
+                obligation.load(folder, entry)
+            self.obligations += obligations
         return violated
 
     def steps_of(self, state):
@@ -269,24 +269,25 @@ class Checker:
         for name in self.of_states:
             (self.reached if self.spec.holds(name, state) else self.false).add(name)
         if not all(self.spec.holds(name, state) for name in self.constraints):
-            require(
-                not self.obligations, f"liveness is not decided by a set with a state outside a constraint: {state}"
-            )
+            require(not self.obligations, "no ranks decide liveness with a state outside a constraint:", state)
             return
         steps, failures = self.spec.expand(state)
         if failures:
             raise RefutedError(f"{failures[0]} leaves its bounds in {state}")
         if not steps:
             self.false.add("deadlock")
-        changes = []
+        taken = {}
         for step in steps:
-            after = self.stored.find(step.state)
+            taken.setdefault(step.state, set()).update(self.fair.of_step(step) if self.obligations else ())
+        changes = []
+        for reached, classes in taken.items():
+            after = self.stored.find(reached)
             if after is None:
-                raise RefutedError(f"{step} leads from {state} to a state that is not in the set: {step.state}")
+                step = next(step for step in steps if step.state == reached)
+                raise RefutedError(f"{step} leads from {state} to a state that is not in the set: {reached}")
             self.successors[at].add(after)
-            if self.obligations and step.state != state:
-                changes.append((self.fair.of_step(step), after, step.state))
-            self.false.update(name for name in self.of_steps if not self.spec.holds(name, step.state, state))
+            changes += [(classes, after, reached)] if reached != state else []
+            self.false.update(name for name in self.of_steps if not self.spec.holds(name, reached, state))
         for obligation in self.obligations:
             obligation.check(at, state, changes, self.initial)
 
@@ -303,11 +304,6 @@ class Checker:
         """Return the properties that the checked states violate; a `@reachable` is violated if no state has it."""
         never = {name for name in self.asked if self.roles.get(name) == "reachable"} - self.reached
         return never | {name for name in self.false & set(self.asked) if self.roles.get(name) != "reachable"}
-
-
-def text_of(value):
-    """Return plain JSON as text that is equal for equal values."""
-    return json.dumps(value, sort_keys=True)
 
 
 def verify(folder, path, scenario, chosen, sample, complete_up_to, seed):

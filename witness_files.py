@@ -25,10 +25,10 @@ class WrongInputError(Exception):
     """The arguments or the files are not a spec and a witness."""
 
 
-def require(condition, message):
-    """Raise RefutedError without a condition."""
+def require(condition, *message):
+    """Raise RefutedError without a condition; the parts of the message become text only then."""
     if not condition:
-        raise RefutedError(message)
+        raise RefutedError(" ".join(map(str, message)))
 
 
 class StoredStates:

@@ -94,14 +94,11 @@ class _SortedStates:
     """States in the order of their packed forms: `states`, `packed` and, for the manifest, `variables`."""
 
     def __init__(self, kinds: Mapping[str, Type], states: Iterable[State]):
-        tables: dict[str, dict[str, int]] = {name: {} for name in kinds}
-        rows: list[tuple[list[int], State]] = []
+        tables: dict[str, dict[Any, int]] = {name: {} for name in kinds}
+        rows = []
         for state in states:
-            texts = {
-                name: json.dumps(to_plain_json(kind, state.values[name]), sort_keys=True)
-                for name, kind in kinds.items()
-            }
-            rows.append(([tables[name].setdefault(text, len(tables[name])) for name, text in texts.items()], state))
+            row = [table.setdefault(state.values[name], len(table)) for name, table in tables.items()]
+            rows.append((row, state))
         bits = [max(1, (len(table) - 1).bit_length()) for table in tables.values()]
         self.width = -(-sum(bits) // 8) or 1
         # The numbers of a row are in the order of the bits.
@@ -109,7 +106,7 @@ class _SortedStates:
         self.packed = [_packed(row, bits).to_bytes(self.width, "big") for row, _ in rows]
         self.states = [state for _, state in rows]
         self.variables = [
-            {"name": name, "bits": count, "values": list(map(json.loads, table))}
+            {"name": name, "bits": count, "values": [to_plain_json(kinds[name], value) for value in table]}
             for (name, table), count in zip(tables.items(), bits, strict=True)
         ]
 

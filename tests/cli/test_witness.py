@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,9 +10,8 @@ import checker.language.spec
 import witness_check
 from checker.engines.native import engine
 from checker.frontend import symmetry
-from checker.language.roles import Role
 from checker.output.witness import write_witness
-from checker.run import ledger, registry
+from checker.run import registry
 from checker.run.plan import Plan
 from checker.run.request import Request, runs_for
 

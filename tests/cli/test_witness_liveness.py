@@ -1,7 +1,6 @@
 """Liveness in witnesses: the ranks and lassos of an exploration are verified, and wrong ones are refuted."""
 
 import hashlib
-import itertools
 import json
 import random
 from pathlib import Path
@@ -183,7 +182,7 @@ def test_a_node_below_a_weak_one_is_refuted(capsys, written):
     path.write_text(weaker)
     edited(folder, lambda content: content["fairness"].update(deliver=["weak", None]))
     status, out = checked(capsys, folder, path, "strong")
-    assert status == 1 and "the reason of node" in out, out
+    assert status == 1 and "the reason of a node" in out, out
 
 
 @pytest.mark.parametrize("promise", ["deliver", "sending"])
