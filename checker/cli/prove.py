@@ -22,7 +22,10 @@ def prove(
         ),
     ] = None,
     properties: Properties = None,
-    timeout: Annotated[float, option(min=0.001, metavar="SECONDS", help="Time limit for one query.")] = 60.0,
+    # The solvers count milliseconds with 32 bits.
+    timeout: Annotated[
+        float, option(min=0.001, max=1_000_000, metavar="SECONDS", help="Time limit for one query.")
+    ] = 60.0,
     seed: Annotated[
         int,
         option(min=0, max=2**31 - 1, metavar="N", help="Random seed of Z3: another one may answer an unknown query."),

@@ -223,8 +223,10 @@ def test_numbers_have_plain_digits(checker, value):
     assert outcome.status == 2 and "must be an integer" in outcome.err
 
 
-def test_nan_is_no_number(checker):
-    assert "is not a number" in checker("prove", "examples/peterson", "--timeout", "nan").err
+@pytest.mark.parametrize("value", ["nan", "-nan", "inf", "-inf", "1e308", "1e999", "4294968", "0"])
+def test_a_time_limit_is_a_number_of_seconds_that_the_solvers_can_count(checker, value):
+    outcome = checker("prove", "examples/peterson", "--timeout", value)
+    assert outcome.status == 2 and ("is not a number" in outcome.err or "is not in the range" in outcome.err)
 
 
 def test_a_folder_without_specs(checker, tmp_path, monkeypatch):

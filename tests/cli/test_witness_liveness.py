@@ -1,6 +1,7 @@
 """Liveness in witnesses: the ranks and lassos of an exploration are verified, and wrong ones are refuted."""
 
 import hashlib
+import itertools
 import json
 import random
 from pathlib import Path
@@ -279,3 +280,34 @@ def test_a_state_outside_a_constraint_excludes_ranks(capsys, written):
     path.write_text(constrained.replace("Spec, action", "Spec, action, constraint"))
     status, out = checked(capsys, folder, path, "strong")
     assert status == 1 and "outside a constraint" in out, out
+
+
+CLOCK = '''"""A clock."""
+
+from checker.language import Range, Spec, action, eventually_always
+
+
+class Clock(Spec):
+    hour = Range(0, 2)
+
+    @action(fair="weak")
+    def tick(self):
+        self.hour = (self.hour + 1) % 3
+
+    @eventually_always
+    def is_midnight(self):
+        return self.hour == 0
+'''
+
+
+@pytest.mark.parametrize("nodes", [[[None, 0]], [[None, None]], [[None, 0], [0, 0]], [[None, 0], [None, 0], [None, 0]]])
+def test_a_class_that_a_step_inside_takes_is_no_reason(checker, capsys, tmp_path, nodes):
+    folder, path = tmp_path / "w", tmp_path / "clock.py"
+    path.write_text(CLOCK)
+    assert checker("run", path, "--witness", folder).status == 1
+    entry = {"arguments": [], "classes": [["tick", []]], "nodes": nodes, "file": "ranks.bin", "states": 3}
+    for ranks in itertools.product(range(1, len(nodes) + 1), repeat=3):
+        rewritten(folder, entry, ranks)
+        edited(folder, lambda content: content.update(violated=[], liveness={"is_midnight": {"ranks": [entry]}}))
+        status = witness_check.main([str(folder), str(path)])
+        assert status == 1 and "is_midnight: " in capsys.readouterr().out
