@@ -282,32 +282,57 @@ def test_a_state_outside_a_constraint_excludes_ranks(capsys, written):
     assert status == 1 and "outside a constraint" in out, out
 
 
-CLOCK = '''"""A clock."""
+SMALL = '''"""A spec of few states."""
 
-from checker.language import Range, Spec, action, eventually_always
+from checker.language import Range, Spec, action, always_eventually, eventually, eventually_always, leads_to, require
 
 
-class Clock(Spec):
-    hour = Range(0, 2)
+class Small(Spec):
+    x = Range(0, 2)
 
     @action(fair="weak")
-    def tick(self):
-        self.hour = (self.hour + 1) % 3
+    def up(self):
+        require({guard})
+        self.x = (self.x + 1) % 3
 
-    @eventually_always
-    def is_midnight(self):
-        return self.hour == 0
+    @action
+    def back(self):
+        require(self.x == 1)
+        self.x = 0
+
+    def is_high(self):
+        return self.x > 0
+
+    {decorator}
+    def goal(self):
+        return {goal}
 '''
 
 
-@pytest.mark.parametrize("nodes", [[[None, 0]], [[None, None]], [[None, 0], [0, 0]], [[None, 0], [None, 0], [None, 0]]])
-def test_a_class_that_a_step_inside_takes_is_no_reason(checker, capsys, tmp_path, nodes):
-    folder, path = tmp_path / "w", tmp_path / "clock.py"
-    path.write_text(CLOCK)
+@pytest.mark.parametrize(
+    ("guard", "decorator", "goal", "why"),
+    [
+        ("True", "@eventually_always", "self.x == 0", "every step takes the class"),
+        ("self.x == 0", "@eventually", "self.x == 2", "the class is enabled in every second state"),
+        ("self.x < 2", "@always_eventually", "self.x == 0", "no class is enabled in the last state"),
+        ("self.x < 2", '@leads_to("is_high")', "self.x == 0", "the obligation begins later"),
+        ("self.x < 2", "@eventually_always", "self.x == 1", "the goal is false in the last state"),
+    ],
+)
+def test_no_ranks_of_a_violated_property_exist(checker, capsys, tmp_path, guard, decorator, goal, why):
+    """All forests of up to two nodes, and all ranks, are refuted: each rule is needed by one of the specs."""
+    folder, path = tmp_path / "w", tmp_path / "small.py"
+    path.write_text(SMALL.format(guard=guard, decorator=decorator, goal=goal))
     assert checker("run", path, "--witness", folder).status == 1
-    entry = {"arguments": [], "classes": [["tick", []]], "nodes": nodes, "file": "ranks.bin", "states": 3}
-    for ranks in itertools.product(range(1, len(nodes) + 1), repeat=3):
-        rewritten(folder, entry, ranks)
-        edited(folder, lambda content: content.update(violated=[], liveness={"is_midnight": {"ranks": [entry]}}))
-        status = witness_check.main([str(folder), str(path)])
-        assert status == 1 and "is_midnight: " in capsys.readouterr().out
+    content = json.loads((folder / "witness.json").read_text())
+    states = content["states"]
+    roots = [[[None, first]] for first in (0, None)]
+    pairs = [[root, [parent, second]] for (root,) in roots for parent in (None, 0) for second in (0, None)]
+    for nodes in roots + pairs:
+        for ranks in itertools.product(range(len(nodes) + 1), repeat=states):
+            entry = {"arguments": [], "classes": [["up", []]], "nodes": nodes, "file": "ranks.bin", "states": states}
+            rewritten(folder, entry, ranks)
+            claim = {"violated": [], "liveness": {"goal": {"ranks": [entry]}}}
+            (folder / "witness.json").write_text(json.dumps(content | claim))
+            status = witness_check.main([str(folder), str(path)])
+            assert status == 1 and "goal: " in capsys.readouterr().out, (why, nodes, ranks)
