@@ -103,7 +103,7 @@ def decoded(kind, plain, rename):
             return None if plain is None else decoded(kind.item, plain, rename)
         case "UnionType":
             ((name, plain),) = plain.items()
-            return decoded(next(part for part in kind.alternatives if str(part) == name), plain, rename)
+            return decoded(the(kind.alternatives, str, name), plain, rename)
         case "TupleType":
             items = zip(kind.items, plain, strict=True)
             return kind.coerce(tuple(decoded(part, item, rename) for part, item in items))
@@ -119,9 +119,17 @@ def decoded(kind, plain, rename):
         case "SeqType" | "BagType":
             return kind.coerce([decoded(kind.item, item, rename) for item in plain])
         case "DomainType" | "EnumType":
-            member = next(value for value in kind.values() if text(value) == plain)
+            member = the(kind.values(), text, plain)
             return rename.get(member, member)
     return kind.coerce(plain)
+
+
+def the(items, shown, wanted):
+    """Return the item that is shown as the wanted text."""
+    for item in items:
+        if shown(item) == wanted:
+            return item
+    raise RefutedError(f"{wanted!r} names nothing")
 
 
 def text(value):

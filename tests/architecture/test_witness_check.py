@@ -8,7 +8,7 @@ from pathlib import Path
 import checker.language
 
 ROOT = Path(__file__).parents[2]
-MOST_LINES = {"witness_check.py": 400, "witness_files.py": 170}
+MOST_LINES = {"witness_check.py": 400, "witness_files.py": 180}
 
 
 def imports_of(path):

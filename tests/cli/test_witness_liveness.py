@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import witness_check
+import witness_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -242,6 +243,30 @@ def test_a_changed_lasso_is_refuted(capsys, written):
             verdicts.append(checked(capsys, folder, path, "unfair")[0])
         assert verdicts[:2] == [1, 1] and 0 in verdicts and verdicts.count(1) > len(verdicts) // 2, (name, verdicts)
         edited(folder, lambda content: content.update(claims))
+
+
+@pytest.mark.parametrize("name", ["is_done", "all_sent", "none_lost", "stays_done"])
+def test_a_fair_lasso_that_violates_nothing_is_refuted(capsys, written, name):
+    folder, path = written("strong")
+    manifest = json.loads((folder / "witness.json").read_text())
+    spec, _ = witness_check.load_spec(path, manifest, "strong")
+    states = [spec.initial_states()[0]]
+    for action, batch in (("send", "p1"), ("send", "p2"), ("deliver", "p1"), ("deliver", "p2")):
+        states.append(spec.step(states[-1], action, batch))
+    positions = list(map(witness_files.StoredStates(folder, manifest, spec).find, states))
+    lasso = {"arguments": ["p1"] if name == "is_done" else [], "path": positions, "loop_start": 4}
+    manifest["liveness"][name], manifest["violated"] = {"lasso": lasso}, [name]
+    (folder / "witness.json").write_text(json.dumps(manifest))
+    status, out = checked(capsys, folder, path, "strong")
+    assert status == 1 and f"{name}: the lasso does not violate it" in out, out
+
+
+@pytest.mark.parametrize("entry", ["p3", None, 0, [], {"p1": 1}])
+def test_a_class_of_a_member_that_does_not_exist_is_refuted(capsys, written, entry):
+    folder, path = written("strong")
+    edited(folder, lambda content: content["liveness"]["is_done"]["ranks"][0]["classes"][0].__setitem__(1, [entry]))
+    status, out = checked(capsys, folder, path, "strong")
+    assert status == 1 and "names nothing" in out, out
 
 
 def test_no_ranks_of_a_violated_property_are_verified(capsys, written):
