@@ -261,6 +261,23 @@ def test_a_fair_lasso_that_violates_nothing_is_refuted(capsys, written, name):
     assert status == 1 and f"{name}: the lasso does not violate it" in out, out
 
 
+@pytest.mark.parametrize("name", ["is_done", "none_lost", "stays_done"])
+@pytest.mark.parametrize("place", ["stem", "loop"])
+def test_a_lasso_with_a_step_that_is_none_is_refuted(capsys, written, name, place):
+    """No step leads from a state to itself."""
+    folder, path = written("weak")
+
+    def repeat(content):
+        lasso = content["liveness"][name]["lasso"]
+        at = 0 if place == "stem" else len(lasso["path"]) - 1
+        lasso["path"].insert(at, lasso["path"][at])
+        lasso["loop_start"] += place == "stem"
+
+    edited(folder, repeat)
+    status, out = checked(capsys, folder, path, "weak")
+    assert status == 1 and f"{name}: the lasso has a step that is none" in out, out
+
+
 @pytest.mark.parametrize("entry", ["p3", None, 0, [], {"p1": 1}])
 def test_a_class_of_a_member_that_does_not_exist_is_refuted(capsys, written, entry):
     folder, path = written("strong")
