@@ -86,9 +86,6 @@ class Spec(Interpreter, metaclass=SpecClass):
                     setattr(cls, attribute, StateVariable(attribute, value))
         errors.raise_found()
         cls._collect()
-        if cls.fair_next not in (None, "weak", "strong"):
-            message = f"fair_next is 'weak', 'strong' or None, not {cls.fair_next!r}"
-            raise declaration_error(cls, NEXT, message)
         cls._check_fair_unions()
         if not abstract:
             cls._check_refinements()
@@ -382,8 +379,25 @@ def plain_constants(spec: type[Spec], constants: Mapping[str, Any]) -> dict[str,
     }
 
 
-_OPTIONS = ("name", "draws", "normalises", NEXT)
-"""The attributes of `Spec` that a spec may set."""
+_OPTIONS = {
+    "name": "it is the name of the spec, a text of letters, digits and underscores",
+    "draws": "it is a Drawing(...), or None",
+    "normalises": 'it is a tuple of names of helpers: write normalises = ("forget",)',
+    NEXT: "it is 'weak', 'strong' or None",
+}
+"""The attributes of `Spec` that a spec may set, and what they are."""
+
+
+def _is_option(name: str, value: Any) -> bool:
+    """Return whether an attribute that a spec may set has a value of its kind."""
+    if name == "name":
+        return isinstance(value, str) and re.fullmatch(r"\w+", value) is not None
+    if name == "draws":
+        return value is None or isinstance(value, Drawing)
+    if name == "normalises":
+        return isinstance(value, (tuple, list)) and all(isinstance(item, str) for item in value)
+    return value is None or (isinstance(value, str) and value in ("weak", "strong"))
+
 
 _RESERVED = frozenset(
     name
@@ -419,6 +433,8 @@ def _declaration_problem(spec: type[Spec], name: str, value: Any) -> str:
         return ""
     if name in _RESERVED and (is_declaration or name not in _OPTIONS):
         return "the name is reserved by the language, choose another"
+    if name in _OPTIONS and not _is_option(name, value):
+        return _OPTIONS[name]
     if name == DEADLOCK:
         return f"{DEADLOCK} is the built-in property that a state without successors violates, choose another name"
     if name == "init" and (not isinstance(value, FunctionType) or role_of(value) is not None):

@@ -15,7 +15,7 @@ from checker.run import registry
 
 HEADER = """
 from checker.language import (
-    Bag, Constant, Domain, Enum, Map, OneOf, Option, Range, Seq, SetOf, Spec, Struct,
+    Bag, Constant, Domain, Enum, Map, OneOf, Option, Range, Refinement, Seq, SetOf, Spec, Struct,
     action, choose, constraint, implies, invariant, reachable, replace, require, step_invariant, subsets,
 )
 
@@ -402,6 +402,9 @@ def test_a_message_is_checked_before_it_is_needed(text: str, tmp_path: Path) -> 
     assert "says=" in (error.text or "")
 
 
+NO_OPTIONS = ("3", "object()", "Refinement(First)", "property(len)", "[3]", "{}", "b'x'", "'a/b'", "''", "'a b\\n'")
+"""Values that no attribute of a class of a spec has that sets an option."""
+
 DECLARATIONS = {
     "class Wrong(Struct):\n    a: bool\n    b: Small\n    a: Small": "Wrong.a is declared twice: a struct",
     "class Odd(Spec):\n    x = Range(3, 2)": "Range has no values: its bounds are 3 and 2",
@@ -442,6 +445,12 @@ DECLARATIONS = {
     "class Odd(Spec):\n    x = bool\n    def step(self):\n        pass": "the name is reserved by the language",
     "class Odd(Spec):\n    x = bool\n    def _put(self):\n        pass": "the name is reserved by the language",
     "class Odd(Spec):\n    bound = Constant(1)": "the name is reserved by the language",
+    **{
+        f"class Odd(Spec):\n    x = bool\n    name = {value}": "letters, digits and underscores" for value in NO_OPTIONS
+    },
+    **{f"class Odd(Spec):\n    x = bool\n    draws = {value}": "it is a Drawing(...), or None" for value in NO_OPTIONS},
+    **{f"class Odd(Spec):\n    x = bool\n    normalises = {value}": "names of helpers" for value in NO_OPTIONS},
+    **{f"class Odd(Spec):\n    x = bool\n    fair_next = {value}": "'weak', 'strong' or None" for value in NO_OPTIONS},
     "class Wrong(Struct):\n    field: bool": "Wrong.field: the name is reserved by the language",
 }
 
