@@ -92,7 +92,7 @@ PROPERTIES = ["sequences_contiguous", "cache_names_the_log", "epochs_never_go_ba
 scenarios = [
     Bug("first_sequence_version_1", TransactionalState, {"sequences_contiguous": 3},
         larger=dict(log_size=4, max_epoch=2), faulty=dict(transaction_version=1), fixed=transactional_state("4.1"),
-        promises=PROPERTIES, fixed_name="first_sequence_version_2",
+        promises=[*PROPERTIES, "second_transaction"], fixed_name="first_sequence_version_2",
         description="I2 in a transaction: the second batch is verified, and a leader without state appends it.",
         remedy="I2 with transaction version 2 from 4.1 on: a leader without state takes only sequence 0."),
     Scenario(TransactionalState, "first_sequence_version_2_in_4_0", transactional_state("4.0"),

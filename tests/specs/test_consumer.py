@@ -11,6 +11,7 @@ from specs.consumer.followers import FetchFromFollower
 from specs.consumer.offsets import OffsetExpiry, OffsetReset, RecordDeletion
 from specs.consumer.truncation import TruncatedLog
 from specs.consumer.workers import WorkerPool
+from tests.specs.counterexamples import violated_properties
 
 
 def violated(spec, *properties):
@@ -288,3 +289,13 @@ def test_mutant_violates_a_property(spec, constants, broken):
     (original,) = spec.__bases__
     assert violated(spec(**constants), broken) == {broken}
     assert violated(original(**constants), broken) == set()
+
+
+def test_worker_pool_repeats_records_only_after_a_crash():
+    assert violated_properties(WorkerPool(), "no_late_copy") == {"no_late_copy": 6}
+    assert violated_properties(WorkerPool(crashes=0), "no_late_copy") == {}
+
+
+def test_retention_deletes_unread_records():
+    assert violated_properties(RecordDeletion(), "deleted_records_were_read") == {"deleted_records_were_read": 3}
+    assert violated_properties(RecordDeletion(deletions=0), "deleted_records_were_read") == {}
