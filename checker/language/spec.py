@@ -420,7 +420,7 @@ def _check_declaration(spec: type[Spec], name: str, value: Any) -> None:
 
 
 def _declaration_problem(spec: type[Spec], name: str, value: Any) -> str:
-    is_declaration = is_type(value) or isinstance(value, (Constant, FairUnion, FunctionType))
+    is_declaration = is_type(value) or isinstance(value, (Constant, FairUnion, FunctionType, Refinement))
     if name in ("__init__", "__new__"):
         return "a spec has no constructor: set the variables in `def init(self)`, and constants in a scenario"
     if name == "abstract" and name in vars(spec)[DECLARED_AT]:
@@ -431,10 +431,10 @@ def _declaration_problem(spec: type[Spec], name: str, value: Any) -> str:
         return "names with two underscores at both ends belong to Python, choose another"
     if name.startswith("__") or name in ("abstract", DECLARED_AT):
         return ""
+    if name in _OPTIONS and not is_type(value) and not _is_option(name, value):
+        return _OPTIONS[name]
     if name in _RESERVED and (is_declaration or name not in _OPTIONS):
         return "the name is reserved by the language, choose another"
-    if name in _OPTIONS and not _is_option(name, value):
-        return _OPTIONS[name]
     if name == DEADLOCK:
         return f"{DEADLOCK} is the built-in property that a state without successors violates, choose another name"
     if name == "init" and (not isinstance(value, FunctionType) or role_of(value) is not None):

@@ -292,7 +292,7 @@ def test_mutant_violates_a_property(spec, constants, broken):
 
 
 def test_worker_pool_repeats_records_only_after_a_crash():
-    assert violated_properties(WorkerPool(), "no_late_copy") == {"no_late_copy": 6}
+    assert violated_properties(WorkerPool(), "no_late_copy") == {"no_late_copy": 10}
     assert violated_properties(WorkerPool(crashes=0), "no_late_copy") == {}
 
 
