@@ -374,7 +374,9 @@ class PartitionAudit:
         if self.first is None:
             return None
         first = int(self.first["first_offset"])
-        return first if self.first["magic"] == 2 else min(first, self.folder.segments[0].base_offset)
+        # Of a row of magic 0 or 1, the attributes are the compression.
+        is_wrapper = self.first["magic"] < 2 and self.first["attributes"]
+        return min(first, self.folder.segments[0].base_offset) if is_wrapper else first
 
     def _files_beyond_the_end(self) -> Iterator[AuditFinding]:
         """Yield the snapshots and leader epochs of offsets that the log had and has no more."""

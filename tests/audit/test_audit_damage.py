@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import shutil
 import struct
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_tools.audit.audit_text import report_lines
 from kafka_tools.audit.findings import AuditFinding, Kind
 from kafka_tools.audit.record_batches import crc32c
 from tests.audit.real_log import (
@@ -394,9 +396,9 @@ class TestCopies:
         assert report.differences == () and report.is_sound is False, "restarted-0 has repeated batches"
 
 
-def legacy_message(offset: int, magic: int, value: bytes) -> bytes:
-    """Return a message of magic 0 or 1 (`LegacyRecord`): no key, not compressed."""
-    body = struct.pack(">bb", magic, 0) + (struct.pack(">q", 1_000) if magic else b"")
+def legacy_message(offset: int, magic: int, value: bytes, codec: int = 0) -> bytes:
+    """Return a message of magic 0 or 1 (`LegacyRecord`) without a key; with a codec, `value` holds compressed ones."""
+    body = struct.pack(">bb", magic, codec) + (struct.pack(">q", 1_000) if magic else b"")
     body += struct.pack(">ii", -1, len(value)) + value
     return struct.pack(">qiI", offset, 4 + len(body), zlib.crc32(body)) + body
 
@@ -413,3 +415,17 @@ def test_messages_of_old_formats(tmp_path, magic):
     segment.write_bytes(flipped(data, 8 * (len(data) - 1)))
     [finding] = findings(folder)
     assert finding.kind is Kind.CHECKSUM and finding.position == len(data) - len(data) // 9
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize(("base", "codec", "first"), [(0, 1, 0), (100, 1, 100), (0, 0, 3), (100, 0, 103)])
+def test_the_first_offset_of_old_formats(tmp_path, magic, base, codec, first):
+    """A wrapper has the offset of the last of its messages, so only the segment has the first one."""
+    folder = tmp_path / "old-0"
+    folder.mkdir()
+    inner = gzip.compress(b"".join(legacy_message(offset, magic, b"v") for offset in range(4)))
+    data = b"".join(legacy_message(base + offset, magic, inner if codec else b"v", codec) for offset in (3, 6))
+    (folder / f"{base:020}.log").write_bytes(data)
+    report = audited(folder)
+    assert (report.partitions[0].first_offset, report.partitions[0].end_offset) == (first, base + 7)
+    assert f"offsets {first} to {base + 6}" in "\n".join(map(str, report_lines(report, 1.0)))
