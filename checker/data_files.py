@@ -38,7 +38,11 @@ def read_data(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     """Return the content of a data file; raise OSError as `open_data`."""
     with open_data(path, most_bytes) as stream:
         # A file of /proc has no size before it is read, and a log may grow.
-        return io.BufferedReader(stream).read(most_bytes)
+        content: bytes | None = io.BufferedReader(stream).read(most_bytes)
+    if content is None:
+        # A regular file of the kernel, such as /proc/kmsg, may have nothing to read now.
+        raise OSError(errno.EAGAIN, "it has no content now", str(path))
+    return content
 
 
 def read_data_text(path: Path, encoding: str = "utf-8", most_bytes: int = MOST_BYTES) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from pathlib import Path
@@ -114,6 +115,25 @@ def test_the_door(tmp_path):
     for path in (tmp_path, tmp_path / "none", Path("/dev/null")):
         with pytest.raises(OSError, match=r"directory|No such|not a regular"):
             open_data(path)
+
+
+class Waiting(io.RawIOBase):
+    """As /proc/kmsg, which only root may open: a regular file that has nothing to read now."""
+
+    def readable(self):
+        return True
+
+    def readinto(self, _):
+        return None
+
+
+@pytest.mark.parametrize("reader", ["certificate", "ledger"])
+def test_a_file_of_the_kernel_without_content_is_refused(monkeypatch, tmp_path, capsys, reader):
+    monkeypatch.setattr("checker.data_files.open_data", lambda *_: Waiting())
+    words = [word.replace("FILE", str(tmp_path / "file")) for word in READERS[reader]]
+    (tmp_path / "file").touch()
+    assert main(words) == 2
+    assert "it has no content now" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("count", [3, 20_000])
