@@ -48,3 +48,9 @@ def read_data(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
 def read_data_text(path: Path, encoding: str = "utf-8", most_bytes: int = MOST_BYTES) -> str:
     """Return the text of a data file; raise OSError as `open_data`, and UnicodeDecodeError (a ValueError)."""
     return read_data(path, most_bytes).decode(encoding)
+
+
+def lock_opener(path: str, flags: int) -> int:
+    """Open a lock file for `open`; if it is new, only this user can use it. A pipe in its place is an error."""
+    # Without O_NONBLOCK, opening a pipe would block.
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)

@@ -35,6 +35,7 @@ SPREAD = (
     "tests/frontend/test_odd_sources.py",
     "tests/frontend/test_wrong_specs.py",
     "tests/kafka_tools/advise/test_fixture_answers.py",
+    "tests/cli/test_witnesses_of_scenarios.py",
 )
 """Files with many slow tests that share little: each test may run in any process."""
 

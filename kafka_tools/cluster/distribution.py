@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from checker.data_files import read_data_text
+from checker.data_files import lock_opener, read_data_text
 from checker.errors import InputError
 from checker.printable import shortened
 from spark_analysis.session import java_command, java_version
@@ -119,7 +119,7 @@ def cache_folder() -> Path:
 def _locked(folder: Path) -> Iterator[None]:
     """Let one process at a time fetch a release."""
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (folder.parent / f".{folder.name}.lock").open("w") as lock:
+    with open(folder.parent / f".{folder.name}.lock", "a", opener=lock_opener) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from checker.data_files import lock_opener
 from checker.errors import InputError, OutputError, UserError
 from spark_analysis.explore.level_tasks import ExpansionReport
 from spark_analysis.explore.row_files import CANDIDATES, RUNS, CandidateFile, StoredRun, sync
@@ -261,7 +262,7 @@ def open_checkpoint(folder: Location, identity: ExplorationIdentity, *, durable:
         if isinstance(lock, RemotePath):
             lock.write_text(owner)
         else:
-            file = lock.open("a")
+            file = open(lock, "a", opener=lock_opener)  # noqa: SIM115 - closed by the next block
     except OSError as error:
         raise OutputError(f"the checkpoint {folder} cannot be written: {error.strerror}") from None
     if file is None:

@@ -83,6 +83,12 @@ def test_a_pipe_in_a_checkpoint_is_refused(tmp_path, capsys, name):
     assert "cannot be read" in capsys.readouterr().err
 
 
+def test_a_pipe_in_place_of_a_lock_is_refused(tmp_path, capsys):
+    os.mkfifo(tmp_path / "checkpoint.lock")
+    assert main(["run", RETRY, "--checkpoint", str(tmp_path)]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["00000000000000000000.log", "00000000000000000000.index", "leader-epoch-checkpoint"])
 def test_a_pipe_in_a_partition_is_refused(tmp_path, capsys, name):
     partition = tmp_path / "t-0"

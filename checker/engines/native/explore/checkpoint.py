@@ -28,7 +28,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.data_files import open_data, read_data_text
+from checker.data_files import lock_opener, open_data, read_data_text
 from checker.errors import InputError, OutputError
 
 FORMAT = "tidemark-checkpoint"
@@ -310,7 +310,7 @@ def opened_folder(folder: Path, identity: SearchIdentity, *, must_exist: bool) -
         is_ours = (folder / _LOCK).exists() or has_checkpoint(folder)
         if not is_ours and any(folder.iterdir()):
             raise InputError(f"{folder} holds other files: name a new folder for --checkpoint")
-        file = open(folder / _LOCK, "a", opener=_private)  # noqa: SIM115 - closed by the next block
+        file = open(folder / _LOCK, "a", opener=lock_opener)  # noqa: SIM115 - closed by the next block
     except OSError as error:
         raise OutputError(f"the checkpoint {folder} cannot be written: {error.strerror}") from None
     with file:
