@@ -133,7 +133,8 @@ class _Liveness:
         index, initial = {state: number for number, state in enumerate(states)}, set(self._spec.initial_states())
         depths, is_inside = [int(state not in initial) for state in states], [True] * len(states)
         graph = ExploredGraph(self._spec, states, index, depths, is_inside, lambda _: ())
-        decider, found = LivenessDecider(graph), {}
+        decider = LivenessDecider(graph)
+        found: dict[str, Any] = {}
         for number, name in enumerate(names):
             if name in self._violations:
                 found[name] = {"lasso": self._lasso(self._violations[name], index)}
