@@ -468,7 +468,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     def refuse(path: str, flags: int) -> int:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
-    monkeypatch.setattr(checkpoint_module, "_private", refuse)
+    monkeypatch.setattr(checkpoint_module, "lock_opener", refuse)
     with pytest.raises(OutputError, match="cannot be written: Permission denied"), checkpoints(tmp_path / "new"):
         pass
 
