@@ -259,3 +259,44 @@ def test_a_wrong_input_of_the_checker_is_one_sentence(capsys, tmp_path):
     assert witness_check.main([str(tmp_path), "nothing.py"]) == 2
     shown = capsys.readouterr()
     assert shown.err.count("\n") == 1 and "holds no witness" in shown.err
+
+
+STEPS = '''"""Steps to a bound."""
+
+from checker.language import Constant, Range, Scenario, Spec, action, invariant, require
+
+
+class Steps(Spec):
+    most = Constant(2)
+    x = Range(0, 3)
+
+    @action
+    def up(self):
+        require(self.x < 3)
+        self.x += 1
+
+    @invariant
+    def small(self):
+        return self.x < 4
+
+
+scenarios = [Scenario(Steps, "two", deadlock=True, expect={"deadlock": 4}), Scenario(Steps, "three", dict(most=3))]
+'''
+
+
+@pytest.fixture
+def two_steps(checker, tmp_path):
+    path = tmp_path / "steps.py"
+    path.write_text(STEPS)
+    assert checker("run", f"{path}/steps/two", "--witness", tmp_path / "w").status == 0
+    return tmp_path / "w", path
+
+
+def test_a_witness_of_another_scenario_is_refuted(capsys, two_steps):
+    assert checked(capsys, *two_steps, "--scenario", "two")[0] == 0
+    assert "the constants are" in refuted(capsys, *two_steps, "--scenario", "three")
+
+
+def test_the_deadlock_that_a_scenario_asks_for_is_not_left_out(capsys, two_steps):
+    edit(two_steps[0], lambda content: content["account"]["checked"].remove("deadlock"))
+    assert "not checked by the run: deadlock" in refuted(capsys, *two_steps, "--scenario", "two")
