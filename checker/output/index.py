@@ -11,7 +11,7 @@ from checker.errors import UserError
 from checker.evidence.spec_findings import findings_by_spec
 from checker.output.counterexample_text import constants_text
 from checker.output.files import make_folder, stem_of
-from checker.output.output_files import open_for_writing
+from checker.output.output_files import open_for_writing, require_own_page
 from checker.output.problems import Problem, problems_of
 from checker.output.reports import ReportTarget
 from checker.run.expectation import ExpectationComparison, end_text, states_text, undecided_sentences
@@ -44,6 +44,8 @@ class IndexReport:
     def __init__(self, target: ReportTarget):
         file = index_file(target.path)
         make_folder(file.parent)
+        if file != target.path:
+            require_own_page(file)
         self._stream = open_for_writing(file)
         self._folder, self._pages = file.parent, target.pages
         self._rows: list[IndexRow] = []

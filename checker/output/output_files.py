@@ -9,10 +9,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from checker.data_files import open_data
 from checker.errors import InputError, OutputError
 from traces.storage import Location, RemotePath
 
 STANDARD_OUTPUT = "-"
+
+_PAGE_MARK = b'<meta name="generator" content="Tidemark">'
+"""What the head of every page has; it is within the first bytes."""
+
+_HEAD_BYTES = 1_000
 
 
 class AtomicFile:
@@ -67,6 +73,18 @@ def open_for_writing(path: Location) -> AtomicFile:
     except OSError as error:
         raise OutputError(f"the file {path} cannot be written: {error.strerror}") from None
     return AtomicFile(path)
+
+
+def require_own_page(path: Path) -> None:
+    """Raise InputError if a page that a command names by itself, such as `index.html`, would replace another's file.
+
+    A file that the user names on the command line is replaced without a question.
+    """
+    if not path.is_file():
+        return
+    with open_data(path) as stream:
+        if _PAGE_MARK not in stream.read(_HEAD_BYTES):
+            raise InputError(f"{path} was not written by Tidemark: name another folder, or move the file")
 
 
 def write_whole(path: Location, text: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from checker.errors import InputError
 from checker.output import styled_lines
 from checker.output.files import make_folder
-from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
+from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing, require_own_page
 from checker.printable import printable
 from checker.run.interrupts import interruptible
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
@@ -75,8 +75,9 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
     read = [Path(file.partition("=")[2]) for file in files if "=" in file] + [Path(file) for file in files]
     index = options.out / "index.html" if options.out is not None else None
     check_outputs({"--json": options.json, "--out": options.out, "--out index.html": index}, read)
-    if options.out is not None:
-        make_folder(options.out)
+    if index is not None:
+        require_own_page(index)
+        make_folder(index.parent)
     if options.json not in ("", STANDARD_OUTPUT):
         # An output that cannot be written is an error before anything is explored.
         open_for_writing(Path(options.json))

@@ -12,7 +12,7 @@ from checker.errors import InputError
 from checker.explain.step_sentences import step_sentences
 from checker.output.comparison_text import comparison_as_page
 from checker.output.formats import FORMATS, Counterexample
-from checker.output.output_files import open_for_writing
+from checker.output.output_files import open_for_writing, require_own_page
 from checker.output.styled_lines import BLANK, Line, line, write
 from checker.run import registry
 from kafka_tools.pages.catalogue_scenarios import EntryScenario
@@ -29,19 +29,18 @@ def show_demo(name: str, folder: Path, *, opens_browser: bool) -> None:
         OutputError: a page cannot be written.
     """
     exhibit, shown, remedy = _chosen(name)
+    picture, comparison = folder / f"{exhibit.name}.html", folder / f"{exhibit.name}-repaired.html"
+    for path in (picture, comparison):
+        require_own_page(path)
     write(_suspicion(exhibit), sys.stdout)
     run = run_scenario(shown.target)
     counterexample = counterexample_of(run, next(each for each in run.result.violations if each.trace))
     write(_search(run, counterexample), sys.stdout)
     side = _repaired(counterexample, remedy)
-    pages = {
-        folder / f"{exhibit.name}.html": FORMATS["html"].write(counterexample),
-        folder / f"{exhibit.name}-repaired.html": comparison_as_page(counterexample, [side]),
-    }
+    pages = {picture: FORMATS["html"].write(counterexample), comparison: comparison_as_page(counterexample, [side])}
     for path, text in pages.items():
         with open_for_writing(path) as stream:
             stream.write(text)
-    picture, comparison = pages
     write(_heading(3, "The picture", str(picture)), sys.stdout)
     if opens_browser and sys.stdout.isatty():
         with contextlib.suppress(webbrowser.Error, OSError):

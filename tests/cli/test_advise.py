@@ -53,6 +53,14 @@ def test_json_and_pages(checker, tmp_path):
         assert all(step["sentence"] in shown for step in answer["steps"])
 
 
+def test_the_pages_replace_no_file_of_the_user(checker, tmp_path):
+    (tmp_path / "index.html").write_text("mine")
+    outcome = checker("advise", FIXTURES / "low-latency-producer.properties", "--out", tmp_path)
+    assert outcome.status == 2
+    assert "index.html was not written by Tidemark" in outcome.err
+    assert (tmp_path / "index.html").read_text() == "mine"
+
+
 def test_secrets_are_never_printed(checker, tmp_path):
     files = [
         FIXTURES / "server-durable.properties",

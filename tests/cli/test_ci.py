@@ -255,6 +255,19 @@ def test_expected_results_are_not_annotated(checker, monkeypatch):
     assert "::error" not in checker("run", TOY).err
 
 
+def test_the_index_replaces_no_file_of_the_user(checker, mine, tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "index.html").write_text("mine")
+    outcome = checker("run", mine(TOY_TEXT), "--html", site)
+    assert outcome.status == 2
+    assert f"{site / 'index.html'} was not written by Tidemark: name another folder" in outcome.err
+    # A file that the command names is meant, and so is an index of an earlier run.
+    for path in (site / "index.html", site):
+        checker("run", mine(TOY_TEXT), "--html", path)
+        assert "results" in (site / "index.html").read_text()
+
+
 def test_the_index_links_to_the_counterexamples(checker, mine, tmp_path):
     path = mine(TOY_TEXT + WRONG)
     pages = tmp_path / "site" / "pages"

@@ -47,3 +47,13 @@ def test_the_repair_names_the_step_that_is_refused(tmp_path, capsys):
 def test_an_entry_without_a_scenario_is_refused(capsys):
     assert main(["demo", "C-1"]) == 2
     assert "C-1 is no entry with a scenario and a remedy: choose one of P1" in capsys.readouterr().err
+
+
+def test_a_file_of_the_user_is_kept(tmp_path, capsys):
+    own = tmp_path / "P7.html"
+    own.write_text("<h1>mine</h1>")
+    assert main(["demo", "P7", "--out", str(tmp_path), "--no-browser"]) == 2
+    assert f"{own} was not written by Tidemark: name another folder" in capsys.readouterr().err
+    assert own.read_text() == "<h1>mine</h1>"
+    own.unlink()
+    assert [main(["demo", "P7", "--out", str(tmp_path), "--no-browser"]) for _ in range(2)] == [0, 0]
