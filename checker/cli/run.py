@@ -77,7 +77,7 @@ def run(
         option(alone="sentences", help="Show the steps of every counterexample; full: with the variables."),
     ] = None,
     verbose: Annotated[
-        bool, option("--verbose", help="Without SPEC, show a row for each scenario also in a terminal.")
+        bool, option("--verbose", help="Without SPEC, show a row for each scenario; with --table, every row in full.")
     ] = False,
     no_cache: NoCache = False,
     coverage: Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import shlex
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ from checker.execution.run_specs import RunSettings
 from checker.language.spec import Spec
 from checker.language.tables import GuaranteeCell, GuaranteeRow, Table
 from checker.output.files import CounterexampleFolder, JsonLines
-from checker.output.guarantee_markdown import Labels, markdown
+from checker.output.guarantee_markdown import Labels, full_markdown, short_markdown
+from checker.output.guarantee_text import write_in_short
 from checker.printable import printable, printable_lines
 from checker.run import process_pool, registry
 from checker.run.account import account_of
@@ -42,10 +44,11 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None) -> int:
         reports=settings.reports,
         json=settings.json,
         out=settings.out,
+        verbose=settings.verbose,
     )
     has_reports = any(path is not None for path in settings.reports.values())
     if request != Request(request.targets) or settings != usual or has_reports:
-        raise InputError("--table allows only --engine, --workers, --json, --out and --update-docs")
+        raise InputError("--table allows only --engine, --workers, --json, --out, --verbose and --update-docs")
     if settings.engine in ("spark", "gpu"):
         raise InputError(f"--table explores many small state spaces: omit --engine {settings.engine}")
     found = _tables(request)
@@ -62,10 +65,11 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None) -> int:
             _explore(tabulation, settings, explore, cancelled)
             labels[family.name] = Labels(tabulation, labels.get(family.name))
             output = _Output(family, tabulation, labels[family.name])
+            output.write_counterexamples(folder)
             if settings.is_screen_shown:
                 if len(found) > 1:
                     print(f"Table {family.name}/{table.name}\n")
-                print(printable_lines("\n".join(output.lines(folder))))
+                output.show(settings.verbose)
             for row in table.rows:
                 json_lines.write(output.row_to_json(row))
             statuses.append(_status(tabulation))
@@ -151,8 +155,8 @@ class _Output:
         self._labels = labels
         self._files: dict[str, str] = {}
 
-    def lines(self, folder: CounterexampleFolder) -> list[str]:
-        """Write the counterexamples to the folder, if there is one, and return the table as text."""
+    def write_counterexamples(self, folder: CounterexampleFolder) -> None:
+        """Write the counterexamples to the folder, if there is one."""
         for shown in self._tabulation.counterexamples():
             mark = self._labels.of(shown)
             run = self._run(shown)
@@ -161,13 +165,24 @@ class _Output:
             )
             if path is not None:
                 self._files[mark] = str(path)
-        return markdown(
+
+    def show(self, is_full: bool) -> None:
+        """Print the table, in short or in full."""
+        if not is_full:
+            write_in_short(self._tabulation, self._full_command, sys.stdout)
+            return
+        lines = full_markdown(
             self._tabulation, self._labels, lambda shown, mark: self._files.get(mark) or f"`{self._command(shown)}`"
         )
+        print(printable_lines("\n".join(lines)))
 
     def section(self) -> list[str]:
-        """Return the table as a section of a page, with linked marks."""
-        return markdown(self._tabulation, self._labels, lambda shown, mark: f"`{self._command(shown)}`", anchored=True)
+        """Return the table in short as a section of a page."""
+        return short_markdown(self._tabulation, self._full_command)
+
+    @property
+    def _full_command(self) -> str:
+        return f"python -m checker run {shlex.quote(self._family.target)} --table --verbose"
 
     def row_to_json(self, row: GuaranteeRow) -> dict[str, Any]:
         """Return the JSON object of a row."""

@@ -1,4 +1,4 @@
-"""A computed table of guarantees as Markdown: merged rows, all rows, notes, and counterexamples."""
+"""A computed table of guarantees as Markdown: in short for a page, and in full with its counterexamples."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from checker.run.guarantee_table import CellAnswer, GuaranteeTable, ShownViolati
 
 PROSE_WIDTH = 120
 """Characters per line of paragraphs and list items; tables and commands are not wrapped."""
+
+_ANSWERS = "Yes: the checker finds a counterexample. No: the complete exploration has none."
+_EXCEPTIONS = " No, but an entry: another model or real brokers show it."
+
+_LENGTHS = (
+    "Yes, N: the shortest counterexample has N states, the initial state included, and those of a loop up to its first "
+    "one. No, N: N distinct states, all of them explored. Answers with the same steps, in any order, share a "
+    "counterexample."
+)
 
 Values = tuple[tuple[str, ...], ...]
 """For each setting, the values of the rows that a merged row replaces."""
@@ -45,75 +54,108 @@ class Labels:
         return self.marks[shown.signature]
 
 
-def markdown(
-    tabulation: GuaranteeTable,
-    labels: Labels,
-    place_of: Callable[[ShownViolation, str], str],
-    *,
-    anchored: bool = False,
-) -> list[str]:
-    """Return a computed table as lines of Markdown.
+def short_markdown(tabulation: GuaranteeTable, command: str) -> list[str]:
+    """Return the section of a page: merged rows, the legend, and the notes on their answers.
 
-    `place_of` maps a counterexample and its mark to the command or the file that shows it. `anchored`: marks are links
-    within the page.
+    It has no number of states, which every change of a model would change. `command` prints the table in full.
     """
-    lines = ["In short:", "", *short_table(tabulation), "", "In full:", "", *full_table(tabulation, labels), ""]
-    reasons = dict.fromkeys(row.refused for row in tabulation.table.rows if row.refused)
-    for paragraph in (*_legend(tabulation), *(f"Refused: {reason}." for reason in reasons)):
+    lines = _aligned([heading(tabulation), *([*settings, *answers] for settings, answers in short_rows(tabulation))])
+    for paragraph in short_legend(tabulation):
+        lines += ["", *_wrapped(paragraph)]
+    if notes := short_notes(tabulation):
+        lines += ["", *(part for note in notes for part in _wrapped(f"- {note}", indent="  "))]
+    return [*lines, "", *_wrapped(f"{_documented(tabulation)} {in_full(command)}")]
+
+
+def full_markdown(
+    tabulation: GuaranteeTable, labels: Labels, place_of: Callable[[ShownViolation, str], str]
+) -> list[str]:
+    """Return a computed table with a row for each combination, its notes and its counterexamples.
+
+    `place_of` maps a counterexample and its mark to the command or the file that shows it.
+    """
+    lines = [*_full_table(tabulation, labels), ""]
+    for paragraph in (_LENGTHS, *tabulation.table.legend, *_bold(tabulation), *_refusals(tabulation)):
         lines += [*_wrapped(paragraph), ""]
-    lines += [*_notes(tabulation, labels, anchored), "", "Counterexamples:", ""]
-    lines += _counterexamples(tabulation, labels, place_of, anchored)
-    lines += ["", conclusion(tabulation)]
-    if anchored:
-        lines += ["", *(f"[{mark}]: #note-{mark}" for mark in labels.notes.values())]
-        lines += [f"[{mark}]: #{mark}" for mark in labels.marks.values()]
-    return lines
+    lines += [*_notes(tabulation, labels), "", "Counterexamples:", ""]
+    lines += _counterexamples(tabulation, labels, place_of)
+    return [*lines, "", conclusion(tabulation)]
 
 
-def _legend(tabulation: GuaranteeTable) -> Iterable[str]:
-    yield from tabulation.table.legend
-    cells = [cell for row in tabulation.table.rows for cell in row.cells.values()]
-    if any(tabulation.is_as_documented(cell) is False for cell in cells):
+def short_legend(tabulation: GuaranteeTable) -> list[str]:
+    """Return the paragraphs that explain the merged rows."""
+    has_exceptions = any(_exceptions(tabulation, cell) for cell in _cells(tabulation))
+    answers = _ANSWERS + (_EXCEPTIONS if has_exceptions else "")
+    return [answers, *tabulation.table.legend, *_refusals(tabulation)]
+
+
+def short_notes(tabulation: GuaranteeTable) -> list[str]:
+    """Return the notes on each "no", and on answers that differ from the documentation."""
+    is_no = [cell for cell in _cells(tabulation) if tabulation.answer(cell).is_yes is False]
+    named = {cell.differs for cell in _cells(tabulation)}.union(*(cell.all_notes for cell in is_no))
+    return [note.text for name, note in tabulation.table.notes.items() if name in named]
+
+
+def _cells(tabulation: GuaranteeTable) -> list[GuaranteeCell]:
+    return [cell for row in tabulation.table.rows for cell in row.cells.values()]
+
+
+def in_full(command: str) -> str:
+    """Return the sentence that names the command for the whole table."""
+    return f"`{command}` prints every row, the sizes of the explorations and the counterexamples."
+
+
+def _bold(tabulation: GuaranteeTable) -> Iterable[str]:
+    if any(tabulation.is_as_documented(cell) is False for cell in _cells(tabulation)):
         yield "Bold: the documentation gives the other answer. The notes of the cell say why."
+
+
+def _refusals(tabulation: GuaranteeTable) -> Iterable[str]:
+    for reason in dict.fromkeys(row.refused for row in tabulation.table.rows if row.refused):
+        yield f"Refused: {reason}."
 
 
 def conclusion(tabulation: GuaranteeTable) -> str:
     """Return the size of the explorations, and how many documented answers they confirm and refute."""
-    cells = [cell for row in tabulation.table.rows for cell in row.cells.values() if cell.documented is not None]
-    confirmed = sum(tabulation.is_as_documented(cell) is True for cell in cells)
-    refuted = sum(tabulation.is_as_documented(cell) is False for cell in cells)
     return (
         f"{tabulation.explored} of {len(tabulation.explorations)} explorations, "
-        f"{tabulation.distinct_states:,} distinct states. "
-        f"Documented answers: {len(cells)}; confirmed: {confirmed}{f'; refuted: {refuted}' if refuted else ''}."
+        f"{tabulation.distinct_states:,} distinct states. {_documented(tabulation)}"
     )
 
 
-def short_table(tabulation: GuaranteeTable) -> list[str]:
-    """Return the table with rows of equal answers merged; refused combinations come last."""
+def _documented(tabulation: GuaranteeTable) -> str:
+    cells = [cell for cell in _cells(tabulation) if cell.documented is not None]
+    confirmed = sum(tabulation.is_as_documented(cell) is True for cell in cells)
+    refuted = sum(tabulation.is_as_documented(cell) is False for cell in cells)
+    return f"Documented answers: {len(cells)}; confirmed: {confirmed}{f'; refuted: {refuted}' if refuted else ''}."
+
+
+def short_rows(tabulation: GuaranteeTable) -> list[tuple[list[str], tuple[str, ...]]]:
+    """Return the settings and answers of the rows, those of equal answers merged; refused combinations come last."""
     by_pattern: dict[tuple[str, ...], list[GuaranteeRow]] = {}
     for row in sorted(tabulation.table.rows, key=lambda row: bool(row.refused)):
         by_pattern.setdefault(_pattern(tabulation, row), []).append(row)
-    merged = [line for pattern, rows in by_pattern.items() for line in _merged_lines(tabulation, rows, pattern)]
-    return _aligned([_heading(tabulation), *merged])
+    return [
+        (settings, pattern) for pattern, rows in by_pattern.items() for settings in _merged_settings(tabulation, rows)
+    ]
 
 
-def full_table(tabulation: GuaranteeTable, labels: Labels) -> list[str]:
+def _full_table(tabulation: GuaranteeTable, labels: Labels) -> list[str]:
     """Return the table with a row for each combination; refused combinations come last, merged."""
     shown = [
         [*row.settings.values(), *(_cell_text(tabulation, cell, labels) for cell in row.cells.values())]
         for row in tabulation.table.rows
         if not row.refused
     ]
-    refused = [row for row in tabulation.table.rows if row.refused]
-    if refused:
-        shown += _merged_lines(tabulation, refused, _pattern(tabulation, refused[0]))
-    return _aligned([_heading(tabulation), *shown])
+    if refused := [row for row in tabulation.table.rows if row.refused]:
+        pattern = _pattern(tabulation, refused[0])
+        shown += [[*settings, *pattern] for settings in _merged_settings(tabulation, refused)]
+    return _aligned([heading(tabulation), *shown])
 
 
-def _merged_lines(tabulation: GuaranteeTable, rows: list[GuaranteeRow], pattern: tuple[str, ...]) -> list[list[str]]:
+def _merged_settings(tabulation: GuaranteeTable, rows: list[GuaranteeRow]) -> list[list[str]]:
     merged = merge([tuple(row.settings.values()) for row in rows])
-    return [[*_values_text(tabulation, values), *pattern] for values in merged]
+    return [_values_text(tabulation, values) for values in merged]
 
 
 def merge(rows: Sequence[tuple[str, ...]]) -> list[Values]:
@@ -136,8 +178,13 @@ def _pattern(tabulation: GuaranteeTable, row: GuaranteeRow) -> tuple[str, ...]:
 
 def _but(tabulation: GuaranteeTable, cell: GuaranteeCell) -> str:
     """Return what follows a "no" that has known exceptions, or ""."""
-    has_exceptions = cell.exceptions and tabulation.answer(cell).is_yes is False
-    return f", but {', '.join(cell.exceptions)}" if has_exceptions else ""
+    exceptions = _exceptions(tabulation, cell)
+    return f", but {', '.join(exceptions)}" if exceptions else ""
+
+
+def _exceptions(tabulation: GuaranteeTable, cell: GuaranteeCell) -> tuple[str, ...]:
+    """Return the names of the exceptions to the answer of a cell, which only a "no" has."""
+    return cell.exceptions if tabulation.answer(cell).is_yes is False else ()
 
 
 def _answer_word(answer: CellAnswer) -> str:
@@ -180,7 +227,8 @@ def _named_notes(tabulation: GuaranteeTable) -> list[str]:
     return [name for name in tabulation.table.notes if name in named]
 
 
-def _heading(tabulation: GuaranteeTable) -> list[str]:
+def heading(tabulation: GuaranteeTable) -> list[str]:
+    """Return the names of the settings and the questions."""
     return [*tabulation.table.rows[0].settings, *tabulation.table.columns.values()]
 
 
@@ -194,12 +242,11 @@ def _aligned(rows: list[list[str]]) -> list[str]:
     return [lines[0], rule, *lines[1:]]
 
 
-def _notes(tabulation: GuaranteeTable, labels: Labels, anchored: bool) -> Iterable[str]:
+def _notes(tabulation: GuaranteeTable, labels: Labels) -> Iterable[str]:
     for name, mark in labels.notes.items():
         note = tabulation.table.notes[name]
-        anchor = f'<a id="note-{mark}"></a>' if anchored else ""
         answers = [tabulation.answer(GuaranteeNote("", (check,))) for check in note.checks]
-        yield from _wrapped(f"- {anchor}[{mark}] {note.text}{_note_answers(answers, labels)}", indent="  ")
+        yield from _wrapped(f"- [{mark}] {note.text}{_note_answers(answers, labels)}", indent="  ")
 
 
 def _note_answers(answers: list[CellAnswer], labels: Labels) -> str:
@@ -211,14 +258,13 @@ def _note_answers(answers: list[CellAnswer], labels: Labels) -> str:
 
 
 def _counterexamples(
-    tabulation: GuaranteeTable, labels: Labels, place_of: Callable[[ShownViolation, str], str], anchored: bool
+    tabulation: GuaranteeTable, labels: Labels, place_of: Callable[[ShownViolation, str], str]
 ) -> Iterable[str]:
     for shown in tabulation.counterexamples():
         mark = labels.of(shown)
-        anchor = f'<a id="{mark}"></a>' if anchored else ""
         length = shown.violation.length
         states = f"{length} state{'' if length == 1 else 's'}"
-        text = f"- {anchor}[{mark}] `{shown.violation.property}`, {states}: {_steps(shown)}."
+        text = f"- [{mark}] `{shown.violation.property}`, {states}: {_steps(shown)}."
         yield from _wrapped(text, indent="  ")
         yield f"  {place_of(shown, mark)}"
 

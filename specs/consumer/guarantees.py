@@ -58,8 +58,7 @@ def with_protocol(protocol):
 OF_CONSUMER_PROTOCOL = sorted(with_protocol("consumer") - with_protocol("classic"))
 
 LEGEND = (
-    "Yes: with the number of states of the shortest counterexample, including the initial state. No: with the number "
-    "of distinct states, all of them explored. Out of order: a record is processed for the first time after a later "
+    "Out of order: a record is processed for the first time after a later "
     "one. An old record after a newer one: the same, for the first time or again. With threads, both columns compare "
     "records of one key only.",
     "Committed before: the position, right after the poll. After: the position, from time to time, when all returned "

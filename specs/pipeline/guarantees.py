@@ -101,14 +101,12 @@ SETTINGS = (
 """From the most available to the most consistent; three replicas in each."""
 
 LEGEND = (
-    "Yes: the number of states of the shortest counterexample, the initial state included. No: the number of distinct "
-    "states in the complete exploration. Lost: an acknowledged record is not in the leader's log. Written twice, out "
+    "Lost: an acknowledged record is not in the leader's log. Written twice, out "
     "of order: in the leader's log. Never written: a later record is in the leader's log, and the leader refuses each "
     "retry of an earlier one. Read, then gone: a consumer has read a record that the leader does not have.",
     "Explored: one partition, three replicas, two records, Kafka 3.7 or later (strict min ISR), the failures of the "
     "column at every moment, and two followers that may lag. When a connection closes, the broker may still handle "
     "requests that it had not read. May be down: how many of the three brokers may be down while a write can succeed.",
-    "No, but an entry: the exploration of this model finds nothing, and another model or real brokers show it.",
 )
 
 

@@ -72,7 +72,7 @@ NOTES = {
 }
 
 LEGEND = (
-    "Yes and no: as in the first table. transactional.id: each instance of the application keeps one, or the owner of "
+    "transactional.id: each instance of the application keeps one, or the owner of "
     "an input partition uses that of the partition. Offsets: sendOffsetsToTransaction with consumer.groupMetadata() "
     "or without group metadata, or commitSync after the transaction. After a commit timeout: the application calls "
     "commitTransaction again, or takes the transaction for lost and repeats it with a new producer. The columns "

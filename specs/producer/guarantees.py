@@ -83,16 +83,13 @@ IDEMPOTENT_PROPERTIES = {
 """The properties that a column checks of a spec that derives from `IdempotentProducer`; `FairFailover` for "stuck"."""
 
 LEGEND = (
-    "An answer `yes, N` has a shortest counterexample of N states, the initial state included. An answer `no, N` holds "
-    "in all N distinct states. An acknowledged record is one whose future succeeded. Reorders: a copy of a record, "
-    "first or not, is after a later record. Gap: a record is in the log while an earlier one is neither in the log nor "
-    "known to have failed. Answers with the same steps, in any order, share a counterexample.",
+    "An acknowledged record is one whose future succeeded. Reorders: a copy of a record, first or not, is after a "
+    "later record. Gap: a record is in the log while an earlier one is neither in the log nor known to have failed.",
     "Stuck: the future of a sent record is never completed, although the application, the client and the brokers are "
-    "fair. The length counts the states up to the first state of the loop. Weakly fair are: the application's sends, "
-    "the drain, the receipt of responses, the update of the metadata, a due epoch bump, and the broker's handling of a "
-    "request; with a failover also the follower's fetch. No fault is fair, and each ends: brokers do not refuse "
-    "forever, as they do with fewer than min.insync.replicas in sync. Retries are not exhausted, and "
-    "delivery.timeout.ms does not pass: if it does, it completes every future.",
+    "fair. Weakly fair are: the application's sends, the drain, the receipt of responses, the update of the metadata, "
+    "a due epoch bump, and the broker's handling of a request; with a failover also the follower's fetch. No fault is "
+    "fair, and each ends: brokers do not refuse forever, as they do with fewer than min.insync.replicas in sync. "
+    "Retries are not exhausted, and delivery.timeout.ms does not pass: if it does, it completes every future.",
     "Broker: the version of the brokers, which matters only to an idempotent producer. The client is that of 4.x.",
     "Explored: one partition, and one fault of each kind at any moment. Without idempotence: six records, a retriable"
     " refusal and a connection that closes and loses its contents; and three records, a connection that closes, a "
@@ -103,7 +100,7 @@ LEGEND = (
     " of the producer's process, whose successor sends unacknowledged records again. With acks=0 also (except for "
     "stuck): three records, and a connection that closes, whose requests the broker may still read and handle. With "
     "acks=0 at most one request of a connection is in flight, since a request is complete once it is written.",
-    "The notes describe rarer faults and other settings, each with its counterexamples.",
+    "The notes describe rarer faults and other settings.",
 )
 
 

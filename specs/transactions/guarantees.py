@@ -113,9 +113,7 @@ RULES = {Transactions: transaction_rules, Coordinator: election_rules, ExactlyOn
     TwoPhaseCommit: two_phase_rules}  # fmt: skip
 
 LEGEND = (
-    "Yes: the number of states of the shortest counterexample, the initial state included. No: the number of distinct "
-    "states in the complete exploration. Version: the transaction version of the clients' requests, in a new cluster. "
-    "Verification is on where it exists.",
+    "Version: the transaction version of the clients' requests, in a new cluster. Verification is on where it exists.",
     "Explored: up to two transactions of one producer in one or two partitions, and one occurrence of the failure at "
     "every moment. A late request: a copy stays in the network while the client repeats the request or gives up. "
     "Two-phase commit: an application prepares a transaction, commits in an external store, and restarts.",

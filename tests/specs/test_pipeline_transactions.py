@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from specs.pipeline.transactional_guarantees import COLUMNS, RECOMMENDED, SETTINGS, tables
+from specs.pipeline.transactional_guarantees import COLUMNS, RECOMMENDED, SETTINGS, row, tables
+from tests.support.short_tables import answers_on
 
 PAGE = Path(__file__).parents[2] / "docs" / "guarantees.md"
 (TABLE,) = tables
@@ -22,12 +23,10 @@ MISTAKES = {
 
 def yes_columns(settings):
     """Return the columns that have a yes in the row of some settings."""
-    section = PAGE.read_text(encoding="utf-8").split("<!-- python -m checker run pipeline --table -->")[2]
-    in_full = section.partition("In full:")[2].partition("Counterexamples:")[0]
-    rows = [line for line in in_full.splitlines() if line.startswith("| ")][1:]
-    assert len(rows) == len(SETTINGS)
-    cells = [cell.strip() for cell in rows[SETTINGS.index(settings)].strip("|").split("|")][-len(COLUMNS) :]
-    return {column for column, cell in zip(COLUMNS, cells, strict=True) if "yes" in cell}
+    (answers,) = (
+        answers for shown, answers in answers_on(PAGE, "pipeline", TABLE, 1) if shown == row(settings).settings
+    )
+    return {column for column in COLUMNS if answers[column]}
 
 
 def test_the_recommended_settings_have_no_yes():

@@ -15,6 +15,7 @@ from specs.pipeline import guarantees as pipeline
 from specs.pipeline import transactional_guarantees
 from specs.producer import guarantees as producer
 from specs.transactions import guarantees as transactions
+from tests.support.short_tables import answers_on
 
 DOCS = Path(__file__).parents[2] / "docs"
 ON_OFF = {"on": "true", "off": "false"}
@@ -171,39 +172,29 @@ def test_the_notes_of_the_consumer_name_the_releases_that_have_an_entry():
 # The transactions.
 
 
-def computed_answers(page, first_heading):
-    """Yield the settings and the answers of each row of a page's full table."""
-    table = page.read_text(encoding="utf-8").split("\nIn full:\n\n")[1].split("\n\n")[0]
-    heading, _, *lines = [[each.strip() for each in line.strip("| ").split("|")] for line in table.splitlines()]
-    assert heading[0] == first_heading
-    for line in lines:
-        cells = dict(zip(heading, line, strict=True))
-        yield cells, {name: text.strip("*").startswith("yes") for name, text in cells.items()}
+def computed_rows():
+    return answers_on(DOCS / "transactions.md", "transactions", transactions.tables[0])
 
 
 def test_the_transactions_deny_no_entry_and_have_no_other():
     """A column that is about an entry says yes in exactly the releases and versions in which the entry can happen."""
-    columns = {name: transactions.COLUMNS[name] for name in transactions.ENTRIES}
     whole = [each for each in transactions.ENTRIES.values() if list(transactions.ENTRIES.values()).count(each) == 1]
-    for shown, answers in computed_answers(DOCS / "transactions.md", "Kafka"):
+    for shown, answers in computed_rows():
         if "clients" in shown["Kafka"] or "KIP" in shown["Kafka"] or shown["version"] == "1 to 2":
             continue
         (kafka,) = [each for each in transactions.RELEASES if each.startswith(shown["Kafka"] + ".")]
         config = {"transactional": "true", "client": "java", "transaction.version": shown["version"]}
         for column, name in transactions.ENTRIES.items():
             if name in whole and name in hazards():
-                can_happen = hazards()[name].can_happen(kafka, config)
-                assert answers[columns[column]] == can_happen, (kafka, name)
+                assert answers[column] == hazards()[name].can_happen(kafka, config), (kafka, name)
 
 
 def test_brokers_that_keep_version_1_have_the_entries_of_version_1():
-    (row,) = [
-        each for each in computed_answers(DOCS / "transactions.md", "Kafka") if each[0]["Kafka"] == "4.3 (clients 3.9)"
-    ]
+    (answers,) = [answers for shown, answers in computed_rows() if shown["Kafka"] == "4.3 (clients 3.9)"]
     config = {"transactional": "true", "client": "java", "transaction.version": "1"}
     for column, name in transactions.ENTRIES.items():
         if name in ("T1", "T2", "T3", "KAFKA-19446"):
-            assert row[1][transactions.COLUMNS[column]] == hazards()[name].can_happen("4.3.0", config), name
+            assert answers[column] == hazards()[name].can_happen("4.3.0", config), name
 
 
 # What no table answers.

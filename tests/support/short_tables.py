@@ -1,0 +1,26 @@
+"""The answers of a page's short table of guarantees, row by row of the declared table."""
+
+import re
+
+
+def answers_on(page, family, table, position=0):
+    """Yield the settings of each row of a table, and for each column whether its section of a page says yes.
+
+    `position` counts the tables of the family on the page from 0. A merged row has every value that it lists.
+    """
+    section = page.read_text(encoding="utf-8").split(f"<!-- python -m checker run {family} --table -->")[position + 1]
+    names = list(table.rows[0].settings)
+    heading, _, *lines = [
+        [each.strip() for each in line.strip("| ").split("|")] for line in section.splitlines() if line.startswith("|")
+    ]
+    assert heading == [*names, *table.columns.values()]
+    for row in table.rows:
+        (answers,) = (line[len(names) :] for line in lines if all(map(includes, line, row.settings.values())))
+        is_answered = {re.split(r"[, ]", answer)[0] for answer in answers} <= {"yes", "no", "refused"}
+        assert is_answered, answers
+        yield row.settings, {column: answer == "yes" for column, answer in zip(table.columns, answers, strict=True)}
+
+
+def includes(cell, value):
+    """Return whether a cell of a merged row has a value."""
+    return cell in ("any", value) or value in cell.split(", ")
