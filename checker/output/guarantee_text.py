@@ -38,7 +38,7 @@ def _lines(tabulation: GuaranteeTable, command: str) -> Iterator[Line]:
 def _row_lines(names: list[str], settings: list[str], answers: tuple[str, ...]) -> Iterator[Line]:
     """Iterate over the settings that matter, and for each answer, yes first, over the questions that have it."""
     given = [f"{name} {value}" for name, value in zip(names, settings, strict=False) if value != "any"]
-    yield line((", ".join(given) or "any settings", "bold"))
+    yield line(("; ".join(given) or "any settings", "bold"))
     questions = names[len(settings) :]
     for answer in sorted(dict.fromkeys(answers), key=lambda text: (text != "yes", text == "no")):
         about = "; ".join(name for name, text in zip(questions, answers, strict=True) if text == answer)
