@@ -52,15 +52,13 @@ class LeaderState(ProducerState):
     draws = Drawing(
         Lane("client", facts={"answer": "last answer"}),
         Lane("leader of", each=Partition, logs=(Log("log", colour="sequence", at=("offset", "o")),),
-            boxes={"cached": "remembered batches"},
-            facts={"producer_epoch": "producer epoch", "forgotten": "batches before expiry",
-                "verified": "verification"}),
+            boxes={"cached": "remembered batches"}, facts={"producer_epoch": "producer epoch",
+            "forgotten": "batches before expiry", "verified": "verification"}),
         arrows=(Arrow("produce", "'client'", "partition", "batch s{sequence}, {records} record{'s'[:records - 1]}"),),
         item_labels={"log": "s{item.sequence}", "cached": "s{item.sequence}@{item.offset}"},
     ).with_events(
-        Event("produce",
-            "The client sends batch s{sequence}: sequence {sequence}, {records} record{'s'[:records - 1]}, epoch "
-                "{epoch}"),
+        Event("produce", "The client sends batch s{sequence}: sequence {sequence}, {records} record{'s'[:records - "
+            "1]}, epoch {epoch}"),
         Event("restart",
             "The broker restarts; its log survives, but it remembers only what the snapshot at the end of the log has: "
                 "the last {snapshot_batches} of up to {cache_size} batches", "restart: loads snapshot", kind="restart"),

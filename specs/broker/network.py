@@ -75,9 +75,8 @@ class BrokerNetwork(Sender):
         Lane("producer", boxes={"queue": "queued batches", "in_flight": "in flight, oldest first"},
             facts={"connection": "its connection"}),
         Lane("socket of connection", each=Connection, boxes={"socket": "requests to be read"}),
-        Lane("network",
-            boxes={"request_queue": "request queue", "purgatory": "waiting for replicas", "responses": "responses"},
-            facts={"muted_channels": "muted connections"}),
+        Lane("network", boxes={"request_queue": "request queue", "purgatory": "waiting for replicas",
+            "responses": "responses"}, facts={"muted_channels": "muted connections"}),
         Lane("handler", each=Handler, boxes={"handling": "at work on"}),
         Lane("partition", each=Partition, logs=(Log("log", colour=".", called=("record",)),)),
         channels=(
@@ -87,9 +86,8 @@ class BrokerNetwork(Sender):
         ),
     ).with_events(
         *sender.SENDER_EVENTS,
-        Event("receive_response",
-            "The producer reads the response to " + sender.records_of("responses[0]") + ": "
-                "{str(responses[0].error).replace('none', 'success')}"),
+        Event("receive_response", "The producer reads the response to " + sender.records_of("responses[0]") +
+            ": {str(responses[0].error).replace('none', 'success')}"),
         Event("processor_receive",
             "The processor reads " + sender.records_of("socket[connection][0]") + " from connection {connection}{', "
                 "and mutes the channel' if mute_until != 'never' else ''}", "", "'network'"),
@@ -97,9 +95,8 @@ class BrokerNetwork(Sender):
             "discard", "'network'", "disconnect"),
         Event("handler_take", "{handler} takes " + sender.records_of("request_queue[0]"), "", "handler"),
         Event("handler_append", "{handler} handles " + sender.records_of("handling[handler]"), "", "handler"),
-        Event("handler_refuse",
-            "{handler} refuses " + sender.records_of("handling[handler]") + ": too few replicas are in sync", "refuses",
-            "handler", "refusal"),
+        Event("handler_refuse", "{handler} refuses " + sender.records_of("handling[handler]") +
+            ": too few replicas are in sync", "refuses", "handler", "refusal"),
         Event("purgatory_complete", "Replicas have " + sender.records_of("purgatory[0]") + ", which is answered", "",
             "'network'"),
     )  # fmt: skip

@@ -40,12 +40,10 @@ class PollLoop(Consumer):
         Event("poll", "A poll returns {count} record{'s'[:count - 1]} from offset {position} on", at="'consumer'"),
         Event("commit_position", "The consumer commits its position {position}", "commit {position}", "'consumer'"),
         Event("process", "The application processes record {in_hand[0]}", at="'consumer'"),
-        Event("fail_and_close",
-            "An exception ends the loop, and the consumer is closed{', which commits its position ' + str(position) if "
-                "commit == 'auto' else ''}", "exception, close", "'consumer'", "shutdown"),
-        Event("revoke",
-            "A rebalance takes the partition from the consumer, inside poll{', which commits offset ' + str(position) "
-                "+ ' before' if commit == 'auto' else ''}", "revoked", "'consumer'", "shutdown"),
+        Event("fail_and_close", "An exception ends the loop, and the consumer is closed{', which commits its position "
+            "' + str(position) if commit == 'auto' else ''}", "exception, close", "'consumer'", "shutdown"),
+        Event("revoke", "A rebalance takes the partition from the consumer, inside poll{', which commits offset ' + "
+            "str(position) + ' before' if commit == 'auto' else ''}", "revoked", "'consumer'", "shutdown"),
     )  # fmt: skip
 
     def init(self):

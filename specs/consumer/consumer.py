@@ -53,10 +53,9 @@ class Consumer(Spec, abstract=True):
         Lane("effects", logs=(Log("processed", end="", colour=".", called=("record",), at=()),)),
     ).with_events(
         Event("crash", "The consumer's process dies", kind="crash", at="'consumer'"),
-        Event("start",
-            "A consumer is assigned the partition, and {'begins at the committed offset ' + str(committed) if "
-                "committed is not None else 'has no committed offset: auto.offset.reset=' + str(auto_offset_reset) + "
-                "', position ' + str(starting_offset())}", kind="restart", at="'consumer'"),
+        Event("start", "A consumer is assigned the partition, and {'begins at the committed offset ' + str(committed) "
+            "if committed is not None else 'has no committed offset: auto.offset.reset=' + str(auto_offset_reset) + ', "
+            "position ' + str(starting_offset())}", kind="restart", at="'consumer'"),
     )  # fmt: skip
 
     def init(self):

@@ -140,33 +140,26 @@ class ConsumerProtocol(Spec):
         Event("join", "{member} subscribes, and will send a heartbeat with epoch 0", "subscribes", "member"),
         Event("heartbeat", "{member} sends a heartbeat with epoch {epoch[member]}; it owns {str(owned[member])}", "",
             "member"),
-        Event("receive",
-            "{member} gets the response: {'refused (' + str(response[member].refusal) + '), so that it drops its "
-                "partitions and joins again' if str(response[member].refusal) != 'none' else 'epoch ' + "
-                "str(response[member].epoch) + (', assigned ' + str(response[member].assignment) if "
-                "response[member].assignment is not None else '')}", "", "member",
-            "{'refusal' if str(response[member].refusal) != 'none' else ''}"),
-        Event("reconcile",
-            "{member} applies its assignment: it owns {str(assignment[member])} instead of {str(owned[member])}",
-            "owns {str(assignment[member])}", "member"),
+        Event("receive", "{member} gets the response: {'refused (' + str(response[member].refusal) + '), so that it "
+            "drops its partitions and joins again' if str(response[member].refusal) != 'none' else 'epoch ' + "
+            "str(response[member].epoch) + (', assigned ' + str(response[member].assignment) if "
+            "response[member].assignment is not None else '')}", "", "member", "{'refusal' if "
+                "str(response[member].refusal) != 'none' else ''}"),
+        Event("reconcile", "{member} applies its assignment: it owns {str(assignment[member])} instead of "
+            "{str(owned[member])}", "owns {str(assignment[member])}", "member"),
         Event("leave", "{member} leaves: it drops its partitions, sends epoch -1", "leaves", "member", "shutdown"),
-        Event("time_out_request",
-            "{member} gets no response in time: the {'request' if request[member] is not None else 'response'} is "
-                "{'late' if late_requests and request[member] is not None else 'lost'}, and its next heartbeat is a "
-                "full one", "request timeout", "member", "timeout"),
-        Event("handle",
-            "The coordinator {'refuses' if request[member].epoch is not None and str(refusal_of(member, "
-                "request[member])) != 'none' else 'handles'} the heartbeat of {member} with epoch {'-1' if "
-                "request[member].epoch is None else str(request[member].epoch)}", "", "'coordinator'",
-            "{'refusal' if request[member].epoch is not None and str(refusal_of(member, request[member])) != 'none' "
-                "else ''}"),
-        Event("handle_and_assign",
-            "The coordinator handles the heartbeat of {member}, and computes a new target: {str(assignment)}", "",
-            "'coordinator'"),
+        Event("time_out_request", "{member} gets no response in time: the {'request' if request[member] is not None "
+            "else 'response'} is {'late' if late_requests and request[member] is not None else 'lost'}, and its next "
+            "heartbeat is a full one", "request timeout", "member", "timeout"),
+        Event("handle", "The coordinator {'refuses' if request[member].epoch is not None and str(refusal_of(member, "
+            "request[member])) != 'none' else 'handles'} the heartbeat of {member} with epoch {'-1' if "
+            "request[member].epoch is None else str(request[member].epoch)}", "", "'coordinator'", "{'refusal' if "
+                "request[member].epoch is not None and str(refusal_of(member, request[member])) != 'none' else ''}"),
+        Event("handle_and_assign", "The coordinator handles the heartbeat of {member}, and computes a new target: "
+            "{str(assignment)}", "", "'coordinator'"),
         Event("handle_late", "The coordinator handles a late heartbeat of {member}", "", "'coordinator'"),
-        Event("handle_late_and_assign",
-            "The coordinator handles a late heartbeat of {member}, and computes a new target: {str(assignment)}", "",
-            "'coordinator'"),
+        Event("handle_late_and_assign", "The coordinator handles a late heartbeat of {member}, and computes a new "
+            "target: {str(assignment)}", "", "'coordinator'"),
         Event("time_out_session", "The coordinator removes {member}, whose session has timed out, from the group",
             "session of {member} expires", "'coordinator'", "timeout"),
     )  # fmt: skip

@@ -98,16 +98,14 @@ class ConsumerGroup(Spec):
         Event("process", "{member} processes record {in_hand[member][0]}", "", "member"),
         Event("complete_rebalance", "Generation {generation + 1} begins, and the assignor chooses {owner}",
             "generation {generation + 1}", "'coordinator'", "new epoch"),
-        Event("sync",
-            "{member} gets its assignment{', and begins at the committed offset ' + str(committed) if member in owners "
-                "and position[member] is None else ''}", "", "member"),
+        Event("sync", "{member} gets its assignment{', and begins at the committed offset ' + str(committed) if member "
+            "in owners and position[member] is None else ''}", "", "member"),
         Event("evict", "The coordinator removes {member} from the group: max.poll.interval.ms has passed",
             "evicts {member}", "'coordinator'", "timeout"),
         Event("time_out", "The coordinator removes {member} from the group: its session has timed out",
             "session of {member} expires", "'coordinator'", "timeout"),
-        Event("commit_position",
-            "{member} commits offset {position[member]}{', which is refused' if not accepts_commit_of(member) else ''}",
-            "", "member", "{'refusal' if not accepts_commit_of(member) else ''}"),
+        Event("commit_position", "{member} commits offset {position[member]}{', which is refused' if not "
+            "accepts_commit_of(member) else ''}", "", "member", "{'refusal' if not accepts_commit_of(member) else ''}"),
         Event("learn_of_eviction", "{member} learns of it, and drops the partition", "is fenced", "member", "refusal"),
     )  # fmt: skip
 

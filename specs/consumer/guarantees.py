@@ -18,24 +18,16 @@ from specs.hazards import hazards
 from specs.kafka_releases import RELEASES, describe_releases
 from specs.known_exceptions import exceptions, noted_table, unexplored
 
-COLUMNS = {
-    "gap": "leaves records out",
-    "duplicate": "processes records twice",
-    "reorder": "processes records out of order",
-    "late": "processes an old record after a newer one",
-}
+COLUMNS = {"gap": "leaves records out", "duplicate": "processes records twice",
+    "reorder": "processes records out of order", "late": "processes an old record after a newer one"}  # fmt: skip
 
 PROPERTIES = {"gap": ("no_gap",), "duplicate": ("no_duplicate",), "reorder": ("no_reorder",), "late": ("no_late_copy",)}
 
 OUTCOMES = {"gap": "gaps", "duplicate": "reprocessing"}
 """The outcome of the columns that the catalogue has entries on, as `specs.hazards` names it."""
 
-EVENTS = {
-    "crash": "consumer-crash",
-    "exception": "application-exception",
-    "rebalance": "rebalance",
-    "eviction": "eviction",
-}
+EVENTS = {"crash": "consumer-crash", "exception": "application-exception", "rebalance": "rebalance",
+    "eviction": "eviction"}  # fmt: skip
 """The event of each failure."""
 
 RARER = ("new-partition", "offsets-expire")

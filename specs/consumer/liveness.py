@@ -44,10 +44,9 @@ class RefusedClaims(CooperativeLiveness):
     """
 
     draws = CooperativeLiveness.draws.with_events(
-        Event("complete_rebalance",
-            "{'The assignor throws an exception, because several members claim the partition' if "
-                "len(latest_claimants()) > 1 else 'Generation ' + str(generation + 1) + ' begins, and the assignor "
-                "chooses ' + str(owner)}", "{'exception' if len(latest_claimants()) > 1 else ''}", "'coordinator'",
+        Event("complete_rebalance", "{'The assignor throws an exception, because several members claim the partition' "
+            "if len(latest_claimants()) > 1 else 'Generation ' + str(generation + 1) + ' begins, and the assignor "
+            "chooses ' + str(owner)}", "{'exception' if len(latest_claimants()) > 1 else ''}", "'coordinator'",
             "new epoch"),
         Event("poll_again", "{member} polls again, and another rebalance begins", "polls again", "member"),
     )  # fmt: skip

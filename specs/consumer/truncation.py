@@ -76,10 +76,9 @@ class TruncatedLog(Spec):
     draws = Drawing(
         Lane("leader", logs=(Log("log", markers={"position": "position"}, colour="id", called=("record",)),),
             facts={"leader_epoch": "leader epoch"}),
-        Lane("consumer",
-            facts={"position": "position", "position_epoch": "epoch of the position",
-                "known_epoch": "known leader epoch", "awaits_validation": "awaits validation",
-                "given_up": "threw an exception", "committed": "committed"}),
+        Lane("consumer", facts={"position": "position", "position_epoch": "epoch of the position",
+            "known_epoch": "known leader epoch", "awaits_validation": "awaits validation",
+            "given_up": "threw an exception", "committed": "committed"}),
         Lane("application", logs=(Log("returned", end="", colour=".", at=()),)),
         arrows=(
             Arrow("fetch", "'leader'", "'consumer'", "from {position}"),
@@ -90,10 +89,9 @@ class TruncatedLog(Spec):
         Event("produce", "The leader appends record {produced}", at="'leader'"),
         Event("elect", "Another replica leads, with the records below offset {end}", "elected", "'leader'", "election"),
         Event("fetch", "The consumer fetches from offset {position} on", at="'consumer'"),
-        Event("fetch_out_of_range",
-            "Offset {position} is out of range, and the consumer {'throws an exception' if auto_offset_reset == 'none' "
-                "else 'continues at the ' + ('beginning' if auto_offset_reset == 'earliest' else 'end')}",
-            "out of range", "'consumer'", "refusal"),
+        Event("fetch_out_of_range", "Offset {position} is out of range, and the consumer {'throws an exception' if "
+            "auto_offset_reset == 'none' else 'continues at the ' + ('beginning' if auto_offset_reset == 'earliest' "
+            "else 'end')}", "out of range", "'consumer'", "refusal"),
         Event("metadata_update", "The consumer learns of leader epoch {leader_epoch}", at="'consumer'"),
         Event("validate", "Epoch {position_epoch} ends at {end_of(position_epoch)}, as the consumer learns",
             at="'consumer'"),

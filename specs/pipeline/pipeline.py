@@ -22,13 +22,8 @@ _UNANSWERED = (
 )
 """The end of a sentence about a connection that closes, to be formatted with a further condition."""
 
-_ENDS_CONNECTION = (
-    "connection_close",
-    "producer_restart",
-    "broker_crash",
-    "broker_lose_power",
-    "all_brokers_lose_power",
-)
+_ENDS_CONNECTION = ("connection_close", "producer_restart", "broker_crash", "broker_lose_power",
+    "all_brokers_lose_power")  # fmt: skip
 """The actions that lose the requests that no broker handles afterwards."""
 
 
@@ -63,8 +58,7 @@ class Pipeline(ExpiringProducer):
             boxes={"queue": "queued", "acked": "acknowledged"}),
         Lane("partition", members={"isr": "ISR", "alive": "alive"}, crowned={"leader": "leader"},
             boxes={"requests": "unread requests", "handled": "appended, not answered",
-                "stranded": "at the former leader", "late": "late requests"},
-            facts={"high_watermark": "high watermark"}),
+            "stranded": "at the former leader", "late": "late requests"}, facts={"high_watermark": "high watermark"}),
         Lane("broker", each=Broker, logs=(Log("log", colour=".", called=("record",)),)),
         Lane("consumer", logs=(Log("consumed", end="position", colour=".", called=("record",)),),
             boxes={"in_hand": "in hand"}, facts={"committed": "committed offset"}),
@@ -78,85 +72,67 @@ class Pipeline(ExpiringProducer):
         events=_without_bookkeeping(
             Event("producer_write", "The producer sends record {queue[0] if len(queue) > 0 else sent + 1}"),
             Event("producer_finish_write", "The last byte of the request is written to the connection"),
-            Event("producer_report_success",
-                "The producer reports success for record {unreported.record}, which is written to the connection",
-                leaves_out=("acked",)),
-            Event("leader_append",
-                "{leader} handles the request with record {requests[0].record}{', which it has already' if "
-                    "is_known(requests[0]) else ''}"),
-            Event("leader_append_late",
-                "{leader} handles the request with record {late[0].record}, which came over a closed connection{'' if "
-                    "appends(late[0]) else ', and does not append it'}"),
-            Event("leader_refuse",
-                "{leader} refuses record {requests[0].record}: {'too few replicas are in sync' if "
-                    "has_too_few_replicas() else error_of(requests[0]).name}{abort_text() if not "
-                    "has_too_few_replicas() and aborts_transaction(requests[0]) else ''}", at="leader", kind="refusal"),
-            Event("leader_refuse_too_early",
-                "{leader} does not know yet that it leads, and refuses record {requests[0].record} with "
-                    "NOT_LEADER_OR_FOLLOWER", at="leader", kind="refusal"),
-            Event("leader_reject",
-                "{leader} rejects record {requests[0].record} with an error that is not retriable{abort_text() if "
-                    "transactional else ''}", at="leader", kind="refusal"),
-            Event("leader_refuse_after_append",
-                "{leader} answers NOT_ENOUGH_REPLICAS_AFTER_APPEND for record {handled[0].record}, which it keeps",
-                at="leader", kind="refusal"),
-            Event("former_leader_refuse",
-                "The former leader refuses record {stranded[0].record}, and the producer will send it again",
-                at="'partition'", kind="refusal"),
-            Event("leader_acknowledge",
-                "{leader} acknowledges record {handled[0].record}{', and the producer takes the records before it, "
-                    "which it has yet to send again, for acknowledged' if implicit_acks and any(record < "
-                    "handled[0].record for record in queue) else ''}", leaves_out=("acked",)),
+            Event("producer_report_success", "The producer reports success for record {unreported.record}, which is "
+                "written to the connection", leaves_out=("acked",)),
+            Event("leader_append", "{leader} handles the request with record {requests[0].record}{', which it has "
+                "already' if is_known(requests[0]) else ''}"),
+            Event("leader_append_late", "{leader} handles the request with record {late[0].record}, which came over a "
+                "closed connection{'' if appends(late[0]) else ', and does not append it'}"),
+            Event("leader_refuse", "{leader} refuses record {requests[0].record}: {'too few replicas are in sync' if "
+                "has_too_few_replicas() else error_of(requests[0]).name}{abort_text() if not has_too_few_replicas() "
+                "and aborts_transaction(requests[0]) else ''}", at="leader", kind="refusal"),
+            Event("leader_refuse_too_early", "{leader} does not know yet that it leads, and refuses record "
+                "{requests[0].record} with NOT_LEADER_OR_FOLLOWER", at="leader", kind="refusal"),
+            Event("leader_reject", "{leader} rejects record {requests[0].record} with an error that is not "
+                "retriable{abort_text() if transactional else ''}", at="leader", kind="refusal"),
+            Event("leader_refuse_after_append", "{leader} answers NOT_ENOUGH_REPLICAS_AFTER_APPEND for record "
+                "{handled[0].record}, which it keeps", at="leader", kind="refusal"),
+            Event("former_leader_refuse", "The former leader refuses record {stranded[0].record}, and the producer "
+                "will send it again", at="'partition'", kind="refusal"),
+            Event("leader_acknowledge", "{leader} acknowledges record {handled[0].record}{', and the producer takes "
+                "the records before it, which it has yet to send again, for acknowledged' if implicit_acks and "
+                "any(record < handled[0].record for record in queue) else ''}", leaves_out=("acked",)),
             Event("leader_shrink_isr", "{leader} removes {follower}, which lags, from the ISR", at="leader"),
             Event("leader_expand_isr", "{follower} catches up, and {leader} adds it to the ISR"),
             Event("follower_fetch", "{follower} copies the next record from {leader}"),
             Event("broker_crash", "The process of {broker} dies" + _UNANSWERED.format("broker == leader and "), "crash",
                 "broker", "crash"),
-            Event("broker_lose_power",
-                "{str(broker) + ' stops, and its disk is lost'"
-                " if empties_disks else 'The machine of ' + str(broker) + ' loses power'}" + _UNANSWERED.format(
-                    "broker == leader and "), "{'disk lost' if empties_disks else 'power loss'}", "broker",
-                "power loss"),
+            Event("broker_lose_power", "{str(broker) + ' stops, and its disk is lost' if empties_disks else 'The "
+                "machine of ' + str(broker) + ' loses power'}" + _UNANSWERED.format("broker == leader and "),
+                "{'disk lost' if empties_disks else 'power loss'}", "broker", "power loss"),
             Event("all_brokers_lose_power", "All machines lose power at once" + _UNANSWERED.format(""), "power loss",
                 "'partition'", "power loss"),
-            Event("broker_restart",
-                "{broker} restarts{' with an empty disk' if empties_disks else ''}{', and truncates its log to what it "
-                    "shares with that of the leader ' + str(leader) if leader is not None and log[broker] != "
-                    "log[leader][:len(log[broker])] else ''}", "restart", "broker", "restart"),
+            Event("broker_restart", "{broker} restarts{' with an empty disk' if empties_disks else ''}{', and "
+                "truncates its log to what it shares with that of the leader ' + str(leader) if leader is not None and "
+                "log[broker] != log[leader][:len(log[broker])] else ''}", "restart", "broker", "restart"),
             Event("controller_elect", "The controller elects {broker}" + _TRUNCATIONS, "elected", "broker", "election"),
-            Event("controller_move_leader",
-                "The controller moves the leadership from {leader} to {broker}" + _TRUNCATIONS, "elected", "broker",
-                "election"),
-            Event("connection_close",
-                "The producer's connection closes" + _UNANSWERED.format("") + "{', and the leader may still handle the "
-                    "requests that it has received' if late_requests and len(requests) > 0 else ''}", kind="disconnect",
-                at="'producer'"),
-            Event("producer_restart",
-                "The producer's process dies, and its successor will send unacknowledged records again", kind="restart",
-                at="'producer'"),
+            Event("controller_move_leader", "The controller moves the leadership from {leader} to {broker}" +
+                _TRUNCATIONS, "elected", "broker", "election"),
+            Event("connection_close", "The producer's connection closes" + _UNANSWERED.format("") +
+                "{', and the leader may still handle the requests that it has received' if late_requests and "
+                    "len(requests) > 0 else ''}", kind="disconnect", at="'producer'"),
+            Event("producer_restart", "The producer's process dies, and its successor will send unacknowledged records "
+                "again", kind="restart", at="'producer'"),
             Event("producer_bump_epoch", "The producer takes the next epoch, and numbers the records in flight from 0",
                 "next epoch", "'producer'", "new epoch"),
-            Event("producer_expire",
-                "delivery.timeout.ms passes for record {oldest_pending()}{', which was not sent yet' if "
-                    "oldest_pending() > sent else ''}, and it fails with a TimeoutException{abort_text() if "
-                    "transactional else ''}", kind="timeout", at="'producer'", leaves_out=("sent",)),
+            Event("producer_expire", "delivery.timeout.ms passes for record {oldest_pending()}{', which was not sent "
+                "yet' if oldest_pending() > sent else ''}, and it fails with a TimeoutException{abort_text() if "
+                "transactional else ''}", kind="timeout", at="'producer'", leaves_out=("sent",)),
             Event("application_send_again", "The application sends record {expired} again, as a new record"),
             Event("producer_resolve_sequences",
                 "No record is in flight any more, and the producer looks for a gap in its sequences"),
-            Event("consumer_poll",
-                "A poll {'commits offset ' + str(len(consumed)) + ' and ' if consumer == 'auto_commit' else ''}returns "
-                    "record {log[leader][len(consumed)].record} to the application{', which commits offset ' + "
-                    "str(len(consumed) + 1) if consumer == 'commits_first' else ''}",
+            Event("consumer_poll", "A poll {'commits offset ' + str(len(consumed)) + ' and ' if consumer == "
+                "'auto_commit' else ''}returns record {log[leader][len(consumed)].record} to the application{', which "
+                "commits offset ' + str(len(consumed) + 1) if consumer == 'commits_first' else ''}",
                 leaves_out=("consumed", "in_hand")),
             Event("consumer_commit", "The consumer commits offset {len(consumed)}", at="'consumer'"),
             Event("application_process", "The application processes record {in_hand}", at="'consumer'",
                 leaves_out=("in_hand",)),
-            Event("consumer_crash",
-                "The consumer dies, and its successor {'begins at the committed offset ' + str(committed) if committed "
-                    "is not None else 'has no committed offset and ' + ('an operator sets it to ' if auto_offset_reset "
-                    "== 'none' else 'begins at ') + ('the log end ' + str(high_watermark) if auto_offset_reset == "
-                    "'latest' else 'offset 0') + ' (auto.offset.reset=' + str(auto_offset_reset) + ')'}", kind="crash",
-                at="'consumer'", leaves_out=("consumed", "in_hand"))),
+            Event("consumer_crash", "The consumer dies, and its successor {'begins at the committed offset ' + "
+                "str(committed) if committed is not None else 'has no committed offset and ' + ('an operator sets it "
+                "to ' if auto_offset_reset == 'none' else 'begins at ') + ('the log end ' + str(high_watermark) if "
+                "auto_offset_reset == 'latest' else 'offset 0') + ' (auto.offset.reset=' + str(auto_offset_reset) + "
+                "')'}", kind="crash", at="'consumer'", leaves_out=("consumed", "in_hand"))),
         gains={"acked": "before that, the producer gets the success of record"},
     )  # fmt: skip
 

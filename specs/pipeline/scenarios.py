@@ -119,8 +119,7 @@ scenarios = [
     Bug("commits_first_gap", Pipeline, violates={"no_gap": 7},
         size=dict(consumer_crashes=1, auto_offset_reset="earliest"),
         larger=dict(consumer_crashes=1, auto_offset_reset="earliest", records=3), faulty=dict(consumer="commits_first"),
-        fixed=dict(consumer="commits_last"), fixed_name="commits_last_no_gap",
-        promises=[*PRODUCER, *CONSUMER],
+        fixed=dict(consumer="commits_last"), fixed_name="commits_last_no_gap", promises=[*PRODUCER, *CONSUMER],
         description="A consumer that commits before it processes, and dies in between: the record is skipped.",
         remedy="A consumer that commits last and starts from the beginning skips no record."),
     violates(Pipeline, "commits_last_reprocessing",
@@ -134,8 +133,7 @@ scenarios = [
         "librdkafka's timer commits the returned records, and the consumer dies before it processes them."),
     Scenario(Pipeline, "end_to_end",
         dict(DURABLE, **REPAIRED, **ALL_AT_ONCE, consumer="commits_last", consumer_crashes=1)
-        | dict(auto_offset_reset="earliest"),
-        properties=[*PRODUCER, *CONSUMER, "another_broker_leads"],
+        | dict(auto_offset_reset="earliest"), properties=[*PRODUCER, *CONSUMER, "another_broker_leads"],
         description="Two crashes, a lost response, late requests and a consumer's crash in one run, with the "
         "unreleased rule of 4.5 and a snapshot of the whole cache: every property holds."),
     Bug("i2_first_record_refused", Pipeline, violates={"no_missing_earlier": 9, "no_endless_retry": 9},

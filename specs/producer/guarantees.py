@@ -41,13 +41,8 @@ RELEASES_OF = {
 }
 """The releases of the brokers and of the client of each row: pairs of which any is possible."""
 
-COLUMNS = {
-    "loss": "loses an acknowledged record",
-    "duplicate": "duplicates",
-    "reorder": "reorders",
-    "stuck": "gets stuck",
-    "gap": "leaves a gap",
-}
+COLUMNS = {"loss": "loses an acknowledged record", "duplicate": "duplicates", "reorder": "reorders",
+    "stuck": "gets stuck", "gap": "leaves a gap"}  # fmt: skip
 
 OUTCOMES = {"loss": "loss", "duplicate": "duplicates", "reorder": "reorder", "stuck": "stuck", "gap": "stuck"}
 """The outcome of each column, as `specs.hazards` names it."""
@@ -55,31 +50,16 @@ OUTCOMES = {"loss": "loss", "duplicate": "duplicates", "reorder": "reorder", "st
 RARER = frozenset({"crash", "leader-changes", "network-delay", "delivery-timeout", "state-expiry", "split"})
 """Rarer events that no check of a cell has; an entry of the catalogue that they cause is an exception to a "no"."""
 
-SETTINGS_OF_ALL = {
-    "client": "java",
-    "transactional": "false",
-    "replication.factor": "3",
-    "min.insync.replicas": "2",
-    "unclean.leader.election.enable": "false",
-}
+SETTINGS_OF_ALL = {"client": "java", "transactional": "false", "replication.factor": "3", "min.insync.replicas": "2",
+    "unclean.leader.election.enable": "false"}  # fmt: skip
 """The settings that all rows have; any value is possible of a setting that is neither here nor in a row."""
 
-SENDER_PROPERTIES = {
-    "loss": ("no_acked_loss", "ack_true"),
-    "duplicate": ("no_duplicate",),
-    "reorder": ("no_reorder", "no_late_copy"),
-    "stuck": ("record_is_completed",),
-    "gap": ("no_gap",),
-}
+SENDER_PROPERTIES = {"loss": ("no_acked_loss", "ack_true"), "duplicate": ("no_duplicate",), "reorder": ("no_reorder",
+    "no_late_copy"), "stuck": ("record_is_completed",), "gap": ("no_gap",)}  # fmt: skip
 """The properties that a column checks of a spec that derives from `Sender`; `FairProducer` has that of "stuck"."""
 
-IDEMPOTENT_PROPERTIES = {
-    "loss": ("no_acked_loss", "ack_true"),
-    "duplicate": ("no_duplicate",),
-    "reorder": ("no_reorder",),
-    "stuck": ("batch_is_completed",),
-    "gap": ("no_gap",),
-}
+IDEMPOTENT_PROPERTIES = {"loss": ("no_acked_loss", "ack_true"), "duplicate": ("no_duplicate",),
+    "reorder": ("no_reorder",), "stuck": ("batch_is_completed",), "gap": ("no_gap",)}  # fmt: skip
 """The properties that a column checks of a spec that derives from `IdempotentProducer`; `FairFailover` for "stuck"."""
 
 LEGEND = (

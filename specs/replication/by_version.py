@@ -119,9 +119,8 @@ AS_RECORDED = dict(parks_fetches=True, asks_to_join_later=True, waits_for_joinin
 LAGGING = dict(MOVED, log_size=1, max_records=1, max_leader_epoch=1, lagging=True) | replication_rules("4.1.0")
 
 recorded = [
-    Scenario(Partition, "kafka_4_1_as_recorded",
-        TWO_REPLICAS | replication_rules("4.1.0") | AS_RECORDED | dict(max_records=2),
-        properties=[*PROMISES, *GUARDS],
+    Scenario(Partition, "kafka_4_1_as_recorded", TWO_REPLICAS | replication_rules("4.1.0") | AS_RECORDED
+        | dict(max_records=2), properties=[*PROMISES, *GUARDS],
         description="Kafka 4.1 with the order of steps that recordings of real brokers show."),
     Scenario(Partition, "kafka_4_1_as_recorded_lagging", LAGGING | AS_RECORDED | dict(learns_isr_twice=False),
         properties=[*PROMISES, "record_is_acknowledged", "another_replica_leads", "follower_asks_to_come_back"],

@@ -108,10 +108,9 @@ fetches = [
         size=dict(replicas=2, log_size=1, max_leader_epoch=1, max_partition_epoch=4)
         | dict(consumers=True, reads_from_followers=True),
         larger=dict(replicas=2, log_size=2, max_records=3, max_partition_epoch=4, crashes=2)
-        | dict(consumers=True, reads_from_followers=True),
-        faulty=dict(high_watermark_before_truncation=True),
+        | dict(consumers=True, reads_from_followers=True), faulty=dict(high_watermark_before_truncation=True),
         description="KAFKA-14704: a follower adopts the high watermark first, and serves records that it then "
-        "truncates.",
+            "truncates.",
         remedy="KAFKA-14704: a follower truncates before it adopts the high watermark."),
     Bug("r14_newer_records_in_an_old_fetch", Partition, violates={"counted_followers_agree": 26},
         size=dict(ELECTIONS, replicas=3, max_records=4, max_leader_epoch=1, max_partition_epoch=1, lagging=False),

@@ -55,17 +55,15 @@ class FailedWrites(Spec):
         Lane("broker", each=Replica, logs=(Log("file", end=""),), facts={"end": "log end offset"}),
         item_labels={"file": "r{item.id}"},
     ).with_events(
-        Event("leader_append",
-            "{leader} appends record r{sent} at its log end offset {end[leader]}, behind what its file has",
-            at="leader", leaves_out=("file",)),
+        Event("leader_append", "{leader} appends record r{sent} at its log end offset {end[leader]}, behind what its "
+            "file has", at="leader", leaves_out=("file",)),
         Event("leader_write_fails",
             "The append of record r{sent} to {leader} fails with an I/O error after its bytes were written at offset "
                 "{end[leader]}, and the producer gets an error", "write fails", "leader", "refusal", ("file",)),
         Event("follower_fetch",
             "b2 fetches from its log end offset, and gets the first batch that the file of {leader} has there"),
-        Event("leader_acknowledge",
-            "The next fetch of b2 is past offset {len(acked)}, and {leader} acknowledges r{waiting[len(acked)]}",
-            at="leader", leaves_out=("acked",)),
+        Event("leader_acknowledge", "The next fetch of b2 is past offset {len(acked)}, and {leader} acknowledges "
+            "r{waiting[len(acked)]}", at="leader", leaves_out=("acked",)),
         Event("leader_directory_goes_offline", "{leader} takes its log directory offline, and b2 is elected",
             "disk offline", "leader", "crash", ("leader",)),
     )  # fmt: skip

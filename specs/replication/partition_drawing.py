@@ -49,13 +49,11 @@ _EPOCH_END = "{str(epoch_ends[follower]) if epoch_ends[follower].end >= 0 else '
 
 DRAWING = Drawing(
     Lane("producer", boxes={"acked": "acknowledged records"}),
-    Lane("controller", crowned={"quorum.leader": "leader in the metadata"},
-        members={"quorum.isr": "ISR", "eligible": "ELR"},
-        facts={"quorum.leader": "leader", "quorum.isr": "ISR", "fenced": "fenced"}),
+    Lane("controller", crowned={"quorum.leader": "leader in the metadata"}, members={"quorum.isr": "ISR",
+        "eligible": "ELR"}, facts={"quorum.leader": "leader", "quorum.isr": "ISR", "fenced": "fenced"}),
     Lane("replica", each=Replica, logs=(LOG,), crowned={"presumes_leadership": "believes that it leads"},
-        members={"isr": "ISR"}, alive="is_alive",
-        facts={"leader_epoch": "leader epoch", "leader": "its leader", "remote_end": "fetched by the others",
-            "pending": "requested ISR"}),
+        members={"isr": "ISR"}, alive="is_alive", facts={"leader_epoch": "leader epoch", "leader": "its leader",
+        "remote_end": "fetched by the others", "pending": "requested ISR"}),
     arrows=(
         Arrow("leader_append", "'producer'", "leader", "record r{next_record_id}"),
         Arrow("leader_handle_fetch", "follower", "fetches[follower].leader", "fetch from {fetches[follower].offset}",
@@ -80,20 +78,16 @@ DRAWING = Drawing(
     item_labels={"acked": "r{}", "consumed": "r{}"},
     gains={"acked": "acknowledges"},
 ).with_events(
-    Event("init",
-        "{quorum.leader} leads in epoch 0, all others follow it, the logs are empty{'; the ISR is ' + str(quorum.isr) "
-            "+ ' only' if not starts_in_sync else ''}"),
+    Event("init", "{quorum.leader} leads in epoch 0, all others follow it, the logs are empty{'; the ISR is ' + "
+        "str(quorum.isr) + ' only' if not starts_in_sync else ''}"),
     Event("become_leader", "{requests[epoch].leader} learns that it leads in epoch {epoch}", "leads, epoch {epoch}"),
-    Event("become_leader_with_earlier_isr",
-        "{requests[epoch].leader} learns that it leads in epoch {epoch}, with the ISR of partition epoch {version}",
-        "leads, epoch {epoch}"),
-    Event("become_follower",
-        "{follower} learns that {requests[epoch].leader} leads in epoch {epoch}, and follows it" + _AT_FOLLOWING,
-        "follows {requests[epoch].leader}"),
+    Event("become_leader_with_earlier_isr", "{requests[epoch].leader} learns that it leads in epoch {epoch}, with the "
+        "ISR of partition epoch {version}", "leads, epoch {epoch}"),
+    Event("become_follower", "{follower} learns that {requests[epoch].leader} leads in epoch {epoch}, and follows it" +
+        _AT_FOLLOWING, "follows {requests[epoch].leader}"),
     Event("become_leaderless", "{replica} learns that the partition has no leader in epoch {epoch}", "no leader"),
-    Event("leader_append",
-        "{leader}{', which still believes that it leads,' if quorum.leader != leader else ''} appends the producer's "
-            "record r{next_record_id}"),
+    Event("leader_append", "{leader}{', which still believes that it leads,' if quorum.leader != leader else ''} "
+        "appends the producer's record r{next_record_id}"),
     Event("follower_ask_epoch_end", "{follower} asks {leader[follower]} where its last epoch ends"),
     Event("leader_answer_epoch_end",
         "{questions[follower].leader} answers {follower} where epoch {questions[follower].epoch} ends in its log"),
@@ -102,26 +96,20 @@ DRAWING = Drawing(
             "its high watermark ' + str(high_watermark[follower]) if epoch_ends[follower].end < 0 else ''}"),
     Event("follower_fetch",
         "{follower}" + _STILL + " fetches from {leader[follower]}, from offset {len(log[follower])} on"),
-    Event("leader_handle_fetch",
-        "{fetches[follower].leader} handles the fetch of {follower} from offset {fetches[follower].offset}{', sent in "
-            "epoch ' + str(fetches[follower].leader_epoch) if fetches[follower].leader_epoch != "
-            "leader_epoch[fetches[follower].leader] else ''}"),
-    Event("leader_park_fetch",
-        "{fetches[follower].leader} parks the fetch of {follower} from offset {fetches[follower].offset}, although it "
-            "has a record there by now", "park the fetch of {follower}"),
-    Event("leader_answer_as_read",
-        "{fetches[follower].leader} answers the fetch of {follower} from offset {fetches[follower].offset} with what "
-            "it read before: {'a' if has_record else 'no'} record, and high watermark {committed}",
-        "answer as read, HW {committed}"),
-    Event("leader_handle_former_fetch",
-        "{former_fetches[follower][0].leader} handles a fetch of {follower}, which does not wait for it any more",
-        "count the former fetch of {follower}"),
-    Event("leader_answer_parked_fetch",
-        "{fetches[follower].leader} answers the parked fetch of {follower} from offset {fetches[follower].offset}",
-        "answer the parked fetch"),
-    Event("leader_answer_without_record",
-        "{fetches[follower].leader} answers the parked fetch of {follower} without the record at offset "
-            "{fetches[follower].offset}", "answer without the record"),
+    Event("leader_handle_fetch", "{fetches[follower].leader} handles the fetch of {follower} from offset "
+        "{fetches[follower].offset}{', sent in epoch ' + str(fetches[follower].leader_epoch) if "
+        "fetches[follower].leader_epoch != leader_epoch[fetches[follower].leader] else ''}"),
+    Event("leader_park_fetch", "{fetches[follower].leader} parks the fetch of {follower} from offset "
+        "{fetches[follower].offset}, although it has a record there by now", "park the fetch of {follower}"),
+    Event("leader_answer_as_read", "{fetches[follower].leader} answers the fetch of {follower} from offset "
+        "{fetches[follower].offset} with what it read before: {'a' if has_record else 'no'} record, and high watermark "
+        "{committed}", "answer as read, HW {committed}"),
+    Event("leader_handle_former_fetch", "{former_fetches[follower][0].leader} handles a fetch of {follower}, which "
+        "does not wait for it any more", "count the former fetch of {follower}"),
+    Event("leader_answer_parked_fetch", "{fetches[follower].leader} answers the parked fetch of {follower} from offset "
+        "{fetches[follower].offset}", "answer the parked fetch"),
+    Event("leader_answer_without_record", "{fetches[follower].leader} answers the parked fetch of {follower} without "
+        "the record at offset {fetches[follower].offset}", "answer without the record"),
     Event("leader_await_follower",
         "{leader}'s high watermark {'no longer waits' if follower in awaited[leader] else 'waits'} for {follower}, "
             "which is outside the ISR", "{'stop waiting' if follower in awaited[leader] else 'wait'} for {follower}"),
@@ -131,15 +119,12 @@ DRAWING = Drawing(
         "{follower} adopts the high watermark of an answer that makes it truncate, before it truncates", "take HW"),
     Event("leader_ask_to_shrink_isr", "{leader} asks the controller to remove {follower} from the ISR, because it lags",
         "ask: ISR without {follower}"),
-    Event("leader_ask_to_expand_isr",
-        "{leader} asks the controller to add {follower} to the ISR, because it has caught up",
-        "ask: ISR with {follower}"),
-    Event("leader_ask_to_be_alone",
-        "{leader} asks the controller to remove all followers from the ISR, because they lag",
-        "ask: ISR {leader} alone"),
-    Event("leader_drop_request",
-        "{leader} gives up its request for the ISR {str(pending[leader].isr)}, which was never sent",
-        "drop the request"),
+    Event("leader_ask_to_expand_isr", "{leader} asks the controller to add {follower} to the ISR, because it has "
+        "caught up", "ask: ISR with {follower}"),
+    Event("leader_ask_to_be_alone", "{leader} asks the controller to remove all followers from the ISR, because they "
+        "lag", "ask: ISR {leader} alone"),
+    Event("leader_drop_request", "{leader} gives up its request for the ISR {str(pending[leader].isr)}, which was "
+        "never sent", "drop the request"),
     Event("controller_handle_alter_partition",
         "The controller handles the request of {leader} for the ISR {str(pending[leader].isr)}"),
     Event("broker_lose_disk", "{broker}, which is down, loses its disk", "lose the disk", "broker"),
@@ -151,14 +136,12 @@ DRAWING = Drawing(
         "learn the ISR of v{version}"),
     Event("leader_get_answer",
         "{leader} learns from the answer to its request that the ISR is {str(pending[leader].isr)}", "learn the ISR"),
-    Event("leader_learn_isr_again",
-        "{leader} reads the ISR that it knows in the metadata{', and drops its request for ' + "
-            "str(pending[leader].isr) if pending[leader] is not None else ''}", "read the ISR again"),
+    Event("leader_learn_isr_again", "{leader} reads the ISR that it knows in the metadata{', and drops its request for "
+        "' + str(pending[leader].isr) if pending[leader] is not None else ''}", "read the ISR again"),
     Event("controller_handle_request_of_dead_leader",
         "The controller grants the request of {leader}, which is down, for the ISR {str(pending[leader].isr)}"),
-    Event("controller_fence",
-        "The controller fences {broker}{', which is down' if broker not in alive else ', because its session has timed "
-            "out'}", "fence {broker}", "'controller'"),
+    Event("controller_fence", "The controller fences {broker}{', which is down' if broker not in alive else ', because "
+        "its session has timed out'}", "fence {broker}", "'controller'"),
     Event("controller_elect", "The controller elects {replica} from the ISR {str(quorum.isr)}", "elect {replica}"),
     Event("controller_elect_uncleanly", "The controller elects {replica}, which is not in the ISR (unclean)",
         "unclean election of {replica}", "'controller'", "election"),
@@ -170,13 +153,11 @@ DRAWING = Drawing(
     Event("broker_lose_power", "The machine of {broker} loses power; only the log below offset {kept} was on disk",
         "power loss", "broker"),
     Event("broker_shut_down", "{broker} shuts down cleanly", "shutdown", "broker", "shutdown"),
-    Event("broker_restart",
-        "{broker} restarts{' and registers with the controller' if not acts_before_registration else ''}" +
-            _BROKER_EPOCH, "restart" + _BROKER_EPOCH),
+    Event("broker_restart", "{broker} restarts{' and registers with the controller' if not acts_before_registration "
+        "else ''}" + _BROKER_EPOCH, "restart" + _BROKER_EPOCH),
     Event("broker_register", "The controller registers {broker}" + _BROKER_EPOCH, "register {broker}", "'controller'"),
     Event("broker_checkpoint", "{broker} writes its high watermark {high_watermark[broker]} to disk", "checkpoint"),
     Event("broker_reconnect", "{broker} reaches the controller again, which unfences it", "unfenced"),
-    Event("consumer_read",
-        "The consumer reads r{log[replica][len(consumed)].id} at offset {len(consumed)} from {replica}",
-        "consumer reads r{log[replica][len(consumed)].id}"),
+    Event("consumer_read", "The consumer reads r{log[replica][len(consumed)].id} at offset {len(consumed)} from "
+        "{replica}", "consumer reads r{log[replica][len(consumed)].id}"),
 )  # fmt: skip

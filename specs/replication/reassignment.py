@@ -44,10 +44,9 @@ class Reassignment(Spec):
         Lane("brokers", facts={"cached": "epoch in the metadata cache"}),
         Lane("consumer", facts={"consumer_epoch": "leader epoch"}),
     ).with_events(
-        Event("controller_add_replicas",
-            "A reassignment starts: the controller writes leader epoch {written + 1} to ZooKeeper, sends it to the "
-                "leader, and sends epoch {written + 1 if remembers_epoch else remembered} to the metadata caches",
-            at="'controller'", leaves_out=("written", "remembered")),
+        Event("controller_add_replicas", "A reassignment starts: the controller writes leader epoch {written + 1} to "
+            "ZooKeeper, sends it to the leader, and sends epoch {written + 1 if remembers_epoch else remembered} to "
+            "the metadata caches", at="'controller'", leaves_out=("written", "remembered")),
         Event("controller_remove_replicas",
             "The new replicas are in sync: the controller removes old ones and sends leader epoch {written + 1} to the "
                 "leader and to the metadata caches", at="'controller'", leaves_out=("written", "remembered")),

@@ -22,9 +22,8 @@ class TornReads(Partition):
     draws = Partition.draws.with_events(
         Event("consumer_begin_read", "A read of the consumer starts, up to the end of the log of {leader}", "read",
             "leader"),
-        Event("consumer_end_read",
-            "The read returns r{log[leader][len(consumed)].id}, at offset {len(consumed)} of the file of {leader}",
-            "consumer reads r{log[leader][len(consumed)].id}", "leader"),
+        Event("consumer_end_read", "The read returns r{log[leader][len(consumed)].id}, at offset {len(consumed)} of "
+            "the file of {leader}", "consumer reads r{log[leader][len(consumed)].id}", "leader"),
     )  # fmt: skip
 
     @action

@@ -404,15 +404,13 @@ class Coordinator(CoordinatorRules):
 
     draws = Drawing(
         Lane("clients", facts={"given": "identities"}),
-        Lane("coordinator",
-            facts={"coordinator_epoch": "coordinator epoch", "metadata": "transaction", "pending": "being written",
-                "unmarked": "partitions without marker", "waiting": "waiting entry of epoch"}),
+        Lane("coordinator", facts={"coordinator_epoch": "coordinator epoch", "metadata": "transaction",
+            "pending": "being written", "unmarked": "partitions without marker", "waiting": "waiting entry of epoch"}),
         Lane("leaders", boxes={"requests": "marker requests"}),
     ).with_events(
         Event("init", "No client has an identity yet"),
-        Event("initialize",
-            "A client sends InitProducerId {'with ' + str(expected) if expected is not None else 'without an "
-                "identity'}", "InitProducerId", "'clients'"),
+        Event("initialize", "A client sends InitProducerId {'with ' + str(expected) if expected is not None else "
+            "'without an identity'}", "InitProducerId", "'clients'"),
         Event("add", "Client id{producer_id} e{epoch} adds {partition} to its transaction", "add {partition}",
             "'clients'"),
         Event("end", "A client with id{producer_id} e{epoch} sends EndTxn({str(decision)})", "EndTxn", "'clients'",
@@ -422,9 +420,8 @@ class Coordinator(CoordinatorRules):
             "The answer of {partition} to the marker of coordinator epoch {coordinator_epoch} arrives{', while another "
                 "thread holds the lock' if locked else ''}", "marker of {partition}", "'coordinator'"),
         Event("expire", "The unused transactional id expires", "expiry", "'coordinator'", "lost state"),
-        Event("elect",
-            "A broker is elected as coordinator, and loads the log {'with' if has_pending else 'without'} the change "
-                "that is being written", "election", "'coordinator'", "election"),
+        Event("elect", "A broker is elected as coordinator, and loads the log {'with' if has_pending else 'without'} "
+            "the change that is being written", "election", "'coordinator'", "election"),
         Event("time_out", "The transaction times out: it is to be aborted", "timeout", "'coordinator'", "timeout"),
     )  # fmt: skip
 

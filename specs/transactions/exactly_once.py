@@ -234,9 +234,8 @@ class ExactlyOnceLoop(Spec):
         Lane("group", crowned={"assigned": "has the partition"}, facts={"generation": "generation"}),
         Lane("coordinator", boxes={"known_transactions": "transactions by producer id"}),
         Lane("instance", each=Instance, crowned={"has_partition": "considers itself the owner"},
-            boxes={"unsent": "results to send"},
-            facts={"phase": "phase", "known_generation": "generation", "identity": "producer", "position": "position"},
-            alive="is_up"),
+            boxes={"unsent": "results to send"}, facts={"phase": "phase", "known_generation": "generation",
+            "identity": "producer", "position": "position"}, alive="is_up"),
         Lane("output", logs=(Log("output", markers={"last_stable_offset": "LSO"}, end="LEO"),)),
         Lane("offsets", logs=(Log("offsets", end="LEO"),)),
         arrows=(
@@ -264,9 +263,8 @@ class ExactlyOnceLoop(Spec):
         Event("fetch_offset", "{instance} fetches the committed offset"),
         Event("initialize", "{instance} sends InitProducerId", "InitProducerId", "'coordinator'"),
         Event("begin", "{instance} polls {count} from {position[instance]} and begins a transaction"),
-        Event("lose_answer_of_add",
-            "{instance} sends AddPartitionsToTxn, and {'the answer' if arrives else 'the request'} is lost",
-            "answer lost", "instance", "disconnect"),
+        Event("lose_answer_of_add", "{instance} sends AddPartitionsToTxn, and {'the answer' if arrives else 'the "
+            "request'} is lost", "answer lost", "instance", "disconnect"),
         Event("repeat_add", "{instance} sends AddPartitionsToTxn again"),
         Event("learn_of_fencing", "{instance} begins a transaction, and is fenced", "fenced", "instance", "refusal"),
         Event("lose_mapping", "{instance} begins a transaction; its id is unknown", "is refused", "instance",

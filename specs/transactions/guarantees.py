@@ -194,13 +194,8 @@ PROPOSED_ROW = GuaranteeRow(
     {column: proposed_cell(column) for column in COLUMNS},
 )
 
-LEFT_OUT = unexplored(
-    ["transactions"],
-    answered=(),
-    config={"client": "java", "transactional": "true"},
-    releases=tuple((release, release) for release in EVERY_RELEASE),
-    shown=ENTRIES.values(),
-)
+LEFT_OUT = unexplored(["transactions"], answered=(), config={"client": "java", "transactional": "true"},
+    releases=tuple((release, release) for release in EVERY_RELEASE), shown=ENTRIES.values())  # fmt: skip
 
 tables = [
     noted_table(

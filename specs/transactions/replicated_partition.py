@@ -80,9 +80,8 @@ class ReplicatedPartition(PartitionRules):
 
     draws = Drawing(
         Lane("coordinator", facts={"progress": "transactions", "epoch": "epochs"}),
-        Lane("leader of", each=Partition,
-            logs=(Log("log", markers={"last_stable_offset": "LSO", "high_watermark_of": "HW"}, at=("offset",)),),
-            boxes={"aborted": "aborted index"}),
+        Lane("leader of", each=Partition, logs=(Log("log", markers={"last_stable_offset": "LSO",
+            "high_watermark_of": "HW"}, at=("offset",)),), boxes={"aborted": "aborted index"}),
         Lane("follower", facts={"follower_end": "log end", "in_sync": "in the ISR"}),
     ).with_events(
         Event("elect", "The leader fails, and the follower is elected", "election", "'follower'", kind="election"),

@@ -177,9 +177,8 @@ class Transactions(PartitionRules, CoordinatorRules):
     draws = Drawing(
         Lane("instance", each=Instance, facts={"client": "client"}),
         Lane("network", boxes={"late": "late copies"}),
-        Lane("coordinator",
-            facts={"metadata": "transaction", "unmarked": "partitions without marker",
-                "coordinator_epoch": "coordinator epoch"}),
+        Lane("coordinator", facts={"metadata": "transaction", "unmarked": "partitions without marker",
+            "coordinator_epoch": "coordinator epoch"}),
         Lane("leader of", each=Partition, logs=(Log("log", markers={"last_stable_offset": "LSO"}, at=("offset",)),),
             boxes={"arrivals": "verified requests"}),
         Lane("application", facts={"outcome": "outcomes"}),
@@ -199,10 +198,9 @@ class Transactions(PartitionRules, CoordinatorRules):
     ).with_events(
         Event("init", "No instance of the application has started"),
         Event("start", "{instance} starts", "starts", "instance", "restart"),
-        Event("init_producer_id",
-            "{instance} sends InitProducerId: {str(answer_init(client[instance].identity)).replace('none', 'it gets ' "
-                "+ str(next_identity()))}", "", "'coordinator'",
-            "{'new epoch' if str(answer_init(client[instance].identity)) == 'none' else 'refusal'}"),
+        Event("init_producer_id", "{instance} sends InitProducerId: "
+            "{str(answer_init(client[instance].identity)).replace('none', 'it gets ' + str(next_identity()))}", "",
+            "'coordinator'", "{'new epoch' if str(answer_init(client[instance].identity)) == 'none' else 'refusal'}"),
         Event("delay_init", "A copy of InitProducerId of {instance} stays in the network", "copy", "'network'"),
         Event("begin", "{instance} begins transaction t{begun if repeated is None else repeated}",
             "begin t{begun if repeated is None else repeated}", "instance"),
@@ -210,11 +208,10 @@ class Transactions(PartitionRules, CoordinatorRules):
         Event("delay_add", "A copy of AddPartitionsToTxn of {instance} stays in the network", "copy", "'network'"),
         Event("send", "{instance} sends its record for {partition}", "", "instance"),
         Event("produce", "The produce request of {instance} reaches the leader of {client[instance].sending}"),
-        Event("append_verified",
-            "The leader of {partition} handles {arrival.batch}, which is verified: {('ILLEGAL_GENERATION' if "
-                "is_former_member(partition, arrival.batch) else str(append_as(arrival.version, partition, "
-                "arrival.batch, arrival.guard))).replace('none', 'success')}", "", "partition",
-            "{'refusal' if ('ILLEGAL_GENERATION' if is_former_member(partition, arrival.batch) else "
+        Event("append_verified", "The leader of {partition} handles {arrival.batch}, which is verified: "
+            "{('ILLEGAL_GENERATION' if is_former_member(partition, arrival.batch) else str(append_as(arrival.version, "
+            "partition, arrival.batch, arrival.guard))).replace('none', 'success')}", "", "partition", "{'refusal' if "
+                "('ILLEGAL_GENERATION' if is_former_member(partition, arrival.batch) else "
                 "str(append_as(arrival.version, partition, arrival.batch, arrival.guard))) != 'none' else ''}"),
         Event("rebalance", "The group begins generation {generation + 1}, in which another instance has the input",
             "generation {generation + 1}", "'coordinator'", "new epoch"),
@@ -235,10 +232,9 @@ class Transactions(PartitionRules, CoordinatorRules):
         Event("end_late", "A late EndTxn({late.decision}) of {late.identity} reaches the coordinator", "late copy"),
         Event("mark_late", "A late copy of marker {late.marker} reaches {late.partition}", "late copy"),
         Event("time_out", "The transaction times out: it is to be aborted", "timeout", "'coordinator'", "timeout"),
-        Event("mark",
-            "The leader of {partition} gets the marker {marker()}{str(write_marker_as(marker_version, partition, "
-                "marker())).replace('none', '')}{'' if answered else ', and its answer is lost'}", "", "partition",
-            "{'' if answered else 'disconnect'}"),
+        Event("mark", "The leader of {partition} gets the marker {marker()}{str(write_marker_as(marker_version, "
+            "partition, marker())).replace('none', '')}{'' if answered else ', and its answer is lost'}", "",
+            "partition", "{'' if answered else 'disconnect'}"),
         Event("complete_transaction", "Every partition has its marker: it is complete", "complete", "'coordinator'"),
         Event("delay_marker", "A copy of the marker for {partition} stays in the network", "copy", "'network'"),
         Event("elect_coordinator", "Another coordinator is elected", "election", "'coordinator'", "election"),

@@ -66,13 +66,11 @@ class VerificationBuffers(Spec):
         Event("receive", "{handler} receives {request}{', asks the coordinator' if verification else ''}",
             "receives {request}", "handler"),
         Event("verify", "The coordinator confirms the transaction of {request}", "verified", "request"),
-        Event("begin_append",
-            "{handler} begins to append {request}, with the buffer of {str(handler) if buffer == 'own' else "
-                "str(receiver[request])}", "appends {request}", "handler"),
-        Event("end_append",
-            "{request} is {'refused: two handlers have used one buffer' if is_damaged[request] else 'appended'}",
-            "{'refused' if is_damaged[request] else 'appended'}", "request",
-            "{'refusal' if is_damaged[request] else ''}"),
+        Event("begin_append", "{handler} begins to append {request}, with the buffer of {str(handler) if buffer == "
+            "'own' else str(receiver[request])}", "appends {request}", "handler"),
+        Event("end_append", "{request} is {'refused: two handlers have used one buffer' if is_damaged[request] else "
+            "'appended'}", "{'refused' if is_damaged[request] else 'appended'}", "request", "{'refusal' if "
+                "is_damaged[request] else ''}"),
     )  # fmt: skip
 
     def request_of(self, handler):

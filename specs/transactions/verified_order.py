@@ -51,9 +51,8 @@ class VerifiedOrder(Spec):
         Event("send_again", "The client sends batch {sequence} again", "again", "'leader'"),
         Event("refuse_verification", "The coordinator loads: batch {arrived[0]} fails", "refused", "'leader'",
             "refusal"),
-        Event("append",
-            "Batch {sequence} is verified, and the leader {'takes it' if is_accepted(sequence) else 'refuses it as out "
-                "of order'}", "", "'leader'", "{'' if is_accepted(sequence) else 'refusal'}"),
+        Event("append", "Batch {sequence} is verified, and the leader {'takes it' if is_accepted(sequence) else "
+            "'refuses it as out of order'}", "", "'leader'", "{'' if is_accepted(sequence) else 'refusal'}"),
     )  # fmt: skip
 
     @action(fair="weak")

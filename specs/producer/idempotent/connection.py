@@ -56,66 +56,55 @@ class IdempotentConnection(TransactionManager, abstract=True):
 
     draws = Drawing(
         Lane("producer", facts={"epoch": "producer epoch", "rewrite": "epoch bump due for"}),
-        Lane("client of", each=Partition,
-            boxes={"queue": "queued batches", "in_flight": "in flight", "batch": "futures"},
-            facts={"partition_epoch": "epoch", "next_sequence": "next sequence",
-                "last_acked": "last acknowledged sequence", "unresolved": "unresolved"}),
+        Lane("client of", each=Partition, boxes={"queue": "queued batches", "in_flight": "in flight",
+            "batch": "futures"}, facts={"partition_epoch": "epoch", "next_sequence": "next sequence",
+            "last_acked": "last acknowledged sequence", "unresolved": "unresolved"}),
         Lane("leader of", each=Partition, logs=(Log("log", colour="id", called=("b",)),),
             boxes={"requests": "requests and, answered, responses", "cached": "remembered batches"},
             facts={"producer_epoch": "producer epoch", "abandoned": "being handled, connection closed"}),
         channels=(
-            Channel("requests", "client of", "leader of",
-                lost=("disconnect", "disconnect_while_handling", "restart_broker", "move_leader"), answered="answered",
-                says="{'answer to ' * message.answered}batch {message.batch.id}{(' (seq ' + "
-                    "str(message.batch.sequence) + ')') * (not message.answered)}{': ' * "
-                    "message.answered}{(str(message.error) if str(message.error) != 'none' else 'success') * "
+            Channel("requests", "client of", "leader of", lost=("disconnect", "disconnect_while_handling",
+                "restart_broker", "move_leader"), answered="answered", says="{'answer to ' * message.answered}batch "
+                    "{message.batch.id}{(' (seq ' + str(message.batch.sequence) + ')') * (not message.answered)}{': ' "
+                    "* message.answered}{(str(message.error) if str(message.error) != 'none' else 'success') * "
                     "message.answered}"),
         ),
     ).with_events(
         Event("init", "{batches} batches for each partition wait in the client's queue"),
         Event("drain", "The client sends batch {queue[partition][0]}"),
-        Event("receive_response",
-            "The client reads the response to batch {requests[partition][0].batch.id}: "
-                "{str(requests[partition][0].error).replace('none', 'success')}"),
-        Event("bump_epoch",
-            "The producer takes epoch {epoch + 1}: the batches in flight of {', '.join(str(p) for p in rewrite)} get "
-                "sequences from 0 on", "epoch {epoch + 1}", "'producer'", "new epoch"),
+        Event("receive_response", "The client reads the response to batch {requests[partition][0].batch.id}: "
+            "{str(requests[partition][0].error).replace('none', 'success')}"),
+        Event("bump_epoch", "The producer takes epoch {epoch + 1}: the batches in flight of {', '.join(str(p) for p in "
+            "rewrite)} get sequences from 0 on", "epoch {epoch + 1}", "'producer'", "new epoch"),
         Event("resolve_sequences", "No batch is in flight, and the client looks for a gap in its sequences"),
         Event("delivery_timeout", "delivery.timeout.ms passes for the oldest batch of {partition}, which fails",
             "delivery timeout", _CLIENT, "timeout"),
-        Event("handle_produce",
-            "{'The leader recognises batch ' if is_duplicate(partition, unhandled(partition)) else 'The leader appends "
-                "batch ' if str(check(partition, unhandled(partition))) == 'none' else 'The leader refuses batch "
-                "'}{unhandled(partition).id}{' as a duplicate' if is_duplicate(partition, unhandled(partition)) else "
-                "', sequence ' + str(unhandled(partition).sequence)}{'' if is_duplicate(partition, "
-                "unhandled(partition)) or str(check(partition, unhandled(partition))) == 'none' else ': ' + "
-                "str(check(partition, unhandled(partition)))}",
-            "{'duplicate' if is_duplicate(partition, unhandled(partition)) else '' if str(check(partition, "
-                "unhandled(partition))) == 'none' else 'refuses'}", _LEADER,
-            "{'refusal' if not is_duplicate(partition, unhandled(partition)) and str(check(partition, "
-                "unhandled(partition))) != 'none' else ''}"),
-        Event("append_but_time_out",
-            "The leader appends batch {unhandled(partition).id}, but replication is late, and the request times out",
-            "appends, but too late", _LEADER, "timeout"),
-        Event("refuse_as_not_leader",
-            "The broker refuses batch {unhandled(partition).id}: it does not know yet that it leads "
-                "(NOT_LEADER_OR_FOLLOWER)", "refuses: not leader", _LEADER, "refusal"),
+        Event("handle_produce", "{'The leader recognises batch ' if is_duplicate(partition, unhandled(partition)) else "
+            "'The leader appends batch ' if str(check(partition, unhandled(partition))) == 'none' else 'The leader "
+            "refuses batch '}{unhandled(partition).id}{' as a duplicate' if is_duplicate(partition, "
+            "unhandled(partition)) else ', sequence ' + str(unhandled(partition).sequence)}{'' if "
+            "is_duplicate(partition, unhandled(partition)) or str(check(partition, unhandled(partition))) == 'none' "
+            "else ': ' + str(check(partition, unhandled(partition)))}", "{'duplicate' if is_duplicate(partition, "
+                "unhandled(partition)) else '' if str(check(partition, unhandled(partition))) == 'none' else "
+                "'refuses'}", _LEADER, "{'refusal' if not is_duplicate(partition, unhandled(partition)) and "
+                "str(check(partition, unhandled(partition))) != 'none' else ''}"),
+        Event("append_but_time_out", "The leader appends batch {unhandled(partition).id}, but replication is late, and "
+            "the request times out", "appends, but too late", _LEADER, "timeout"),
+        Event("refuse_as_not_leader", "The broker refuses batch {unhandled(partition).id}: it does not know yet that "
+            "it leads (NOT_LEADER_OR_FOLLOWER)", "refuses: not leader", _LEADER, "refusal"),
         Event("reject_permanently", "The broker rejects batch {unhandled(partition).id} permanently (INVALID_RECORD)",
             "rejects", _LEADER, "refusal"),
         Event("disconnect", "The connection to the leader is lost, with the requests and responses in flight",
             "connection lost", _CLIENT, "disconnect"),
-        Event("disconnect_while_handling",
-            "The connection is lost while the leader handles batch {unhandled(partition).id}", "connection lost",
-            _CLIENT, "disconnect"),
+        Event("disconnect_while_handling", "The connection is lost while the leader handles batch "
+            "{unhandled(partition).id}", "connection lost", _CLIENT, "disconnect"),
         Event("handle_abandoned", "The leader handles batch {abandoned[partition].id}, whose connection is closed",
             "handles, cannot answer", _LEADER),
-        Event("restart_broker",
-            "The broker restarts: connections and requests are lost, and it remembers only the last {'batch' if "
-                "snapshot_batches == 1 else str(snapshot_batches) + ' batches'} of its snapshot", "restart", _LEADER,
-            "restart"),
-        Event("expire_producer_state",
-            "The leader forgets the producer: producer.id.expiration.ms has passed since its last append",
-            "forgets the producer", _LEADER, "lost state"),
+        Event("restart_broker", "The broker restarts: connections and requests are lost, and it remembers only the "
+            "last {'batch' if snapshot_batches == 1 else str(snapshot_batches) + ' batches'} of its snapshot",
+            "restart", _LEADER, "restart"),
+        Event("expire_producer_state", "The leader forgets the producer: producer.id.expiration.ms has passed since "
+            "its last append", "forgets the producer", _LEADER, "lost state"),
     )  # fmt: skip
 
     def init(self):

@@ -58,13 +58,11 @@ class SequenceAhead(Spec):
         Lane("send", each=Send, facts={"stage": "stage", "sequence": "sequence, minus the expected one"}),
     ).with_events(
         Event("init", "The broker expects the sequence that the client's counter has"),
-        Event("start",
-            "Send {send} reads the counter, which is {'right' if counter == 0 else str(counter) + ' off'}, and writes "
-                "its request", "sends", "f'send {send}'"),
-        Event("handle",
-            "The broker {'refuses the sequence of send ' + str(send) + ', which fails' if sequence[send] > 0 else "
-                "'appends the record of send ' + str(send) if sequence[send] == 0 else 'acknowledges send ' + "
-                "str(send) + ' as a duplicate'}", "{'refused' if sequence[send] > 0 else 'handled'}", "f'send {send}'",
+        Event("start", "Send {send} reads the counter, which is {'right' if counter == 0 else str(counter) + ' off'}, "
+            "and writes its request", "sends", "f'send {send}'"),
+        Event("handle", "The broker {'refuses the sequence of send ' + str(send) + ', which fails' if sequence[send] > "
+            "0 else 'appends the record of send ' + str(send) if sequence[send] == 0 else 'acknowledges send ' + "
+            "str(send) + ' as a duplicate'}", "{'refused' if sequence[send] > 0 else 'handled'}", "f'send {send}'",
             "{'refusal' if sequence[send] > 0 else ''}"),
         Event("receive", "The client reads that send {send} succeeded, and counts on", "advance", "'client'"),
     )  # fmt: skip

@@ -60,9 +60,8 @@ class Transaction(Spec):
         Lane("leader", logs=(Log("log", colour="record", called=("record",)),), facts={"is_open": "transaction open"}),
     ).with_events(
         Event("init", "Nothing is sent, and no transaction is open"),
-        Event("append",
-            "The leader appends record {sent}, sent in epoch {epoch}{'' if is_open else ', which opens a transaction'}",
-            at="'leader'"),
+        Event("append", "The leader appends record {sent}, sent in epoch {epoch}{'' if is_open else ', which opens a "
+            "transaction'}", at="'leader'"),
         Event("refuse", "The leader refuses record {sent} as out of order", "refuses", "'leader'", "refusal"),
         Event("init_producer_id", "The client raises its epoch to {epoch + 1}: the coordinator aborts what was sent",
             "epoch {epoch + 1}", "'client'", "new epoch", leaves_out=("log",)),

@@ -68,13 +68,11 @@ class BufferReuse(Spec):
     ).with_events(
         Event("init", "All buffers are free, and record r belongs to partition r"),
         Event("append", "Record {record} gets a batch in {buffer}", "uses {buffer}", "f'record {record}'"),
-        Event("send",
-            "The sender passes the request with record {record} to the network, which will read {buffer_of[record]}",
-            "request", "f'record {record}'"),
+        Event("send", "The sender passes the request with record {record} to the network, which will read "
+            "{buffer_of[record]}", "request", "f'record {record}'"),
         Event("expire", "delivery.timeout.ms passes for record {record}", "timeout", "f'record {record}'", "timeout"),
-        Event("write",
-            "The network writes the request of record {record} from {sent_from[record]}, which now has record "
-                "{content[sent_from[record]]}", "", "f'partition {partition_of(record)}'"),
+        Event("write", "The network writes the request of record {record} from {sent_from[record]}, which now has "
+            "record {content[sent_from[record]]}", "", "f'partition {partition_of(record)}'"),
         Event("answer", "The request of record {record} completes", "answered", "f'record {record}'"),
     )  # fmt: skip
 

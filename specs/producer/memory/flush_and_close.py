@@ -95,9 +95,8 @@ class FlushInCallback(AppendLiveness):
     """Whether `flush` throws a KafkaException in the sender's thread: since 4.1. In 4.0 it only logs an error."""
 
     draws = AppendLiveness.draws.with_events(
-        Event("flush_in_callback",
-            "A broker answers batch {batch}, whose callback calls flush{', which is refused' if flush_is_refused else "
-                "' and waits in the sender thread'}", "flush", "'sender'"),
+        Event("flush_in_callback", "A broker answers batch {batch}, whose callback calls flush{', which is refused' if "
+            "flush_is_refused else ' and waits in the sender thread'}", "flush", "'sender'"),
     )  # fmt: skip
 
     @action

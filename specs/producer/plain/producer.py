@@ -51,17 +51,14 @@ class PlainProducer(Sender):
     ).with_events(
         *SENDER_EVENTS,
         Event("metadata_update", "The producer learns that {leader[partition]} leads partition {partition}"),
-        Event("receive_response",
-            "The producer reads the response to " + records_of("responses[node][0]") + ": "
-                "{str(responses[node][0].error).replace('none', 'success')}"),
-        Event("broker_append",
-            "{node} {'appends' if not is_sequence_checked() else 'recognises' if is_duplicate(wire[node][0]) else "
-                "'appends' if follows(wire[node][0]) else 'refuses'} " + _RECORDS),
+        Event("receive_response", "The producer reads the response to " + records_of("responses[node][0]") +
+            ": {str(responses[node][0].error).replace('none', 'success')}"),
+        Event("broker_append", "{node} {'appends' if not is_sequence_checked() else 'recognises' if "
+            "is_duplicate(wire[node][0]) else 'appends' if follows(wire[node][0]) else 'refuses'} " + _RECORDS),
         Event("broker_refuse", "{node} refuses " + _RECORDS + ": too few replicas are in sync", "refuses", "node",
             "refusal"),
-        Event("broker_refuse_after_append",
-            "{node} appends " + _RECORDS + ", and then answers NOT_ENOUGH_REPLICAS_AFTER_APPEND", "appends, refuses",
-            "node", "refusal"),
+        Event("broker_refuse_after_append", "{node} appends " + _RECORDS +
+            ", and then answers NOT_ENOUGH_REPLICAS_AFTER_APPEND", "appends, refuses", "node", "refusal"),
         Event("broker_reject", "{node} rejects " + _RECORDS + " permanently", "rejects", "node", "refusal"),
         Event("broker_finds_batch_too_large", "{node} refuses " + _RECORDS + ": the batch is too large", "too large",
             "node", "refusal"),
