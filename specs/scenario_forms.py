@@ -26,14 +26,8 @@ def without_each(
     the only property. `prefix` goes before the names.
     """
     return [
-        Scenario(
-            spec,
-            f"{prefix}without_{action}",
-            constants,
-            {properties[0]: expect} if isinstance(expect, int) else expect,
-            properties,
-            description=description,
-            fair={name: fairness for name, fairness in promises.items() if name != action},
-        )
+        Scenario(spec, f"{prefix}without_{action}", constants,
+            {properties[0]: expect} if isinstance(expect, int) else expect, properties, description=description,
+            fair={name: fairness for name, fairness in promises.items() if name != action})
         for action, (expect, description) in left_out.items()
-    ]
+    ]  # fmt: skip

@@ -287,6 +287,5 @@ scenarios = [
     Scenario(LeaderState, "expiry", dict(expiry=True), properties=["cache_names_the_log"],
         description="Expiry loses the fencing, but every cached batch is in the log."),
     Scenario(FollowerState, "replication", dict(restarts=True, truncations=True, max_batch_records=1),
-        properties=["cache_names_the_log"],
-        description="A follower's cached batches are in its log."),
+        properties=["cache_names_the_log"], description="A follower's cached batches are in its log."),
 ]  # fmt: skip

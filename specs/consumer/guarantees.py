@@ -193,12 +193,10 @@ def row(commit, threads, failure):
     return GuaranteeRow({"committed": commit, "threads": threads, "failure": failure}, cells)
 
 
+_OF_WORKERS = product(("automatically", "each", "contiguous"), ("by key", "in turn"))
 ROWS = (
     *((commit, "none", failure) for commit, failure in product(COMMITS, FAILURES)),
-    *(
-        (commit, dispatch, "crash")
-        for commit, dispatch in product(("automatically", "each", "contiguous"), ("by key", "in turn"))
-    ),
+    *((commit, dispatch, "crash") for commit, dispatch in _OF_WORKERS),
 )
 
 LEFT_OUT = unexplored(OUTCOMES.values(), (*EVENTS.values(), *RARER), {"client": "java"}, RELEASES_OF_ALL)

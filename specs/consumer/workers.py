@@ -162,7 +162,6 @@ scenarios = [
         "C4: a worker commits after its record while another worker still holds the record before."),
     Bug("keys_round_robin", WorkerPool, violates={"no_reorder": 6}, faulty=dict(dispatch="round_robin", crashes=0),
         fixed=dict(dispatch="by_key"), larger=dict(records=4, keys=3), promises=["no_gap", "no_reorder", *REACHED],
-        fixed_name="keys_by_key",
-        description="Two threads process two records of one key, the second record first.",
+        fixed_name="keys_by_key", description="Two threads process two records of one key, the second record first.",
         remedy="One thread processes all records of a key: their order is kept, records of other keys may overtake."),
 ]  # fmt: skip

@@ -20,25 +20,13 @@ COLUMNS = {"change": "lost: a planned leader change", "crash": "lost: one broker
     "missing": "never written, or retried without end: one broker crashes",
     "vanish": "read, then gone: two brokers crash"}  # fmt: skip
 
-FAILURES = {
-    "change": dict(leader_moves=1),
-    "crash": dict(broker_crashes=1),
-    "crashes": dict(broker_crashes=2),
-    "power": dict(power_failures=1),
-    "both": dict(broker_crashes=1, power_failures=1),
-    "blackout": dict(blackouts=1),
-    "change_twice": dict(leader_moves=1),
-    "changes_twice": dict(leader_moves=2),
-    "crash_twice": dict(broker_crashes=1),
-    "twice": dict(lost_responses=1, late_requests=True),
-    "restart": dict(producer_restarts=1, late_requests=True),
-    "change_order": dict(leader_moves=1),
-    "changes_order": dict(leader_moves=2),
-    "order": dict(lost_responses=1, late_requests=True),
-    "change_missing": dict(leader_moves=1),
-    "missing": dict(broker_crashes=1),
-    "vanish": dict(broker_crashes=2, consumer="commits_last"),
-}
+FAILURES = {"change": dict(leader_moves=1), "crash": dict(broker_crashes=1), "crashes": dict(broker_crashes=2),
+    "power": dict(power_failures=1), "both": dict(broker_crashes=1, power_failures=1), "blackout": dict(blackouts=1),
+    "change_twice": dict(leader_moves=1), "changes_twice": dict(leader_moves=2), "crash_twice": dict(broker_crashes=1),
+    "twice": dict(lost_responses=1, late_requests=True), "restart": dict(producer_restarts=1, late_requests=True),
+    "change_order": dict(leader_moves=1), "changes_order": dict(leader_moves=2),
+    "order": dict(lost_responses=1, late_requests=True), "change_missing": dict(leader_moves=1),
+    "missing": dict(broker_crashes=1), "vanish": dict(broker_crashes=2, consumer="commits_last")}  # fmt: skip
 """The failures of each column; in every column two followers may lag."""
 
 PROPERTIES = {"change_twice":("no_duplicate",), "changes_twice":("no_duplicate",), "crash_twice":("no_duplicate",),
@@ -63,41 +51,25 @@ NOTES = {
         "A broker that restarts loads the last batch of each producer only. Of two records whose responses were lost "
         "it recognises the second, refuses the first, and the producer sends both again in a new epoch (I7). The "
         "snapshot is the same in every release.",
-        (
-            GuaranteeCheck(
-                Pipeline,
-                dict(replication_factor=1, min_insync_replicas=1, slow_followers=0, broker_crashes=1),
-                ("no_duplicate",),
-            ),
-        ),
-    ),
+        (GuaranteeCheck(Pipeline, dict(replication_factor=1, min_insync_replicas=1, slow_followers=0, broker_crashes=1),
+             ("no_duplicate",)),)),
     "I2": GuaranteeNote(
         "A new leader refuses the producer's first record before it knows that it leads. It takes the second, since it "
         "has no state of the producer, and refuses the first from then on (I2; Kafka 2.5 to 4.4). If the producer "
         "raises its epoch after that, it writes the first record after the second, and the second once more.",
-        (
-            GuaranteeCheck(
-                Pipeline, dict(min_insync_replicas=2, slow_followers=0, broker_crashes=1), ("no_missing_earlier",)
-            ),
-            GuaranteeCheck(Pipeline, dict(min_insync_replicas=2, leader_moves=1), ("no_reorder",)),
-        ),
-    ),
-}
+        (GuaranteeCheck(Pipeline, dict(min_insync_replicas=2, slow_followers=0, broker_crashes=1),
+             ("no_missing_earlier",)),
+         GuaranteeCheck(Pipeline, dict(min_insync_replicas=2, leader_moves=1), ("no_reorder",)))),
+}  # fmt: skip
 
-SETTINGS = (
-    dict(acks="0", idempotent=False),
-    dict(acks="1", idempotent=False),
+SETTINGS = (dict(acks="0", idempotent=False), dict(acks="1", idempotent=False),
     dict(acks="1", idempotent=False, unclean_elections=True),
-    dict(acks="all", min_insync_replicas=1, unclean_elections=True),
-    dict(acks="all", min_insync_replicas=1),
+    dict(acks="all", min_insync_replicas=1, unclean_elections=True), dict(acks="all", min_insync_replicas=1),
     dict(acks="all", min_insync_replicas=2, idempotent=False),
     dict(acks="all", min_insync_replicas=2, idempotent=False, max_in_flight=1),
-    dict(acks="all", min_insync_replicas=2, unclean_elections=True),
-    dict(acks="all", min_insync_replicas=2),
+    dict(acks="all", min_insync_replicas=2, unclean_elections=True), dict(acks="all", min_insync_replicas=2),
     dict(acks="all", min_insync_replicas=2, eligible_leader_replicas=True),
-    dict(acks="all", min_insync_replicas=2, flushes=True),
-    dict(acks="all", min_insync_replicas=3),
-)
+    dict(acks="all", min_insync_replicas=2, flushes=True), dict(acks="all", min_insync_replicas=3))  # fmt: skip
 """From the most available to the most consistent; three replicas in each."""
 
 LEGEND = (
@@ -116,20 +88,14 @@ OF_IDEMPOTENCE = ("change_twice", "changes_twice", "crash_twice", "twice", "chan
 
 def facts_of(settings):
     """Return the effective settings of a row, as the conditions of `specs/catalogue.toml` name them."""
-    return {
-        "acks": settings["acks"],
-        "replication.factor": "3",
+    return {"acks": settings["acks"], "replication.factor": "3",
         "min.insync.replicas": str(settings.get("min_insync_replicas", 2)),
         "unclean.leader.election.enable": str(settings.get("unclean_elections", False)).lower(),
         "eligible.leader.replicas.version": str(int(settings.get("eligible_leader_replicas", False))),
         "flush.messages": "1" if settings.get("flushes", False) else "never",
         "enable.idempotence": str(settings.get("idempotent", True)).lower(),
         "max.in.flight.requests.per.connection": str(settings.get("max_in_flight", 2)),
-        "client": "java",
-        "controller": "kraft",
-        "transactional": "false",
-        "group.protocol": "classic",
-    }
+        "client": "java", "controller": "kraft", "transactional": "false", "group.protocol": "classic"}  # fmt: skip
 
 
 def events_of(column, settings):

@@ -52,8 +52,7 @@ scenarios = [
         faulty=dict(min_insync_replicas=1), fixed=dict(min_insync_replicas=2),
         promises=["acknowledged_on_two_disks", "every_record_acknowledged"],
         description="acks=all with min.insync.replicas=1: the leader is alone in the ISR and acknowledges a record "
-        "that only its disk has.",
-        remedy="With min.insync.replicas=2, every acknowledged record is on two disks."),
+            "that only its disk has.", remedy="With min.insync.replicas=2, every acknowledged record is on two disks."),
     violates(Pipeline, "last_replica_standing", dict(DURABLE, broker_crashes=1, power_failures=1),
         {"no_acked_loss": 10},
         "The last member of the ISR loses its page cache and is elected anyway (KIP-966)."),
@@ -114,8 +113,7 @@ scenarios = [
         faulty=dict(acks="1", strict_min_isr=False, unclean_elections=True), fixed=DURABLE, fixed_name="read_and_stays",
         promises=[*DURABILITY, *CONSUMER],
         description="Before 3.7 a leader alone in the ISR raises the high watermark: a consumer reads, and the record "
-        "vanishes.",
-        remedy="acks=all, min.insync.replicas=2, clean elections: records that were read stay."),
+            "vanishes.", remedy="acks=all, min.insync.replicas=2, clean elections: records that were read stay."),
     Bug("commits_first_gap", Pipeline, violates={"no_gap": 7},
         size=dict(consumer_crashes=1, auto_offset_reset="earliest"),
         larger=dict(consumer_crashes=1, auto_offset_reset="earliest", records=3), faulty=dict(consumer="commits_first"),

@@ -52,24 +52,16 @@ COLUMNS = {name: question.heading for name, question in QUESTIONS.items()}
 RECOMMENDED = dict(kafka="4.3", transactional_id="instance", offsets="group metadata", isolation_level="read_committed",
     unclean=False, repeats_commit=True)  # fmt: skip
 
-SETTINGS = (
-    RECOMMENDED | dict(isolation_level="read_uncommitted"),
-    RECOMMENDED | dict(unclean=True),
-    RECOMMENDED | dict(repeats_commit=False),
-    RECOMMENDED | dict(offsets="commitSync"),
+SETTINGS = (RECOMMENDED | dict(isolation_level="read_uncommitted"), RECOMMENDED | dict(unclean=True),
+    RECOMMENDED | dict(repeats_commit=False), RECOMMENDED | dict(offsets="commitSync"),
     RECOMMENDED | dict(offsets="no metadata"),
-    RECOMMENDED | dict(offsets="no metadata", transactional_id="partition"),
-    RECOMMENDED | dict(kafka="3.9"),
-    RECOMMENDED,
-)
+    RECOMMENDED | dict(offsets="no metadata", transactional_id="partition"), RECOMMENDED | dict(kafka="3.9"),
+    RECOMMENDED)  # fmt: skip
 """Settings that differ from the recommended ones, and these at the end."""
 
-NOTES = {
-    "T2": GuaranteeNote(
-        "All transactions of a producer have one epoch with transaction version 1. A leader takes a late batch of an "
-        "aborted transaction for a batch of the next one (T2, before 4.0)."
-    ),
-}
+NOTES = {"T2": GuaranteeNote(
+    "All transactions of a producer have one epoch with transaction version 1. A leader takes a late batch of an "
+    "aborted transaction for a batch of the next one (T2, before 4.0).")}  # fmt: skip
 
 LEGEND = (
     "transactional.id: each instance of the application keeps one, or the owner of "
@@ -148,29 +140,17 @@ def cell(column, settings):
 
 def row(settings):
     """Return the row of a combination of settings."""
-    shown = {
-        "Kafka": settings["kafka"],
-        "transactional.id": settings["transactional_id"],
-        "offsets": settings["offsets"],
-        "isolation.level": settings["isolation_level"],
+    shown = {"Kafka": settings["kafka"], "transactional.id": settings["transactional_id"],
+        "offsets": settings["offsets"], "isolation.level": settings["isolation_level"],
         "unclean": "on" if settings["unclean"] else "off",
-        "after a commit timeout": "commits again" if settings["repeats_commit"] else "repeats",
-    }
+        "after a commit timeout": "commits again" if settings["repeats_commit"] else "repeats"}  # fmt: skip
     return GuaranteeRow(shown, {column: cell(column, settings) for column in COLUMNS})
 
 
-LEFT_OUT = unexplored(
-    ["transactions", "loss"],
-    answered=("crash", "unclean-election"),
-    config={
-        "client": "java",
-        "transactional": "true",
-        "enable.idempotence": "true",
-        "acks": "all",
-        "transaction.partition.verification.enable": "true",
-    },
+LEFT_OUT = unexplored(["transactions", "loss"], answered=("crash", "unclean-election"),
+    config={"client": "java", "transactional": "true", "enable.idempotence": "true", "acks": "all",
+        "transaction.partition.verification.enable": "true"},
     releases=tuple((release(settings), release(settings)) for settings in SETTINGS),
-    shown=[ENTRIES[column] for column in ("late_hang", "late_read", "late_torn")],
-)
+    shown=[ENTRIES[column] for column in ("late_hang", "late_read", "late_torn")])  # fmt: skip
 
 tables = [noted_table("transactions", COLUMNS, map(row, SETTINGS), NOTES, (*LEGEND, LEFT_OUT))]

@@ -54,8 +54,8 @@ SETTINGS_OF_ALL = {"client": "java", "transactional": "false", "replication.fact
     "unclean.leader.election.enable": "false"}  # fmt: skip
 """The settings that all rows have; any value is possible of a setting that is neither here nor in a row."""
 
-SENDER_PROPERTIES = {"loss": ("no_acked_loss", "ack_true"), "duplicate": ("no_duplicate",), "reorder": ("no_reorder",
-    "no_late_copy"), "stuck": ("record_is_completed",), "gap": ("no_gap",)}  # fmt: skip
+SENDER_PROPERTIES = {"loss": ("no_acked_loss", "ack_true"), "duplicate": ("no_duplicate",),
+    "reorder": ("no_reorder", "no_late_copy"), "stuck": ("record_is_completed",), "gap": ("no_gap",)}  # fmt: skip
 """The properties that a column checks of a spec that derives from `Sender`; `FairProducer` has that of "stuck"."""
 
 IDEMPOTENT_PROPERTIES = {"loss": ("no_acked_loss", "ack_true"), "duplicate": ("no_duplicate",),
@@ -162,13 +162,8 @@ def notes(column, acks, retries, in_flight, idempotent, broker, restart):
 
 def facts_of(acks, retries, in_flight, idempotent):
     """Return the effective settings of a row, as the conditions of `specs/catalogue.toml` name them."""
-    return {
-        "acks": acks,
-        "retries": str(retries),
-        "max.in.flight.requests.per.connection": str(in_flight),
-        "enable.idempotence": str(idempotent).lower(),
-        **SETTINGS_OF_ALL,
-    }
+    return {"acks": acks, "retries": str(retries), "max.in.flight.requests.per.connection": str(in_flight),
+        "enable.idempotence": str(idempotent).lower(), **SETTINGS_OF_ALL}  # fmt: skip
 
 
 def events_of(column, restart):
@@ -191,14 +186,9 @@ def known(column, acks, retries, in_flight, idempotent, broker, restart):
 
 def row(acks, retries, in_flight, idempotent, broker, restart):
     """Return the row of a combination."""
-    settings = {
-        "acks": acks,
-        "retries": "0" if retries == 0 else ">0",
-        "in flight": str(in_flight),
-        "idempotence": "on" if idempotent else "off",
-        "broker": broker,
-        "restart": "yes" if restart else "no",
-    }
+    settings = {"acks": acks, "retries": "0" if retries == 0 else ">0", "in flight": str(in_flight),
+        "idempotence": "on" if idempotent else "off", "broker": broker,
+        "restart": "yes" if restart else "no"}  # fmt: skip
     if idempotent:
         refusal = refusal_of(acks, retries, in_flight)
         if refusal:

@@ -53,22 +53,16 @@ class AsyncIsrHistory(Spec):
         arrows=(Arrow("follower_fetch", '"leader\'s view"', "replica", "fetch"),),
     )  # fmt: skip
 
-    refines = Refinement(
-        AsyncIsr,
-        controller_isr=lambda self: self.controller_isr(),
-        controller_version=lambda self: self.controller_version(),
-        isr=lambda self: self.isr(),
+    refines = Refinement(AsyncIsr, controller_isr=lambda self: self.controller_isr(),
+        controller_version=lambda self: self.controller_version(), isr=lambda self: self.isr(),
         requests=lambda self: {
             VersionedIsr(isr=self.changed_isr(version, replica), version=version)
             for version in range(len(self.versions))
-            for replica in self.versions[version].requested
-        },
+            for replica in self.versions[version].requested},
         updates=lambda self: {
             VersionedIsr(isr=self.versions[version].isr, version=version)
             for version in range(len(self.versions))
-            if version > 0
-        },
-    )
+            if version > 0})  # fmt: skip
 
     def init(self):
         """Every replica is in sync, the logs are empty."""

@@ -29,26 +29,16 @@ GUARDS = ["record_is_acknowledged", "another_replica_leads", "everything_is_read
 
 def version(release, violates, description, controller=None):
     """Return the scenario of a release with two replicas: it violates these properties, or all properties hold."""
-    return Scenario(
-        Partition,
-        scenario_name(release, controller),
-        TWO_REPLICAS | replication_rules(release, controller),
-        expect=violates or "holds",
-        properties=list(violates) if violates else [*PROMISES, *GUARDS],
-        description=description,
-    )
+    return Scenario(Partition, scenario_name(release, controller),
+        TWO_REPLICAS | replication_rules(release, controller), expect=violates or "holds",
+        properties=list(violates) if violates else [*PROMISES, *GUARDS], description=description)  # fmt: skip
 
 
 def single_property(release, size, suffix, promise, length, description, controller=None):
     """Return a scenario that checks one property of a release: it is violated in `length` states, or holds (None)."""
-    return Scenario(
-        Partition,
-        f"{scenario_name(release, controller)}_{suffix}",
-        size | replication_rules(release, controller),
-        expect={promise: length} if length else "holds",
-        properties=[promise],
-        description=description,
-    )
+    return Scenario(Partition, f"{scenario_name(release, controller)}_{suffix}",
+        size | replication_rules(release, controller), expect={promise: length} if length else "holds",
+        properties=[promise], description=description)  # fmt: skip
 
 
 def scenario_name(release, controller=None):

@@ -23,8 +23,7 @@ truncation = [
         larger=RESTARTS_LARGER, faulty=dict(truncation="high_watermark", late_requests=False),
         fixed=dict(truncation="kip101"),
         description="KIP-101, first scenario: a follower whose high watermark is one fetch late restarts, truncates, "
-        "and is elected.",
-        remedy="KIP-101: a follower truncates to the end of its last leader epoch."),
+            "and is elected.", remedy="KIP-101: a follower truncates to the end of its last leader epoch."),
     Bug("r2_divergence_after_power_failure", Partition, violates={"counted_followers_agree": 19},
         size=dict(SMALL, max_records=2, max_leader_epoch=2, max_partition_epoch=3, power_failures=1),
         larger=dict(SMALL, log_size=2, max_records=2, max_leader_epoch=2, max_partition_epoch=4)
@@ -46,8 +45,7 @@ truncation = [
         larger=dict(ELECTIONS, replicas=2, max_records=3, max_leader_epoch=4, max_partition_epoch=4, lagging=False),
         faulty=dict(truncation="kip279", epoch_on_election=False), fixed=dict(truncation="kip279"),
         description="KAFKA-7415: a leader that has written nothing has no cache entry for its epoch, and its follower "
-        "truncates a committed record.",
-        remedy="KAFKA-7415: a leader's epoch begins with its election."),
+            "truncates a committed record.", remedy="KAFKA-7415: a leader's epoch begins with its election."),
     violates(Partition, "r4_divergence",
         dict(replicas=2, log_size=1, max_leader_epoch=2, max_partition_epoch=5, crashes=2, unclean_elections=True)
         | dict(truncation="kip279", epoch_on_election=False, late_requests=False, starts_in_sync=False, acks="1"),
@@ -62,13 +60,11 @@ truncation = [
         larger=dict(ELECTIONS, replicas=3, log_size=1, max_leader_epoch=3, max_partition_epoch=3, lagging=False),
         faulty=dict(truncation="kip279", follows_by_leader_id=True), fixed=dict(truncation="kip279"),
         description="KAFKA-7164: a follower misses an epoch, already follows the leader of the next one, and does not "
-        "truncate.",
-        remedy="KAFKA-7164: a follower truncates in every new leader epoch."),
-    Bug("r16_forgets_epoch_zero", Partition, violates={"no_acked_loss": 13}, size=RESTARTS,
-        larger=RESTARTS_LARGER | dict(late_checkpoints=True), faulty=dict(forgets_first_epoch=True),
+            "truncate.", remedy="KAFKA-7164: a follower truncates in every new leader epoch."),
+    Bug("r16_forgets_epoch_zero", Partition, violates={"no_acked_loss": 13}, size=RESTARTS, larger=RESTARTS_LARGER
+        | dict(late_checkpoints=True), faulty=dict(forgets_first_epoch=True),
         description="KAFKA-10432: recovery omits epoch 0 from the cache, and the follower truncates to its high "
-        "watermark.",
-        remedy="KAFKA-10432: recovery rebuilds the cache with epoch 0."),
+            "watermark.", remedy="KAFKA-10432: recovery rebuilds the cache with epoch 0."),
     Scenario(Partition, "r16_forgets_last_epoch",
         RESTARTS_LARGER | dict(preferred_elections=True, forgets_last_epoch=True),
         description="KAFKA-15510: an empty answer makes the follower forget its last epoch; this alone violates "
@@ -110,8 +106,7 @@ fetches = [
         larger=dict(replicas=2, log_size=2, max_records=3, max_partition_epoch=4, crashes=2)
         | dict(consumers=True, reads_from_followers=True), faulty=dict(high_watermark_before_truncation=True),
         description="KAFKA-14704: a follower adopts the high watermark first, and serves records that it then "
-            "truncates.",
-        remedy="KAFKA-14704: a follower truncates before it adopts the high watermark."),
+            "truncates.", remedy="KAFKA-14704: a follower truncates before it adopts the high watermark."),
     Bug("r14_newer_records_in_an_old_fetch", Partition, violates={"counted_followers_agree": 26},
         size=dict(ELECTIONS, replicas=3, max_records=4, max_leader_epoch=1, max_partition_epoch=1, lagging=False),
         faulty=dict(sends_lazily=True, refuses_newer_records=False), fixed=dict(sends_lazily=True),

@@ -25,8 +25,7 @@ scenarios = [
     Bug("r10_stale_broker_epoch", Partition, violates={"no_acked_loss": 14}, size=dict(LOST_DISK, late_requests=False),
         larger=dict(LOST_DISK, replicas=3, late_requests=False), faulty=dict(checks_broker_epochs=False), promises=KEPT,
         description="KIP-903: the controller gets the request for a follower that caught up and has lost its disk "
-        "since.",
-        remedy="KIP-903: the controller rejects a follower that has registered again since its fetch."),
+            "since.", remedy="KIP-903: the controller rejects a follower that has registered again since its fetch."),
     violates(Partition, "r10_dead_and_not_yet_fenced", dict(LOST_DISK, max_leader_epoch=2, late_requests=False),
         {"no_acked_loss": 15},
         "What KIP-903 leaves open: the request arrives late, but before the follower is fenced."),
@@ -37,8 +36,7 @@ scenarios = [
         "records.",
         remedy="KIP-966: eligible leader replicas keep a replica electable that has every committed record."),
     Scenario(Partition, "r11_shut_down_cleanly", dict(LAST_REPLICA, eligible_leader_replicas=True, shutdowns=1),
-        properties=KEPT,
-        description="KIP-966: a broker that was shut down cleanly stays eligible."),
+        properties=KEPT, description="KIP-966: a broker that was shut down cleanly stays eligible."),
     violates(Partition, "r11_two_unclean_shutdowns", dict(LAST_REPLICA, eligible_leader_replicas=True, crashes=1),
         {"no_acked_loss": 15},
         "What KIP-966 does not guarantee: as many unclean shutdowns as min.insync.replicas."),
@@ -53,12 +51,10 @@ scenarios = [
         larger=dict(ALONE, log_size=2, max_records=2, max_leader_epoch=2, max_partition_epoch=5, crashes=2),
         faulty=dict(unclean_elections=True), promises=[*KEPT, "strong_isr", "log_matching"],
         description="Unclean election: every member of the ISR is gone, and a replica without acknowledged records "
-        "leads.",
-        remedy="unclean.leader.election.enable=false: only members of the ISR are elected."),
+            "leads.", remedy="unclean.leader.election.enable=false: only members of the ISR are elected."),
     Bug("r13_high_watermark_below_min_isr", Partition, violates={"reads_are_stable": 7}, size=UNREAD,
         larger=dict(UNREAD, log_size=2, max_records=2, max_leader_epoch=2, crashes=2),
         faulty=dict(strict_min_isr=False), promises=READ,
         description="KAFKA-15583: a leader that is alone raises the high watermark, a consumer reads, the record is "
-        "lost.",
-        remedy="KAFKA-15583: the high watermark waits until min.insync.replicas replicas are in sync."),
+            "lost.", remedy="KAFKA-15583: the high watermark waits until min.insync.replicas replicas are in sync."),
 ]  # fmt: skip

@@ -52,8 +52,7 @@ scenarios = [
     Bug("r20_registered_again_in_the_isr", Partition, violates={"no_acked_loss": 10},
         size=dict(REGISTERED_AGAIN, controller="kraft"), faulty=dict(registration_leaves_isr=False), promises=KEPT,
         description="KAFKA-18106: a broker that lost its log registers again before it is fenced, and is still in the "
-        "ISR.",
-        remedy="KAFKA-18106: a registration takes the broker out of the ISR."),
+            "ISR.", remedy="KAFKA-18106: a registration takes the broker out of the ISR."),
     violates(Partition, "r20_registered_again_with_zookeeper", dict(REGISTERED_AGAIN, controller="zookeeper"),
         {"no_acked_loss": 10},
         "With ZooKeeper a broker that restarts before it is missed stays in the ISR, with any log."),

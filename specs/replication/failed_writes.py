@@ -132,6 +132,5 @@ scenarios = [
     Bug("r17_appends_after_a_failed_write", FailedWrites, violates={"no_acked_loss": 6}, larger=dict(records=4),
         faulty=dict(rejects_after_failure=False),
         description="KAFKA-10778: an append after a failed write gets the offset of the failed one, and the follower "
-        "copies the wrong batch.",
-        remedy="KAFKA-10778: a log rejects every append after a failed write."),
+            "copies the wrong batch.", remedy="KAFKA-10778: a log rejects every append after a failed write."),
 ]  # fmt: skip

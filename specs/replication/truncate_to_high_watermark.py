@@ -28,9 +28,7 @@ scenarios = [
         expect={"weak_isr": 9, "strong_isr": 10, "log_matching": 15},
         description="With one more leader epoch, another record gets the lost one's offset and is committed too."),
     Scenario(TruncateToHighWatermark, "three_replicas", dict(max_leader_epoch=1),
-        expect={"weak_isr": 9, "strong_isr": 9},
-        description="A third replica makes the loss one step shorter."),
+        expect={"weak_isr": 9, "strong_isr": 9}, description="A third replica makes the loss one step shorter."),
     Scenario(TruncateToHighWatermark, "three_replicas_three_epochs",
-        expect={"weak_isr": 9, "strong_isr": 9, "log_matching": 14},
-        description="The same with three replicas."),
+        expect={"weak_isr": 9, "strong_isr": 9, "log_matching": 14}, description="The same with three replicas."),
 ]  # fmt: skip

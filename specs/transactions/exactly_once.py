@@ -6,18 +6,11 @@ TransactionCoordinator (3.9.1, 4.3.1); OffsetMetadataManager and ClassicGroup.va
 GroupMetadata (3.9.1); ConsumerCoordinator.sendOffsetFetchRequest (4.3.1).
 """
 
-from checker.language import Constant, Domain, Enum, Map, OneOf, Option, Range, Refinement, Seq, SetOf, Struct, replace
+from checker.language import Domain, Enum, Map, OneOf, Option, Range, Refinement, Seq, SetOf, Struct, step_invariant
+from checker.language.declarations import Constant
+from checker.language.declared_types import replace
 from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
-from checker.language.roles import (
-    action,
-    always_eventually,
-    assume,
-    eventually,
-    invariant,
-    reachable,
-    require,
-    step_invariant,
-)
+from checker.language.roles import action, always_eventually, assume, eventually, invariant, reachable, require
 from checker.language.spec import Spec
 from specs.consumer.consumer import Count, Offset, RecordId
 from specs.transactions.state import Decision, Generation, Identity, ProducerEpoch, ProducerId, TransactionState

@@ -75,8 +75,7 @@ scenarios = [
         larger=dict(ONE_CRASH, max_poll_records=2), faulty=dict(offsets_in_transaction=False),
         fixed=dict(offsets_in_transaction=True), promises=PROMISES,
         description="commitSync after the transaction: the instance dies in between, and its successor repeats the "
-        "record.",
-        remedy="sendOffsetsToTransaction: results and offset are committed together, or not at all."),
+            "record.", remedy="sendOffsetsToTransaction: results and offset are committed together, or not at all."),
     Bug("no_generation_fencing", ExactlyOnceLoop, violates={"no_duplicate": 15}, size=dict(ONE_REBALANCE, records=1),
         larger=dict(records=1, crashes=0, rebalances=2), faulty=dict(fences_generations=False),
         fixed=dict(fences_generations=True), promises=PROMISES,
@@ -96,8 +95,7 @@ scenarios = [
         size=dict(ONE_REBALANCE, records=1), faulty=dict(transactional_id="shared"),
         fixed=dict(transactional_id="instance"), promises=["owner_is_not_fenced", *LIVENESS],
         description="Two instances are configured with the same transactional.id: the one that starts fences the "
-        "other.",
-        remedy="One transactional.id per instance: only a transaction timeout fences an owner."),
+            "other.", remedy="One transactional.id per instance: only a transaction timeout fences an owner."),
     Bug("random_transactional_id", ExactlyOnceLoop, violates={"no_duplicate": 15},
         size=dict(ONE_REBALANCE, transactional_id="random"),
         larger=dict(records=1, rebalances=0, transactional_id="random"), faulty=dict(fences_generations=False),

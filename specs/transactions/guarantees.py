@@ -12,6 +12,7 @@ from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeRow
 from specs.kafka_releases import RELEASES as EVERY_RELEASE
 from specs.kafka_versions import EPOCH_PER_TRANSACTION, VERIFIES_TRANSACTIONS
 from specs.known_exceptions import noted_table, unexplored
+from specs.transactions import versions
 from specs.transactions.coordinator import Coordinator
 from specs.transactions.exactly_once import ExactlyOnceLoop
 from specs.transactions.reader import TransactionalReader
@@ -19,16 +20,6 @@ from specs.transactions.transactional_producer import Transactions
 from specs.transactions.two_phase_commit import TwoPhaseCommit
 from specs.transactions.verification_buffers import VerificationBuffers
 from specs.transactions.verified_order import VerifiedOrder
-from specs.transactions.versions import (
-    buffer_rules,
-    election_rules,
-    loop_rules,
-    order_rules,
-    reader_rules,
-    transaction_rules,
-    transaction_version,
-    two_phase_rules,
-)
 
 RELEASES = ("0.11.0.0", "2.8.0", "3.5.0", "3.6.0", "3.9.0", "4.0.0", "4.3.0")
 
@@ -108,9 +99,10 @@ LOG_SIZE = 10
 """Room for everything that the clients and the coordinator of a column may append to a partition."""
 
 
-RULES = {Transactions: transaction_rules, Coordinator: election_rules, ExactlyOnceLoop: loop_rules,
-    TransactionalReader: reader_rules, VerifiedOrder: order_rules, VerificationBuffers: buffer_rules,
-    TwoPhaseCommit: two_phase_rules}  # fmt: skip
+RULES = {Transactions: versions.transaction_rules, Coordinator: versions.election_rules,
+    ExactlyOnceLoop: versions.loop_rules, TransactionalReader: versions.reader_rules,
+    VerifiedOrder: versions.order_rules, VerificationBuffers: versions.buffer_rules,
+    TwoPhaseCommit: versions.two_phase_rules}  # fmt: skip
 
 LEGEND = (
     "Version: the transaction version of the clients' requests, in a new cluster. Verification is on where it exists.",
@@ -167,7 +159,7 @@ def proposed_cell(column):
     """Return one cell of the row of a release with KIP-939."""
     if column == "two_phase":
         rules = dict(keeps_prepared=True, times_out=False)
-        return GuaranteeCell((check(column, two_phase_rules(PROPOSED), rules),), documented=False)
+        return GuaranteeCell((check(column, versions.two_phase_rules(PROPOSED), rules),), documented=False)
     return cell(column, PROPOSED, PROPOSED)
 
 
@@ -175,7 +167,7 @@ def row(brokers, clients):
     """Return the row of brokers and clients of some releases."""
     kafka, client = short_name(brokers), short_name(clients)
     name = kafka if kafka == client else f"{kafka} (clients {client})"
-    shown = {"Kafka": name, "version": str(transaction_version(brokers, clients))}
+    shown = {"Kafka": name, "version": str(versions.transaction_version(brokers, clients))}
     return GuaranteeRow(shown, {column: cell(column, brokers, clients) for column in COLUMNS})
 
 
@@ -197,12 +189,6 @@ PROPOSED_ROW = GuaranteeRow(
 LEFT_OUT = unexplored(["transactions"], answered=(), config={"client": "java", "transactional": "true"},
     releases=tuple((release, release) for release in EVERY_RELEASE), shown=ENTRIES.values())  # fmt: skip
 
-tables = [
-    noted_table(
-        "guarantees",
-        COLUMNS,
-        (*(row(*releases) for releases in ROWS), UPGRADED_ROW, PROPOSED_ROW),
-        notes={},
-        legend=(*LEGEND, LEFT_OUT),
-    )
-]
+TABLE_ROWS = (*(row(*releases) for releases in ROWS), UPGRADED_ROW, PROPOSED_ROW)
+
+tables = [noted_table("guarantees", COLUMNS, TABLE_ROWS, notes={}, legend=(*LEGEND, LEFT_OUT))]

@@ -5,18 +5,9 @@ Sources (4.3.1): UnifiedLog (lastStableOffset, fetchLastStableOffsetMetadata), T
 ProducerStateManager (firstUnstableOffset, lastStableOffset), DelayedFetch; the client's CompletedFetch.
 """
 
-from checker.language import Bug, Constant, Map, OneOf, Option, Range, Scenario, Seq, SetOf, Spec, Struct
+from checker.language import Bug, Constant, Map, OneOf, Option, Range, Scenario, Seq, SetOf, Spec, Struct, require
 from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
-from checker.language.roles import (
-    action,
-    always_eventually,
-    assume,
-    invariant,
-    leads_to,
-    reachable,
-    require,
-    step_invariant,
-)
+from checker.language.roles import action, always_eventually, assume, invariant, leads_to, reachable, step_invariant
 from specs.scenario_forms import violates
 from specs.transactions.state import (
     Decision,
@@ -593,8 +584,7 @@ scenarios = [
         properties=PROMISES,
         description="Three transactions of one producer with two batches each; a response begins and ends anywhere."),
     Scenario(TransactionalReader, "two_partitions", dict(ONE_TRANSACTION, partitions=2, elections=1),
-        properties=PROMISES,
-        description="A transaction with a batch in each of two partitions, and an election."),
+        properties=PROMISES, description="A transaction with a batch in each of two partitions, and an election."),
     violates(TransactionalReader, "read_uncommitted", dict(isolation_level="read_uncommitted"),
         {"no_open_read": 5, "no_aborted_read": 6},
         "isolation.level=read_uncommitted, the default: the reader receives open and aborted transactions."),

@@ -994,6 +994,5 @@ scenarios = [
         larger=dict(instances=2, transactions=2, max_epoch=8, max_arrivals=3, log_size=8, gives_up=False),
         faulty=dict(commit_timeout="repeated"), promises=[*SAFETY, "committed_once"],
         description="commitTransaction times out, the application repeats the transaction with a new producer, and "
-        "both are committed.",
-        remedy="After a TimeoutException the application calls commitTransaction again."),
+            "both are committed.", remedy="After a TimeoutException the application calls commitTransaction again."),
 ]  # fmt: skip

@@ -328,13 +328,11 @@ scenarios = [
     Bug("restart_aborts_prepared", TwoPhaseCommit, {"prepared_is_kept": 8, "store_and_kafka_agree": 9},
         larger=dict(instances=3, transactions=1), faulty=dict(keeps_prepared=False), promises=PROMISES,
         description="Up to 4.4: initTransactions of the next instance aborts a prepared transaction whose data is in "
-        "the store.",
-        remedy="KIP-939: initTransactions with keepPreparedTxn keeps it."),
+            "the store.", remedy="KIP-939: initTransactions with keepPreparedTxn keeps it."),
     Bug("timeout_aborts_prepared", TwoPhaseCommit, {"prepared_is_kept": 7, "store_and_kafka_agree": 8},
         larger=dict(instances=3, transactions=1), faulty=dict(times_out=True), promises=PROMISES,
         description="The client does not ask for a transaction without timeout, and the coordinator aborts it after "
-        "its data is stored.",
-        remedy="KIP-939: a transaction with two-phase commit has no timeout."),
+            "its data is stored.", remedy="KIP-939: a transaction with two-phase commit has no timeout."),
     Bug("store_does_not_fence", TwoPhaseCommit, {"store_and_kafka_agree": 11}, larger=dict(instances=3, transactions=1),
         faulty=dict(store_fences=False), promises=PROMISES,
         description="A former instance commits in the store after its successor has read the store and has aborted. "

@@ -4,18 +4,8 @@ docs/producer.md, section "Liveness", describes the scenarios.
 """
 
 from checker.language import Bug, Scenario, leads_to
-from specs.producer.memory.buffer_pool import (
-    CLOSED,
-    SMALL,
-    TWO_EACH,
-    BufferPool,
-    CloseLeavesWaiters,
-    EveryWaiterIsSignalled,
-    Stage,
-    Thread,
-    TimedOutWaiterStaysInLine,
-    TimedOutWaiterSwallowsSignal,
-)
+from specs.producer.memory import buffer_pool
+from specs.producer.memory.buffer_pool import CLOSED, SMALL, TWO_EACH, BufferPool, Stage, Thread
 
 
 class BufferPoolLiveness(BufferPool):
@@ -36,19 +26,19 @@ class BufferPoolLiveness(BufferPool):
         return self.stage[thread] != Stage.WAITING
 
 
-class StaysInLineLiveness(BufferPoolLiveness, TimedOutWaiterStaysInLine):
+class StaysInLineLiveness(BufferPoolLiveness, buffer_pool.TimedOutWaiterStaysInLine):
     """The same if a thread whose wait timed out stays in the queue."""
 
 
-class SwallowsSignalLiveness(BufferPoolLiveness, TimedOutWaiterSwallowsSignal):
+class SwallowsSignalLiveness(BufferPoolLiveness, buffer_pool.TimedOutWaiterSwallowsSignal):
     """The same if a thread whose wait timed out does not pass its signal on."""
 
 
-class EveryWaiterIsSignalledLiveness(BufferPoolLiveness, EveryWaiterIsSignalled):
+class EveryWaiterIsSignalledLiveness(BufferPoolLiveness, buffer_pool.EveryWaiterIsSignalled):
     """The same if every waiting thread is signalled."""
 
 
-class CloseLeavesWaitersLiveness(BufferPoolLiveness, CloseLeavesWaiters):
+class CloseLeavesWaitersLiveness(BufferPoolLiveness, buffer_pool.CloseLeavesWaiters):
     """The same if close wakes no thread."""
 
 

@@ -4,15 +4,8 @@ docs/producer.md, section "Liveness", describes the scenarios.
 """
 
 from checker.language import Bug, Scenario, leads_to
-from specs.producer.metadata.metadata_wait import (
-    At,
-    MetadataWait,
-    OneIsNotified,
-    Thread,
-    VersionReadTooLate,
-    WaitWithoutTest,
-    WakeupIsForgotten,
-)
+from specs.producer.metadata import metadata_wait
+from specs.producer.metadata.metadata_wait import At, MetadataWait, Thread
 from specs.producer.metadata.sender_poll import SenderPoll
 
 
@@ -34,19 +27,19 @@ class MetadataWaitLiveness(MetadataWait):
         return self.at[thread] == At.DONE or self.at[thread] == At.FAILED
 
 
-class VersionReadTooLateLiveness(MetadataWaitLiveness, VersionReadTooLate):
+class VersionReadTooLateLiveness(MetadataWaitLiveness, metadata_wait.VersionReadTooLate):
     """The same if a thread reads the version after its request."""
 
 
-class WaitWithoutTestLiveness(MetadataWaitLiveness, WaitWithoutTest):
+class WaitWithoutTestLiveness(MetadataWaitLiveness, metadata_wait.WaitWithoutTest):
     """The same if a thread waits without a test of the version."""
 
 
-class WakeupIsForgottenLiveness(MetadataWaitLiveness, WakeupIsForgotten):
+class WakeupIsForgottenLiveness(MetadataWaitLiveness, metadata_wait.WakeupIsForgotten):
     """The same if a wake-up before the sleep has no effect."""
 
 
-class OneIsNotifiedLiveness(MetadataWaitLiveness, OneIsNotified):
+class OneIsNotifiedLiveness(MetadataWaitLiveness, metadata_wait.OneIsNotified):
     """The same if an update notifies one thread only."""
 
 

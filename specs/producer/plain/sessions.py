@@ -77,6 +77,5 @@ scenarios = [
         description="P9 with idempotence: the successor has another producer id, so the broker takes a copy as new.",
         remedy="P9 with idempotence: the successor reads the log before it sends."),
     Scenario(ProducerSessions, "one_session", dict(records=3, max_in_flight=2, refusals=1, disconnects=1, restarts=0),
-        deadlock=True,
-        description="P1 to P3 with sequences, as long as the producer lives."),
+        deadlock=True, description="P1 to P3 with sequences, as long as the producer lives."),
 ]  # fmt: skip
