@@ -414,7 +414,7 @@ def demo(
     out: Annotated[Path, option(metavar="DIR", help="Write the two pages into this folder.")] = Path("tidemark-demo"),
     no_browser: Annotated[bool, option("--no-browser", help="Do not open the page.")] = False,
 ) -> None:
-    """Show a bug of Kafka: the suspicion, the search, the picture, the repair.
+    """Show a bug of Kafka from the suspicion to the repair.
 
     Without NAME it is R18: released brokers lose an acknowledged record with default settings, and no broker fails.
     The picture opens in the browser. A second page shows the same steps with the repair.

@@ -44,6 +44,7 @@ BASES = {
     ("advise",): ("{properties}",),
     ("audit",): ("{partition}",),
     ("cluster",): ("status", "{folder}/none"),
+    ("demo",): ("P7", "--no-browser", "--out", "{folder}/demo"),
     ("experiment",): ("p3-lost-response",),
     ("record",): ("{folder}/log.jsonl",),
     ("pages",): ("{folder}",),

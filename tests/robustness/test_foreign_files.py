@@ -30,6 +30,7 @@ FOREIGN = (
 
 WORDS: dict[tuple[str, str], list[str]] = {
     ("list", "targets"): ["list", "DIR"],
+    ("demo", "--out"): ["demo", "P7", "--no-browser", "--out", "DIR"],
     ("init", "folder"): ["init", "DIR"],
     ("run", "--checkpoint"): ["run", RETRY, "--checkpoint", "DIR"],
     ("run", "--resume"): ["run", RETRY, "--resume", "DIR"],

@@ -65,7 +65,7 @@ def test_the_verdict_has_a_sentence_for_each_kind_of_answer():
     first, second = ENTRIES[0].name, ENTRIES[1].name
     known = "By a way that the exploration does not have, a record can also be skipped by the consumer"
     assert answer_sentences.verdict_sentences(advice(*MIXED)) == [
-        "A record can be lost or written twice after a broker crash.",
+        "With Kafka's default producer, a record can be lost or written twice after a broker crash.",
         f"{known} after a broker crash ({first} and {second}).",
         f"{known} with a slow follower or after power loss of all brokers ({first}).",
         "In the explored failures, no record is written out of order.",
