@@ -6,7 +6,6 @@ import shutil
 import signal
 import sys
 import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -19,13 +18,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if sys.dont_write_bytecode:
-    # Tests start hundreds of interpreters. Without byte code each would compile the checker again, and each process of
-    # the suite would rewrite the assertions of all tests: nine processor seconds. `build` is ignored by git.
-    sys.pycache_prefix = str(Path(__file__).parents[1] / "build" / "byte-code")
-    # Of the files that earlier tests wrote.
-    shutil.rmtree(sys.pycache_prefix + tempfile.gettempdir(), ignore_errors=True)
-    sys.dont_write_bytecode = False
-    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    # Tests start hundreds of interpreters. Without byte code each would compile the checker again.
+    BYTE_CODE = tempfile.TemporaryDirectory(prefix="tidemark-byte-code-")
+    os.environ["PYTHONPYCACHEPREFIX"] = BYTE_CODE.name
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 SPREAD = (

@@ -128,7 +128,8 @@ def _wrong_uses(base: tuple[str, ...], option: click.Option) -> Iterator[Command
     if option.is_flag:
         yield CommandLine((*base, f"{name}=1"), 2)
         return
-    yield CommandLine((*base, name), 2, "requires an argument")
+    if not getattr(option, "alone", ""):
+        yield CommandLine((*base, name), 2, "requires an argument")
     yield CommandLine((*base, f"{name}="), 2, name)
     if isinstance(option.type, click.Choice):
         yield from (CommandLine((*base, f"{name}={value}"), 2, name) for value in WRONG_CHOICES)
