@@ -81,7 +81,8 @@ class BrokerNetwork(Sender):
         Lane("partition", each=Partition, logs=(Log("log", colour=".", called=("record",)),)),
         channels=(
             Channel("socket", "producer", "network", lost=("processor_discard", "handler_refuse")),
-            Channel("responses", "network", "producer", lost=("connection_closed", "producer_restart")),
+            Channel("responses", "network", "producer", lost=("connection_closed", "producer_restart"),
+                says=sender.ANSWER),
             Channel("handling", "network", "handler"),
         ),
     ).with_events(
@@ -90,7 +91,8 @@ class BrokerNetwork(Sender):
             ": {str(responses[0].error).replace('none', 'success')}"),
         Event("processor_receive",
             "The processor reads " + sender.records_of("socket[connection][0]") + " from connection {connection}{', "
-                "and mutes the channel' if mute_until != 'never' else ''}", "", "'network'"),
+                "and mutes the channel' if mute_until != 'never' else ', which is not muted while another request is "
+                "handled' if 'connection' in str(handling) else ''}", "", "'network'"),
         Event("processor_discard", "The processor discards the requests of connection {connection}, which is closed",
             "discard", "'network'", "disconnect"),
         Event("handler_take", "{handler} takes " + sender.records_of("request_queue[0]"), "", "handler"),

@@ -23,6 +23,9 @@ class BackgroundCommits(PollLoop):
     """
 
     draws = PollLoop.draws.with_events(
+        Event("poll",
+            "The poll {'does not wait for that commit: it ' * event_sent}returns {count} record{'s'[:count - 1]} from "
+                "offset {position} on", at="'consumer'"),
         Event("begin_poll", "The application polls again: the background thread is to commit first", at="'consumer'"),
         Event("commit_position", "The background thread commits the position {position}, of which the application has "
             "processed {len(processed)} record{'' if len(processed) == 1 else 's'}", "commit {position}", "'consumer'"),

@@ -23,6 +23,12 @@ class Partition(Range):
     low, high = 0, "partitions - 1"
 
 
+_HEARTBEAT = (
+    "{str(request[member]).replace('epoch none, owns none', 'epoch -1').replace('owns none', 'owns: unchanged')}"
+)
+"""The label of a heartbeat."""
+
+
 class Epoch(Range):
     """An epoch of the group; 0 in a heartbeat means "I join"."""
 
@@ -129,9 +135,10 @@ class ConsumerProtocol(Spec):
             facts={"epoch": "epoch", "member_epoch": "coordinator: epoch", "member_state": "coordinator: state",
                 "assigned": "coordinator: assigned", "pending_revocation": "coordinator: to give up"}),
         arrows=(
-            Arrow("handle", "member", "'coordinator'", "{request[member]}"),
-            Arrow("receive", "'coordinator'", "member", "{response[member]}"),
-            Arrow("handle_and_assign", "member", "'coordinator'", "{request[member]}"),
+            Arrow("handle", "member", "'coordinator'", _HEARTBEAT),
+            Arrow("receive", "'coordinator'", "member",
+                "{str(response[member]).replace(', none', '').replace('ment none', 'ment: unchanged')}"),
+            Arrow("handle_and_assign", "member", "'coordinator'", _HEARTBEAT),
             Arrow("handle_late", "member", "'coordinator'", "late: {late_request[member]}"),
             Arrow("handle_late_and_assign", "member", "'coordinator'", "late: {late_request[member]}"),
         ),

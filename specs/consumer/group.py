@@ -83,7 +83,8 @@ class ConsumerGroup(Spec):
     draws = Drawing(
         Lane("coordinator", members={"in_group": "members", "owners": "assigned to"},
             facts={"generation": "generation", "preparing": "rebalance in progress", "committed": "committed"}),
-        Lane("consumer", each=Member, crowned={"owns": "owns the partition"}, boxes={"in_hand": "in hand"},
+        Lane("consumer", each=Member, crowned={"owns": "believes that it owns the partition"},
+            boxes={"in_hand": "in hand"},
             facts={"phase": "phase", "generation_of": "generation", "position": "position"}),
         Lane("effects", logs=(Log("effects", end="", colour="generation", at=()),)),
         arrows=(

@@ -55,8 +55,10 @@ class FailedWrites(Spec):
         Lane("broker", each=Replica, logs=(Log("file", end=""),), facts={"end": "log end offset"}),
         item_labels={"file": "r{item.id}"},
     ).with_events(
-        Event("leader_append", "{leader} appends record r{sent} at its log end offset {end[leader]}, behind what its "
-            "file has", at="leader", leaves_out=("file",)),
+        Event("leader_append",
+            "{leader} appends record r{sent} at {'the same ' * has_failed}offset {end[leader]}{', behind the record of "
+                "the failed write' * has_failed}",
+            at="leader", leaves_out=("file",)),
         Event("leader_write_fails",
             "The append of record r{sent} to {leader} fails with an I/O error after its bytes were written at offset "
                 "{end[leader]}, and the producer gets an error", "write fails", "leader", "refusal", ("file",)),

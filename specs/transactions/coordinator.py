@@ -8,7 +8,7 @@ Sources: `TransactionCoordinator` (`prepareInitProducerIdTransit`, `endTransacti
 """
 
 from checker.language import Bug, Constant, Option, Range, Scenario, SetOf, Spec, Struct, replace
-from checker.language.drawing import Drawing, Event, Lane
+from checker.language.drawing import Arrow, Drawing, Event, Lane
 from checker.language.roles import action, assume, invariant, leads_to, reachable, require, step_invariant
 from specs.transactions.state import (
     CoordinatorEpoch,
@@ -407,13 +407,19 @@ class Coordinator(CoordinatorRules):
         Lane("coordinator", facts={"coordinator_epoch": "coordinator epoch", "metadata": "transaction",
             "pending": "being written", "unmarked": "partitions without marker", "waiting": "waiting entry of epoch"}),
         Lane("leaders", boxes={"requests": "marker requests"}),
+        arrows=(Arrow("end", "'clients'", "'coordinator'", "EndTxn"),),
     ).with_events(
         Event("init", "No client has an identity yet"),
         Event("initialize", "A client sends InitProducerId {'with ' + str(expected) if expected is not None else "
             "'without an identity'}", "InitProducerId", "'clients'"),
         Event("add", "Client id{producer_id} e{epoch} adds {partition} to its transaction", "add {partition}",
             "'clients'"),
-        Event("end", "A client with id{producer_id} e{epoch} sends EndTxn({str(decision)})", "EndTxn", "'clients'",
+        Event("end",
+            "A client with id{producer_id} e{epoch}{'' if any(one.producer_id == producer_id and one.epoch == epoch "
+                "for one in given) else ', an epoch that no client was given,'} sends EndTxn({str(decision)}){'; the "
+                "coordinator refuses only lower epochs, and ' + str(decision) + 's the transaction of e' + "
+                "str(metadata.epoch) if metadata.epoch is not None and epoch > metadata.epoch else ''}", "",
+            "'coordinator'",
             "{'abort' if str(decision) == 'abort' else ''}"),
         Event("write", "{pending.following} is in the coordinator's log", "written", "'coordinator'"),
         Event("marker_answered",

@@ -215,7 +215,7 @@ class Transactions(PartitionRules, CoordinatorRules):
                 "str(append_as(arrival.version, partition, arrival.batch, arrival.guard))) != 'none' else ''}"),
         Event("rebalance", "The group begins generation {generation + 1}, in which another instance has the input",
             "generation {generation + 1}", "'coordinator'", "new epoch"),
-        Event("delay_produce", "A copy of the request of {instance} stays in the network", "copy", "'network'"),
+        Event("delay_produce", "A copy of {batch_of(instance)} stays in the network", "copy", "'network'"),
         Event("give_up", "{instance} gives up the batch (delivery.timeout.ms)", "timeout", "instance", "timeout"),
         Event("commit", "{instance} calls commitTransaction", "commit", "instance"),
         Event("abort", "{instance} calls abortTransaction", "abort", "instance", "abort"),
@@ -226,7 +226,9 @@ class Transactions(PartitionRules, CoordinatorRules):
             "len(client[instance].added) > 0 and str(answer_end_of(client[instance])) != 'none' else ''}"),
         Event("delay_end", "A copy of EndTxn of {instance} stays in the network", "copy", "'network'"),
         Event("time_out_commit", "commitTransaction of {instance} times out", "timeout", "instance", "timeout"),
-        Event("produce_late", "A late copy of {late.batch} reaches the leader of {late.partition}", "late copy"),
+        Event("produce_late", "A late copy of {late.batch} reaches the leader of {late.partition}{', and passes, as a "
+            "transaction of the same epoch is open' if late.version == 1 and str(metadata.state) == 'ongoing' and "
+            "metadata.epoch == late.batch.epoch and late.partition in metadata.partitions else ''}", "late copy"),
         Event("init_late", "A late copy of InitProducerId reaches the coordinator", "late copy"),
         Event("add_late", "A late copy of AddPartitionsToTxn reaches the coordinator", "late copy"),
         Event("end_late", "A late EndTxn({late.decision}) of {late.identity} reaches the coordinator", "late copy"),

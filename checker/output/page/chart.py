@@ -179,7 +179,7 @@ class SequenceChart:
     """The chart as plain data.
 
     `signs` are the kinds of events in it with their meanings, and `notations` the forms of the items of its logs, such
-    as r<id>@<epoch>: both are for the legend.
+    as r<id>@<epoch>; `crowns` are the meanings of the line of a leading lane. All are for the legend.
     """
 
     lanes: tuple[ChartLane, ...]
@@ -191,6 +191,7 @@ class SequenceChart:
     arrows: tuple[ChartArrow, ...]
     signs: tuple[tuple[EventKind, str], ...]
     notations: tuple[str, ...]
+    crowns: tuple[str, ...]
     loop: ChartLoop | None
     height: float
     least_width: float
@@ -322,6 +323,7 @@ class _ChartBuilder:
             arrows=tuple(self._arrows()),
             signs=tuple((kind, text) for kind, text in _SIGNS.items() if kind in kinds),
             notations=tuple(self._notations()),
+            crowns=self._crowns(),
             loop=self._loop(),
             height=self._bottom,
             least_width=self._least_width,
@@ -567,6 +569,16 @@ class _ChartBuilder:
                     end = self._rows[index + 1].y if index + 1 < len(styles) else self._bottom
                     yield LifeLine(self._x[owner.title], self._width[owner.title], begin, end, style)
                     begin = end
+
+    def _crowns(self) -> tuple[str, ...]:
+        """Return what a line of the style "leads" says of its lane."""
+        with self._spec.bound():
+            states = [self._spec.in_state(step.state) for step in self._trace]
+            crowned = [(owner, name, title) for owner in self._owners for name, title in owner.lane.crowned.items()]
+            leads = [
+                title for owner, name, title in crowned if any(value_of(state, owner, name) is True for state in states)
+            ]
+        return tuple(dict.fromkeys(leads))
 
     def _arrows(self) -> Iterator[ChartArrow]:
         for found in self._transfers:

@@ -79,19 +79,25 @@ class IdempotentConnection(TransactionManager, abstract=True):
         Event("resolve_sequences", "No batch is in flight, and the client looks for a gap in its sequences"),
         Event("delivery_timeout", "delivery.timeout.ms passes for the oldest batch of {partition}, which fails",
             "delivery timeout", _CLIENT, "timeout"),
-        Event("handle_produce", "{'The leader recognises batch ' if is_duplicate(partition, unhandled(partition)) else "
-            "'The leader appends batch ' if str(check(partition, unhandled(partition))) == 'none' else 'The leader "
-            "refuses batch '}{unhandled(partition).id}{' as a duplicate' if is_duplicate(partition, "
-            "unhandled(partition)) else ', sequence ' + str(unhandled(partition).sequence)}{'' if "
-            "is_duplicate(partition, unhandled(partition)) or str(check(partition, unhandled(partition))) == 'none' "
-            "else ': ' + str(check(partition, unhandled(partition)))}", "{'duplicate' if is_duplicate(partition, "
-                "unhandled(partition)) else '' if str(check(partition, unhandled(partition))) == 'none' else "
-                "'refuses'}", _LEADER, "{'refusal' if not is_duplicate(partition, unhandled(partition)) and "
-                "str(check(partition, unhandled(partition))) != 'none' else ''}"),
-        Event("append_but_time_out", "The leader appends batch {unhandled(partition).id}, but replication is late, and "
-            "the request times out", "appends, but too late", _LEADER, "timeout"),
-        Event("refuse_as_not_leader", "The broker refuses batch {unhandled(partition).id}: it does not know yet that "
-            "it leads (NOT_LEADER_OR_FOLLOWER)", "refuses: not leader", _LEADER, "refusal"),
+        Event("handle_produce",
+            "{'The leader recognises batch ' if is_duplicate(partition, unhandled(partition)) else 'The leader appends "
+                "batch ' if str(check(partition, unhandled(partition))) == 'none' else 'The leader refuses batch "
+                "'}{unhandled(partition).id}{' as a duplicate' if is_duplicate(partition, unhandled(partition)) else "
+                "', sequence ' + str(unhandled(partition).sequence)}{'' if is_duplicate(partition, "
+                "unhandled(partition)) or str(check(partition, unhandled(partition))) == 'none' else ': ' + "
+                "str(check(partition, unhandled(partition))) + (': it remembers only sequence ' + ', '.join(str("
+                "c.sequence) for c in cached[partition]) + ', and expects ' + str(expected_sequence(partition)) if "
+                "'order' in str(check(partition, unhandled(partition))) and len(cached[partition]) > 0 else '')}",
+            "{'duplicate' if is_duplicate(partition, unhandled(partition)) else '' if str(check(partition, "
+                "unhandled(partition))) == 'none' else 'refuses'}", _LEADER,
+            "{'refusal' if not is_duplicate(partition, unhandled(partition)) and str(check(partition, "
+                "unhandled(partition))) != 'none' else ''}"),
+        Event("append_but_time_out",
+            "The leader appends batch {unhandled(partition).id}, but replication is late, and the request times out",
+            "appends, but too late", _LEADER, "timeout"),
+        Event("refuse_as_not_leader",
+            "The broker refuses batch {unhandled(partition).id}: it does not know yet that it leads "
+                "(NOT_LEADER_OR_FOLLOWER)", "refuses: not leader", _LEADER, "refusal"),
         Event("reject_permanently", "The broker rejects batch {unhandled(partition).id} permanently (INVALID_RECORD)",
             "rejects", _LEADER, "refusal"),
         Event("disconnect", "The connection to the leader is lost, with the requests and responses in flight",

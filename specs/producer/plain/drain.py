@@ -37,14 +37,17 @@ class Drain(Spec):
 
     draws = Drawing(
         Lane("partition", each=Partition, facts={"queue": "queued", "passed_over": "passed over"}),
-        Lane("sender",
+        Lane("sender", facts={"drain_index": "next drain starts at"},
             boxes={"drained": "last drain", "muted": "muted", "backing_off": "backing off", "waiting": "waits"}),
         gains={"drained": "it takes a batch of partition"},
     ).with_events(
         Event("application_send", "The application fills a batch of {partition}", "", "f'partition {partition}'"),
         Event("retry_waits", "The first batch of partition {partition} is a retry that waits for an earlier one",
             "retry waits", "f'partition {partition}'"),
-        Event("drain", "The sender makes a request for node {node}", "drain", "'sender'"),
+        Event("drain",
+            "The sender makes a request of at most {request_size} batch{'es' * (request_size > 1)} for node {node}, "
+                "starting at partition {partition_at(node, drain_index[node] % partitions_per_node())}", "drain",
+            "'sender'"),
     )  # fmt: skip
 
     def partitions_per_node(self):

@@ -69,6 +69,12 @@ def records_of(batch):
     return "record {' and '.join(str(r) for r in " + batch + ".records)}"
 
 
+ANSWER = (
+    "{str(message.records)}: {'success, offset ' + str(message.base) if str(message.error) == 'none' else "
+    "str(message.error)}"
+)
+"""The label of a response."""
+
 SENDER_EVENTS = (
     Event("init", "Nothing is sent yet"),
     Event("application_send", "The application sends record {record}"),
