@@ -92,12 +92,10 @@ class IdempotentConnection(TransactionManager, abstract=True):
                 "unhandled(partition))) == 'none' else 'refuses'}", _LEADER,
             "{'refusal' if not is_duplicate(partition, unhandled(partition)) and str(check(partition, "
                 "unhandled(partition))) != 'none' else ''}"),
-        Event("append_but_time_out",
-            "The leader appends batch {unhandled(partition).id}, but replication is late, and the request times out",
-            "appends, but too late", _LEADER, "timeout"),
-        Event("refuse_as_not_leader",
-            "The broker refuses batch {unhandled(partition).id}: it does not know yet that it leads "
-                "(NOT_LEADER_OR_FOLLOWER)", "refuses: not leader", _LEADER, "refusal"),
+        Event("append_but_time_out", "The leader appends batch {unhandled(partition).id}, but replication is late, and "
+            "the request times out", "appends, but too late", _LEADER, "timeout"),
+        Event("refuse_as_not_leader", "The broker refuses batch {unhandled(partition).id}: it does not know yet that "
+            "it leads (NOT_LEADER_OR_FOLLOWER)", "refuses: not leader", _LEADER, "refusal"),
         Event("reject_permanently", "The broker rejects batch {unhandled(partition).id} permanently (INVALID_RECORD)",
             "rejects", _LEADER, "refusal"),
         Event("disconnect", "The connection to the leader is lost, with the requests and responses in flight",

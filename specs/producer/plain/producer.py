@@ -5,17 +5,8 @@ Scenarios: entries P1 to P5, P9 and P11 of docs/producer.md. `specs.producer.pla
 
 from checker.language import Bug, Constant, Map, Range, Scenario, Seq, action, invariant, reachable, require
 from checker.language.drawing import Arrow, Channel, Drawing, Event, Lane, Log
-from specs.producer.plain.sender import (
-    ANSWER,
-    SENDER_EVENTS,
-    Error,
-    Node,
-    Partition,
-    Request,
-    Response,
-    Sender,
-    records_of,
-)  # fmt: skip
+from specs.producer.plain import sender
+from specs.producer.plain.sender import SENDER_EVENTS, Error, Node, Partition, Request, Response, Sender, records_of
 from specs.scenario_forms import violates
 
 _RECORDS = records_of("wire[node][0]")
@@ -50,7 +41,7 @@ class PlainProducer(Sender):
             facts={"leader": "led by"}),
         channels=(
             Channel("wire", "producer", "broker", lost=("connection_closed", "producer_restart")),
-            Channel("responses", "broker", "producer", lost=("connection_closed", "producer_restart"), says=ANSWER),
+            Channel("responses", "broker", "producer", lost=("connection_closed", "producer_restart"), says=sender.ANSWER),
         ),
         arrows=(
             Arrow("application_send", "'application'", "'producer'", "record {record}"),
