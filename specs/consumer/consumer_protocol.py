@@ -155,22 +155,18 @@ class ConsumerProtocol(Spec):
         Event("reconcile", "{member} applies its assignment: it owns {str(assignment[member])} instead of "
             "{str(owned[member])}", "owns {str(assignment[member])}", "member"),
         Event("leave", "{member} leaves: it drops its partitions, sends epoch -1", "leaves", "member", "shutdown"),
-        Event("time_out_request",
-            "{member} gets no response in time: the {'request' if request[member] is not None else 'response'} is "
-                "{'late' if late_requests and request[member] is not None else 'lost'}, and its next heartbeat is a "
-                "full one", "request timeout", "member", "timeout"),
-        Event("handle",
-            "The coordinator {'refuses' if request[member].epoch is not None and str(refusal_of(member, "
-                "request[member])) != 'none' else 'handles'} the heartbeat of {member} with epoch {'-1' if "
-                "request[member].epoch is None else str(request[member].epoch)}", "", "'coordinator'",
-            "{'refusal' if request[member].epoch is not None and str(refusal_of(member, request[member])) != 'none' "
-                "else ''}"),
+        Event("time_out_request", "{member} gets no response in time: the {'request' if request[member] is not None "
+            "else 'response'} is {'late' if late_requests and request[member] is not None else 'lost'}, and its next "
+            "heartbeat is a full one", "request timeout", "member", "timeout"),
+        Event("handle", "The coordinator {'refuses' if request[member].epoch is not None and str(refusal_of(member, "
+            "request[member])) != 'none' else 'handles'} the heartbeat of {member} with epoch {'-1' if "
+            "request[member].epoch is None else str(request[member].epoch)}", "", "'coordinator'", "{'refusal' if "
+                "request[member].epoch is not None and str(refusal_of(member, request[member])) != 'none' else ''}"),
         Event("handle_and_assign",
             "The coordinator handles the heartbeat of {member}, and computes a new target: {str(assignment)}"
                 "{''.join('; ' + str(p) + ' is assigned to ' + str(member) + ', and its epoch is deleted' for p in "
                 "pending_revocation[member] if (bookkeeping, reconciliation) == ('compared', '3.7') and "
-                "assignment[p] == member)}", "",
-            "'coordinator'"),
+                "assignment[p] == member)}", "", "'coordinator'"),
         Event("handle_late", "The coordinator handles a late heartbeat of {member}", "", "'coordinator'"),
         Event("handle_late_and_assign", "The coordinator handles a late heartbeat of {member}, and computes a new "
             "target: {str(assignment)}", "", "'coordinator'"),

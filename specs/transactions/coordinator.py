@@ -418,7 +418,7 @@ class Coordinator(CoordinatorRules):
             "A client with id{producer_id} e{epoch}{'' if any(one.producer_id == producer_id and one.epoch == epoch "
                 "for one in given) else ', an epoch that no client was given,'} sends EndTxn({str(decision)}){'; the "
                 "coordinator refuses only lower epochs, and ' + str(decision) + 's the transaction of e' + "
-                "str(metadata.epoch) if metadata.epoch is not None and epoch > metadata.epoch else ''}", "",
+                "str(metadata.epoch) if str(metadata.state) == 'ongoing' and epoch > metadata.epoch else ''}", "",
             "'coordinator'",
             "{'abort' if str(decision) == 'abort' else ''}"),
         Event("write", "{pending.following} is in the coordinator's log", "written", "'coordinator'"),

@@ -41,7 +41,8 @@ class PlainProducer(Sender):
             facts={"leader": "led by"}),
         channels=(
             Channel("wire", "producer", "broker", lost=("connection_closed", "producer_restart")),
-            Channel("responses", "broker", "producer", lost=("connection_closed", "producer_restart"), says=sender.ANSWER),
+            Channel("responses", "broker", "producer", lost=("connection_closed", "producer_restart"),
+                says=sender.ANSWER),
         ),
         arrows=(
             Arrow("application_send", "'application'", "'producer'", "record {record}"),
