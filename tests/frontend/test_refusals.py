@@ -278,6 +278,8 @@ STATEMENTS = {
 def compiled(text: str, folder: Path) -> ModuleType:
     path = folder / "odd_spec.py"
     path.write_text(text)
+    # Cached byte code may belong to an older text of the same second and size.
+    Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
     description = importlib.util.spec_from_file_location("odd_spec", path)
     assert description is not None and description.loader is not None
     module = importlib.util.module_from_spec(description)
