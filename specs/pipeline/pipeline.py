@@ -118,7 +118,8 @@ class Pipeline(ExpiringProducer):
             Event("producer_expire", "delivery.timeout.ms passes for record {oldest_pending()}{', which was not sent "
                 "yet' if oldest_pending() > sent else ''}, and it fails with a TimeoutException{abort_text() if "
                 "transactional else ''}", kind="timeout", at="'producer'", leaves_out=("sent",)),
-            Event("application_send_again", "The application sends record {expired} again, as a new record"),
+            Event("application_send_again", "The application sends record {expired} again, as a new record",
+                at="'producer'"),
             Event("producer_resolve_sequences",
                 "No record is in flight any more, and the producer looks for a gap in its sequences"),
             Event("consumer_poll", "A poll {'commits offset ' + str(len(consumed)) + ' and ' if consumer == "

@@ -39,7 +39,7 @@ def test_the_command_of_an_entry_prints_its_schedule(family, capsys):
     entries = [match.groupdict() for match in _ENTRY.finditer(in_full)]
     assert len(entries) == len(re.findall(r"^- \[c\d+\]", in_full, re.MULTILINE)) > 20
     for entry in entries[::EVERY]:
-        assert main(shlex.split(entry["command"])) == 1
+        assert main([*shlex.split(entry["command"]), "--trace=full"]) == 1
         printed = capsys.readouterr().out
         assert re.search(
             rf"^{entry['violated']} is violated: (counterexample of )?{entry['states']} states", printed, re.M
