@@ -17,6 +17,7 @@ from checker.output.styled_lines import BLANK, Line, line, write
 from checker.run import registry
 from kafka_tools.pages.catalogue_scenarios import EntryScenario
 from kafka_tools.pages.museum.entries import Exhibit, exhibits
+from kafka_tools.pages.museum.named_entries import exhibits_of
 from kafka_tools.pages.scenario_runs import ScenarioRun, counterexample_of, run_scenario
 from traces.compare import ComparedSchedule, replay_against
 
@@ -50,13 +51,11 @@ def show_demo(name: str, folder: Path, *, opens_browser: bool) -> None:
 
 def _chosen(name: str) -> tuple[Exhibit, EntryScenario, EntryScenario]:
     """Return an entry with the scenario that shows it, and the one with its remedy."""
-    usable = [each for each in exhibits() if each.shown_by is not None and each.remedied_by is not None]
-    exhibit = next((each for each in usable if each.name.casefold() == name.casefold()), None)
-    if exhibit is None:
-        known = ", ".join(each.name for each in usable)
-        raise InputError(f"{name} is no entry with a scenario and a remedy: choose one of {known}")
-    assert exhibit.shown_by is not None and exhibit.remedied_by is not None
-    return exhibit, exhibit.shown_by, exhibit.remedied_by
+    for exhibit in exhibits_of(name):
+        if exhibit.shown_by is not None and exhibit.remedied_by is not None:
+            return exhibit, exhibit.shown_by, exhibit.remedied_by
+    known = ", ".join(each.name for each in exhibits() if each.shown_by is not None and each.remedied_by is not None)
+    raise InputError(f"{name} is no entry with a scenario and a remedy: choose one of {known}")
 
 
 def _heading(number: int, title: str, *sentences: str) -> Iterator[Line]:

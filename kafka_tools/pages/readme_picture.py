@@ -6,7 +6,7 @@ import textwrap
 
 from checker.output.page.chart import chart
 from checker.output.page.render import render as rendered
-from kafka_tools.pages.museum.entries import exhibits
+from kafka_tools.pages.museum.named_entries import exhibits_of
 from kafka_tools.pages.scenario_runs import counterexample_of, run_scenario
 
 _ENTRY = "R18"
@@ -20,7 +20,7 @@ _SENTENCE_WIDTH = 46
 
 def render() -> str:
     """Return the SVG file: the sentences of the last steps, and beside them the chart of lanes and messages."""
-    shown = next(each.shown_by for each in exhibits() if each.name == _ENTRY)
+    (shown,) = (each.shown_by for each in exhibits_of(_ENTRY))
     assert shown is not None
     run = run_scenario(shown.target)
     found = counterexample_of(run, run.result.violations[0])

@@ -20,7 +20,7 @@ def scenarios_of(name: str) -> list[str]:
     Raises:
         InputError: the catalogue has the entry, and no spec models it.
     """
-    shown = [exhibit.shown_by.target for exhibit in _exhibits_of(name) if exhibit.shown_by is not None]
+    shown = [exhibit.shown_by.target for exhibit in exhibits_of(name) if exhibit.shown_by is not None]
     unmodelled = _hazards_of(name)
     if not shown and unmodelled:
         raise InputError(
@@ -34,7 +34,7 @@ def story_of(name: str) -> list[str]:
     """Return the text about an entry, a scenario or every entry of a ticket; nothing if the catalogue has none."""
     if name.count("/") == 2:
         return _story_of_scenario(name)
-    found = _exhibits_of(name)
+    found = exhibits_of(name)
     known = {exhibit.name for exhibit in found}
     blocks = [*map(_of_exhibit, found), *(_of_hazard(each) for each in _hazards_of(name) if each.name not in known)]
     return [line for block in blocks for line in ("", *block)][1:]
@@ -49,7 +49,8 @@ def _story_of_scenario(target: str) -> list[str]:
     return [line for line in _of_exhibit(shown) if not line.startswith("  check it")]
 
 
-def _exhibits_of(name: str) -> list[Exhibit]:
+def exhibits_of(name: str) -> list[Exhibit]:
+    """Return the entry of a name, or every entry of a ticket, whatever the case of its letters."""
     return [each for each in exhibits() if _is_named(name, each.name, *each.story.tickets)]
 
 
