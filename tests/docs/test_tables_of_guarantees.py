@@ -37,7 +37,7 @@ def test_the_command_of_an_entry_prints_its_schedule(family, capsys):
     assert main(["run", family, "--table", "--verbose"]) == 0
     in_full = capsys.readouterr().out
     entries = [match.groupdict() for match in _ENTRY.finditer(in_full)]
-    assert len(entries) == len(re.findall(r"^- \[c\d+\]", in_full, re.MULTILINE)) > 20
+    assert len(entries) == len(re.findall(r"^- \[c\d+\]", in_full, re.MULTILINE)) > EVERY
     for entry in entries[::EVERY]:
         assert main([*shlex.split(entry["command"]), "--trace=full"]) == 1
         printed = capsys.readouterr().out
