@@ -482,11 +482,12 @@ def catalogue_entry(name: str) -> CatalogueEntry:
     )
 
 
-def fixed_bugs(version: str, controller: str = "") -> list[CatalogueEntry]:
+@cache
+def fixed_bugs(version: str, controller: str = "") -> tuple[CatalogueEntry, ...]:
     """Return the entries of the catalogue that a release has, in a controller mode or in any, and a later one fixes."""
     names = dict.fromkeys(name for change in CHANGES.values() for name in change.closes)
     entries = map(catalogue_entry, names)
-    return [entry for entry in entries if entry.exists_in(version, controller) and entry.fixed_in]
+    return tuple(entry for entry in entries if entry.exists_in(version, controller) and entry.fixed_in)
 
 
 @dataclass(frozen=True)

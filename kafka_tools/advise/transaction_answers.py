@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from checker.language.spec import Spec
 from checker.run.account import account_of
@@ -20,6 +20,11 @@ from specs.kafka_versions import EPOCH_PER_TRANSACTION, VERIFIES_TRANSACTIONS
 from specs.transactions.guarantees import PROPERTIES, RULES, SIZES
 from specs.transactions.transactional_producer import Transactions
 from specs.transactions.two_phase_commit import TwoPhaseCommit
+
+if TYPE_CHECKING:
+    from checker.engines.native.engine import Lowering
+    from checker.engines.native.lowered_spec import LoweredSpec
+    from checker.engines.native.shared_lowering import SharedLowered
 
 Verdict = Literal["yes", "no", "undecided"]
 Constants = Mapping[str, Any]
@@ -196,12 +201,26 @@ def _answer(question: TransactionQuestion, version: int, spec: Spec, explored: E
 
 
 def explorer(max_states: int | None, cancelled: threading.Event, cache: AnswerCache | None = None) -> Explore:
-    """Return a function that explores with compiled code, up to a number of states, unless the cache has the result."""
+    """Return a function that explores with compiled code, up to a number of states, unless the cache has the result.
+
+    The two versions of transactions share the code of a question: it reads the version at run time.
+    """
+    codes: list[SharedLowered] = []
+
+    def lowering(spec: Spec, properties: list[str]) -> LoweredSpec:
+        from checker.engines.native.shared_lowering import lower_shared
+
+        code = next((code for code in codes if code.serves(spec, properties)), None)
+        if code is None:
+            code = lower_shared(spec, properties)
+            codes.append(code)
+        return code.lowered
 
     def explore(spec: Spec, properties: Sequence[str]) -> Explored:
         found = None if cache is None else cache.load_checked(spec, properties, max_states)
         if found is None:
-            found = _explored(spec, Plan(tuple(properties), max_states=max_states, cancelled=cancelled))
+            plan = Plan(tuple(properties), max_states=max_states, cancelled=cancelled, quick=True)
+            found = _explored(spec, plan, lowering)
             if cache is not None:
                 cache.store_checked(spec, properties, max_states, found)
         return found
@@ -209,11 +228,11 @@ def explorer(max_states: int | None, cancelled: threading.Event, cache: AnswerCa
     return explore
 
 
-def _explored(spec: Spec, plan: Plan) -> Explored:
+def _explored(spec: Spec, plan: Plan, lowering: Lowering) -> Explored:
     """Return the result of an exploration; one that leaves a property undecided counts as one that met a limit."""
     from checker.engines.native.engine import explore
 
-    result = explore(spec, plan)
+    result = explore(spec, plan, lowering)
     account_of(spec, plan.properties, result)
     ended = "max_states" if result.undecided and result.ended == "complete" else result.ended
     return Explored(ended, result.distinct_states, tuple(result.violations))

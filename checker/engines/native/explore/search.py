@@ -46,10 +46,11 @@ _MOVE_HEADROOM = 8
 PROGRESS_SECONDS = 0.25
 """The least time between two calls of `on_progress`."""
 
-IMPROVE_SECONDS = 0.4
+IMPROVE_SECONDS = 1.5
 """The processor time after which an exploration that started with quickly compiled kernels compiles optimised ones.
 
-Not the time that has passed: on a busy machine, a short exploration would compile what it does not need.
+Compiling a large spec takes about as long, so that an exploration takes at most about twice the time. Not
+the time that has passed: on a busy machine, a short exploration would compile what it does not need.
 """
 
 
