@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import itertools
 import math
 import operator
 import types
@@ -181,14 +182,20 @@ class _DeclaredCommand(click.Command):
     """A command with a help text that describes the arguments as well as the options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give an option that stands alone its value: Click would take the next argument for it."""
+        """Give an option that stands alone its value: Click would take the next argument for it.
+
+        Raises UsageError for a value that follows such an option without a `=`.
+        """
         alone = {
-            name: option.alone
+            name: option
             for option in self.params
             if isinstance(option, _DeclaredOption) and option.alone
             for name in option.opts
         }
-        return super().parse_args(ctx, [f"{arg}={alone[arg]}" if arg in alone else arg for arg in args])
+        for name, following in itertools.pairwise(args):
+            if name in alone and following in getattr(alone[name].type, "choices", ()):
+                raise click.UsageError(f"{name} {following}: the value of {name} follows a =: {name}={following}", ctx)
+        return super().parse_args(ctx, [f"{arg}={alone[arg].alone}" if arg in alone else arg for arg in args])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         arguments = [found.help_record for found in self.params if isinstance(found, _DescribedArgument)]

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from checker.cli.declaration import argument, option, refuse_options
 from checker.cli.options import OutFile, SpecFile, TraceFormat
+from checker.errors import InputError
 from checker.output.styled_lines import line, write
 from checker.run.registered_functions import story_of
 
@@ -36,6 +37,8 @@ def show(
         refuse_options(f"{trace} has no steps to replay: python -m checker run {trace} shows them")
         write(map(line, story), sys.stdout)
         return
+    if not trace.exists() and trace.name == str(trace) and not trace.suffix:
+        raise InputError(f"the catalogue has no entry {trace}, and there is no trace file of this name")
     from checker.execution.show_trace import show_trace
 
     show_trace(trace, spec=spec, format=format, against=tuple(against or ()), out=out)

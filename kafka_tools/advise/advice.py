@@ -216,4 +216,4 @@ def _with_hazards(answer: GuaranteeAnswer, cluster: ClusterConfig, config: Effec
     if answer.verdict == "yes":
         return replace(answer, hazards=causes_of(cluster, config, answer.question, answer.failure))
     known = hazards_of(cluster, config, answer.question, answer.failure)
-    return replace(answer, verdict="known", hazards=known) if known and answer.verdict == "no" else answer
+    return replace(answer, verdict="known" if known and answer.verdict == "no" else answer.verdict, hazards=known)

@@ -58,8 +58,12 @@ def _verdict_lines(advice: Advice) -> Iterator[Line]:
     style = "bold red" if "yes" in verdicts else "bold yellow"
     if verdicts == {"no"} and advice.is_whole:
         style = "bold green"
+    yield from _wrapped(answer_sentences.replicas_sentence(advice))
     for number, sentence in enumerate(answer_sentences.verdict_sentences(advice)):
         yield from _wrapped(sentence, style=style if number == 0 else "")
+    yield from _wrapped(answer_sentences.settings_sentence(advice), style="dim")
+    for sentence in advice.cluster.unread:
+        yield from _wrapped(sentence, style="bold yellow")
 
 
 def _requirement_lines(
@@ -105,6 +109,8 @@ def _matrix_lines(advice: Advice) -> Iterator[Line]:
     for failure in advice.impossible:
         reason = answer_sentences.impossible_sentence(advice, failure)
         yield from _wrapped(f"{failure.name}: {reason}", style="dim", after="  ")
+    for failure in answer_sentences.failures_of(advice):
+        yield from _wrapped(failure.meaning and f"{failure.name}: {failure.meaning}", style="dim", after="  ")
     yield from _wrapped(answer_sentences.coincidence_sentence(advice), style="dim", after="  ")
     for hazard, known in answer_sentences.known_entries(advice):
         text = answer_sentences.known_sentence(hazard, known)

@@ -68,6 +68,41 @@ ASSUMPTIONS = (
 )
 
 
+_IN_SHORT = (
+    "acks",
+    "enable.idempotence",
+    "max.in.flight.requests.per.connection",
+    "min.insync.replicas",
+    "commits",
+    "auto.offset.reset",
+)
+"""The settings that the head of an answer names even if no file has them."""
+
+
+def replicas_sentence(advice: Advice) -> str:
+    """Return the number of replicas that the answers are for, with its origin."""
+    choice = advice.config.choices["replication.factor"]
+    if choice.origin.startswith("assumed"):
+        return (
+            f"Assumed: {choice.value} replicas. No file has replication.factor (--replication-factor sets it). A topic "
+            "that a broker creates by default has 1, and the loss of one disk then loses every record."
+        )
+    if choice.value == "1":
+        return f"For 1 replica ({choice.origin}): the loss of its disk loses every record."
+    return f"For {choice.value} replicas ({choice.origin})."
+
+
+def settings_sentence(advice: Advice) -> str:
+    """Return the release, the client and the settings in effect that matter most or that a file has, in one line."""
+    choices = advice.config.choices
+    named = [
+        f"{name}={value}"
+        for name, value, _ in setting_rows(advice.config)
+        if name != "replication.factor" and (name in _IN_SHORT or choices[name].is_written)
+    ]
+    return f"Kafka {advice.cluster.version}, {advice.cluster.client} client: {', '.join(named)}"
+
+
 def sentence(answer: GuaranteeAnswer) -> str:
     """Return an answer as a sentence, without its numbers."""
     may = {"yes": "may be", "no": "is never", "known": "may be", "undecided": "was not found to be"}[answer.verdict]
@@ -210,10 +245,10 @@ def sentence_without_remedy(advice: Advice) -> str:
 
 
 def known_entries(advice: Advice) -> Iterator[tuple[Hazard, list[GuaranteeAnswer]]]:
-    """Yield each entry of the catalogue that says yes where the exploration says no, with these answers."""
+    """Yield each entry of the catalogue that says yes where the exploration does not, with these answers."""
     answers: dict[str, tuple[Hazard, list[GuaranteeAnswer]]] = {}
     for answer in advice.answers:
-        if answer.verdict == "known":
+        if answer.verdict in ("known", "undecided"):
             for hazard in answer.hazards:
                 answers.setdefault(hazard.name, (hazard, []))[1].append(answer)
     yield from answers.values()
@@ -296,7 +331,9 @@ def explored_sentence(advice: Advice) -> str:
 def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]:
     """Return the answers as a JSON object; `pages` maps question and failure to the page of each yes."""
     return {
+        "replicas": replicas_sentence(advice),
         "verdict": verdict_sentences(advice),
+        "not_read": list(advice.cluster.unread),
         "kafka": advice.cluster.version,
         "client": advice.cluster.client,
         "settings": {name: {"value": value, "origin": origin} for name, value, origin in setting_rows(advice.config)},

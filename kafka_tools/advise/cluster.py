@@ -16,6 +16,7 @@ from kafka_tools.advise.configuration_keys import (
     FEATURES,
     LIBRDKAFKA_ALIASES,
     ROLES,
+    UNREAD_FEATURES,
     Client,
     Role,
     is_of_librdkafka_alone,
@@ -25,6 +26,7 @@ from kafka_tools.advise.configuration_keys import (
 from kafka_tools.advise.controller_mode import Controller, controller_of
 from kafka_tools.advise.kubernetes_files import KAFKA_VERSION
 from kafka_tools.advise.nested_settings import NESTED_SUFFIXES
+from kafka_tools.advise.release_levels import LEVELS, unread_level
 from kafka_tools.advise.resemblance import SIMILAR, resembled_setting, suggestion
 from kafka_tools.advise.versions import lacks
 from kafka_tools.advise.written_settings import ConfigurationFile, Framework, Precedence, WrittenSetting
@@ -85,6 +87,7 @@ class ClusterConfig:
     `frameworks` run the clients, `options` are the settings of these frameworks. `has_broker_file`: a file configures a
     broker, so that the defaults of the broker apply to its topics. `controller_files` configure a controller.
     `controller`: ZooKeeper or KRaft, None if not known. `disks`: a value of `broker_disks`, None if no file has one.
+    `unread`: sentences on settings that may change the answers and that no exploration reads.
     """
 
     version: str
@@ -99,6 +102,7 @@ class ClusterConfig:
     replication_factor: int | None = None
     commits: str | None = None
     without_effect: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -164,7 +168,7 @@ def gather(
     release = options.get(KAFKA_VERSION)
     if release is not None and release.value != version:
         notes.append(f"{release.where} has Kafka {release.value}, and the answers are for {version}: see --kafka")
-    notes += later
+    notes += [*gathering.replaced, *later]
     notes += _notes_on_other_clients(reads)
     notes += _notes_on_shared_names(reads, names, is_chosen=client_of_user is not None)
     notes += frameworks.notes(present, options, version)
@@ -180,6 +184,7 @@ def gather(
         has_broker_file=any(_is_of_broker(read, client) for read in reads),
         controller_files=frozenset(read.file for read in reads if _is_of_controller(read)),
         without_effect=tuple(sorted({*gathering.without_effect, *(name for read in reads for name in read.idle)})),
+        unread=tuple(gathering.unread),
         unknown=tuple(sorted(gathering.unknown)),
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -243,7 +248,7 @@ def _notes_on_other_clients(reads: Sequence[ConfigurationFile]) -> Iterator[str]
 
 def _is_of_broker(read: ConfigurationFile, client: Client) -> bool:
     """Return whether a file configures a broker: it has a broker's setting with an effect, or nothing else."""
-    settings = [given for given in read.roles.get("broker", ()) if given.name not in FEATURES]
+    settings = [given for given in read.roles.get("broker", ()) if given.name not in (*FEATURES, *UNREAD_FEATURES)]
     return bool(settings) and (
         any(key_of("broker", client, given.name) for given in settings) or set(read.roles) == {"broker"}
     )
@@ -285,6 +290,8 @@ def _assignments(text: str, client: Client) -> list[tuple[Role, WrittenSetting]]
     if not asked:
         known = any(name in names_of(role, client) for role in ROLES)
         why = "has no effect on the answers" if known else f"is unknown{suggestion(name, client)}"
+        if name in LEVELS:
+            why = "is not read: name the release of the brokers with --kafka"
         raise InputError(f"--set: {name if re.fullmatch(r'[A-Za-z0-9._-]{1,80}', name) else 'the name'} {why}")
     if "topic" in asked:
         asked = ["topic"]
@@ -302,6 +309,8 @@ class _Gathering:
     assigned: frozenset[tuple[Role, str]]
     chosen: dict[tuple[Role, str], list[WrittenSetting]] = field(default_factory=dict)
     without_effect: set[str] = field(default_factory=set)
+    unread: dict[str, None] = field(default_factory=dict)
+    replaced: list[str] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)
     known_files: set[str] = field(default_factory=set)
     unknown_files: set[str] = field(default_factory=set)
@@ -312,18 +321,28 @@ class _Gathering:
     def add(self, role: Role, given: WrittenSetting) -> None:
         """Add a setting."""
         name = LIBRDKAFKA_ALIASES.get(given.name, given.name) if self.client == "librdkafka" else given.name
+        if role in ("topic", "broker") and name in LEVELS and (unread := unread_level(given, self.version)):
+            self.unread[unread] = None
+            self.known_files.add(given.file)
+            return
         if key_of(role, self.client, name) is None:
             self._add_without_effect(role, given, name)
             return
         self.known_files.add(given.file)
         found = self.chosen.setdefault((role, name), [])
+        loser = None
         if found and given.precedence > found[0].precedence:
+            loser = found[0]
             found.clear()
         if not found or given.precedence == found[0].precedence:
             found.append(given)
+        else:
+            loser = given
+        if loser is not None and loser.line:
+            self.replaced.append(f"{name} of {loser.where} is not in effect: {found[0].where} takes precedence")
 
     def _add_without_effect(self, role: Role, given: WrittenSetting, name: str) -> None:
-        known = name in names_of(role, self.client) or name.startswith(_PREFIXES)
+        known = name in names_of(role, self.client) or name.startswith(_PREFIXES) or name in LEVELS
         (self.known_files if known else self.unknown_files).add(given.file)
         if not known and len(self.refused) + len(self.resembling) >= _MOST_REFUSED:
             # The rest would say no more, and each search for a similar name takes a millisecond.

@@ -24,8 +24,8 @@ BY_DURATION = "by_duration:"
 ELIGIBLE_LEADER_REPLICAS_VERSION = "eligible.leader.replicas.version"
 TRANSACTION_VERSION = "transaction.version"
 FEATURES = (ELIGIBLE_LEADER_REPLICAS_VERSION, TRANSACTION_VERSION)
-"""The features of a cluster that `kafka-features.sh describe` prints."""
-"""The feature of KIP-966. It is a property of the cluster, not of a broker's file."""
+UNREAD_FEATURES = ("group.version", "kraft.version", "metadata.version", "share.version", "streams.version")
+"""The features of a cluster that `kafka-features.sh describe` prints, read and unread. No broker's file has them."""
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 """A number as Java reads it. Python would also accept 1_000."""

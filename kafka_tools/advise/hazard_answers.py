@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kafka_tools.advise.cluster import ClusterConfig
-from kafka_tools.advise.configuration_keys import ELIGIBLE_LEADER_REPLICAS_VERSION
 from kafka_tools.advise.effective_config import EffectiveConfig
+from kafka_tools.advise.facts import facts_of
 from kafka_tools.advise.models import includes
 from kafka_tools.advise.questions import FAILURES, FailureMode, GuaranteeQuestion
 from specs.hazards import EVENTS, Hazard, hazards, known_hazards
 
 _BY_SLUG = {failure.slug: failure for failure in FAILURES}
-
-
-def facts_of(cluster: ClusterConfig, config: EffectiveConfig) -> Mapping[str, str]:
-    """Return the effective settings by name, with the pseudo settings of `specs/catalogue.toml`."""
-    # A feature level that no file names is unknown, whatever is assumed for the exploration: conditions on it are met.
-    facts = {
-        name: choice.value
-        for name, choice in config.choices.items()
-        if not (name == ELIGIBLE_LEADER_REPLICAS_VERSION and choice.origin.startswith("assumed"))
-    }
-    given = cluster.get("broker", "transaction.version")
-    facts |= {
-        "client": cluster.client,
-        "transactional": str(config.is_transactional).lower(),
-    }
-    return facts | ({"transaction.version": given} if given is not None else {})
 
 
 def hazards_of(

@@ -75,7 +75,10 @@ def topic_settings(path: Path, document: Table) -> list[WrittenSetting]:
 
 
 def controller_settings(path: Path, document: Table) -> Iterator[WrittenSetting]:
-    """Yield what a Kafka resource says of its controller: with KRaft, its nodes may have both roles."""
+    """Yield what a Kafka resource says of its controller: with KRaft, its nodes may have both roles, and a level."""
+    level = section(document, "spec", "kafka").get("metadataVersion")
+    if level is not None:
+        yield WrittenSetting("metadata.version", str(level), path.name, line_of([level]))
     spec, annotations = section(document, "spec"), section(document, "metadata", "annotations")
     mode = annotations.get("strimzi.io/kraft", "disabled" if "zookeeper" in spec else "enabled")
     if mode != "disabled":

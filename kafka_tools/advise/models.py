@@ -15,11 +15,13 @@ from checker.language.spec import Spec
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import BY_DURATION
 from kafka_tools.advise.effective_config import EffectiveConfig
+from kafka_tools.advise.facts import facts_of
 from specs.consumer.background import BackgroundCommits
 from specs.consumer.commits import PollLoop
 from specs.consumer.consumer_protocol import ConsumerProtocol
 from specs.consumer.group import ConsumerGroup
 from specs.consumer.offsets import OffsetExpiry, RecordDeletion
+from specs.hazards import hazards
 from specs.kafka_versions import (
     BUMPS_EPOCH_ON_LOST_STATE,
     EPOCH_STAYS_BETWEEN_REVOCATIONS,
@@ -33,6 +35,7 @@ from specs.kafka_versions import (
     RETRIES_WITH_LATEST_POSITION,
 )
 from specs.pipeline.pipeline import Pipeline
+from specs.producer.idempotent.producer import IdempotentProducer
 
 if TYPE_CHECKING:
     from kafka_tools.advise.questions import FailureMode, GuaranteeQuestion
@@ -92,10 +95,29 @@ def model_of(
         return _rebalance_of_consumer_protocol(cluster, config, question)
     if failure.of_consumer_group:
         return _CONSUMER_MODELS[failure.slug](cluster, config)
+    is_of_retry = (question.name, failure.slug) == ("duplicates", "lost-response")
+    if is_of_retry and hazards()["I13"].can_happen(cluster.version, facts_of(cluster, config)):
+        return _RETRY_AFTER_EXPIRY
     # An application that sends an expired record again may write it twice; one that does not leaves it out.
     resends = question.name != "stuck"
     constants = constants_of(cluster, config, with_consumer=question.of_consumer, resends=resends)
     return Model(Pipeline, tuple({**constants, **dict(failure.overrides)}.items()))
+
+
+def _model(spec: type[Spec], **constants: int | bool | str) -> Model:
+    return Model(spec, tuple(constants.items()))
+
+
+_RETRY_AFTER_EXPIRY = _model(
+    IdempotentProducer,
+    batches=1,
+    max_in_flight=1,
+    log_size=2,
+    max_state_expiries=1,
+    max_disconnects=1,
+    expiry_waits=False,
+)
+"""A retry may arrive after the broker has removed the producer's state, for which the pipeline has no event."""
 
 
 def acknowledges_implicitly(cluster: ClusterConfig, config: EffectiveConfig) -> bool:
@@ -248,10 +270,6 @@ def _records_expire(cluster: ClusterConfig, config: EffectiveConfig) -> Model:
     return _model(
         RecordDeletion, records=2, auto_offset_reset=_reset(config["auto.offset.reset"]), crashes=0, deletions=1
     )
-
-
-def _model(spec: type[Spec], **constants: int | bool | str) -> Model:
-    return Model(spec, tuple(constants.items()))
 
 
 _CONSUMER_MODELS = {

@@ -53,7 +53,7 @@ class FailureMode:
     pipeline occur, by the variable that counts each. `is_unclean`: the failure needs unclean elections, which then may
     follow every failure. `overrides`: the pipeline's constants that the failure sets. `asked`: the questions that the
     failure can affect, with the properties that answer them (None: all questions that `left` can affect).
-    `of_consumer_group`: a spec of the consumer answers.
+    `of_consumer_group`: a spec of the consumer answers. `meaning`: what the name leaves open, as sentences.
     """
 
     slug: str
@@ -63,6 +63,7 @@ class FailureMode:
     overrides: tuple[tuple[str, bool], ...] = ()
     asked: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
     of_consumer_group: bool = False
+    meaning: str = ""
 
     @property
     def phrase(self) -> str:
@@ -95,7 +96,15 @@ EXHAUSTED = FailureMode(
 )
 EMPTY_DISK = FailureMode("empty-disk", "an empty disk at restart", (_POWER_LOSS,), overrides=(("empties_disks", True),))
 DISK_LOST = FailureMode("disk-lost", "the loss of one disk", asked={"loss": ("acknowledged_on_two_disks",)})
-EXCEPTION = FailureMode("application-exception", "an application exception", asked=_PROCESSED, of_consumer_group=True)
+EXCEPTION = FailureMode(
+    "application-exception",
+    "an application exception",
+    asked=_PROCESSED,
+    of_consumer_group=True,
+    meaning="one after which the application closes its clients: close() commits if commits are automatic, and sends "
+    "what the producer still has. An exception that ends the process or its thread without close() is a consumer crash "
+    "or a producer restart: read that row.",
+)
 REBALANCE = FailureMode("rebalance", "a rebalance", asked=_PROCESSED, of_consumer_group=True)
 EVICTION = FailureMode("eviction", "a consumer's eviction", asked=_PROCESSED, of_consumer_group=True)
 OFFSETS_EXPIRE = FailureMode(

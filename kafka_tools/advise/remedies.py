@@ -134,6 +134,12 @@ CHANGES_OF: Mapping[str, tuple[SettingChange, ...]] = {
             "topic", "retention.bytes", "-1", "no record is deleted by the size of the log, which has no limit"
         ),
     ),
+    "expiry_waits": (
+        SettingChange("broker", "producer.id.expiration.ms", "86400000"),
+        # Before 3.4 it limits the age of a producer's state.
+        SettingChange("broker", "transactional.id.expiration.ms", "604800000"),
+        SettingChange("producer", "delivery.timeout.ms", "120000", "a record that is not written by then fails"),
+    ),
     "commit": (),
     "commits": (),
     "commits_when_revoked": (),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kafka_tools.advise.advice import GuaranteeAnswer
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import DEFAULT_DELIVERY_TIMEOUT, EffectiveConfig
-from kafka_tools.advise.hazard_answers import facts_of
+from kafka_tools.advise.facts import facts_of
 from kafka_tools.advise.questions import FailureMode
 from kafka_tools.advise.remedies import Suggestion
 from kafka_tools.advise.written_settings import Framework

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from checker.errors import InputError
-from kafka_tools.advise.configuration_keys import FEATURES, Role
+from kafka_tools.advise.configuration_keys import FEATURES, UNREAD_FEATURES, Role
 from kafka_tools.advise.written_settings import ConfigurationFile, Precedence, WrittenSetting
 
 _DESCRIBED = re.compile(
@@ -18,7 +18,8 @@ _DESCRIBED = re.compile(
 
 _DESCRIBED_SETTING = re.compile(r"^\s+([a-z0-9._]+)=(.*?)\s+sensitive=(?:true|false)\b")
 
-_FEATURE = re.compile(rf"^Feature:\s*({'|'.join(map(re.escape, FEATURES))})\s.*\bFinalizedVersionLevel:\s*(\d+)")
+_NAMES = "|".join(map(re.escape, (*FEATURES, *UNREAD_FEATURES)))
+_FEATURE = re.compile(rf"^Feature:\s*({_NAMES})\s.*\bFinalizedVersionLevel:\s*([\w.-]+)")
 """The line of a feature in what `kafka-features.sh describe` prints."""
 
 _TOPIC_LINE = re.compile(r"^Topic:\s*(\S+).*\bReplicationFactor:\s*(\d+)(?:.*\bConfigs:\s*(\S*))?")

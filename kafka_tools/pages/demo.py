@@ -11,6 +11,7 @@ from pathlib import Path
 from checker.errors import InputError
 from checker.explain.step_sentences import step_sentences
 from checker.output.comparison_text import comparison_as_page
+from checker.output.files import make_folder
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import open_for_writing, require_own_page
 from checker.output.styled_lines import BLANK, Line, line, write
@@ -31,6 +32,7 @@ def show_demo(name: str, folder: Path, *, opens_browser: bool) -> None:
     """
     exhibit, shown, remedy = _chosen(name)
     picture, comparison = folder / f"{exhibit.name}.html", folder / f"{exhibit.name}-repaired.html"
+    make_folder(folder)
     for path in (picture, comparison):
         require_own_page(path)
     write(_suspicion(exhibit), sys.stdout)

@@ -13,7 +13,8 @@ from checker.run.plan import Plan
 from kafka_tools.advise.advice import answer_questions
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.effective_config import resolve
-from kafka_tools.advise.hazard_answers import facts_of, of_transactions, unexplored
+from kafka_tools.advise.facts import facts_of
+from kafka_tools.advise.hazard_answers import hazards_after, of_transactions, unexplored
 from kafka_tools.advise.models import model_of
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, is_possible, is_relevant
 from kafka_tools.advise.remedies import CHANGES_OF, NOT_SETTINGS

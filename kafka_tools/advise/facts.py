@@ -1,0 +1,27 @@
+"""The effective settings as `specs/catalogue.toml` names them in the conditions of its entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafka_tools.advise.cluster import ClusterConfig
+from kafka_tools.advise.configuration_keys import ELIGIBLE_LEADER_REPLICAS_VERSION, MOST
+from kafka_tools.advise.effective_config import EffectiveConfig
+
+
+def facts_of(cluster: ClusterConfig, config: EffectiveConfig) -> Mapping[str, str]:
+    """Return the effective settings by name, with the pseudo settings of `specs/catalogue.toml`."""
+    # A feature level that no file names is unknown, whatever is assumed for the exploration: conditions on it are met.
+    facts = {
+        name: choice.value
+        for name, choice in config.choices.items()
+        if not (name == ELIGIBLE_LEADER_REPLICAS_VERSION and choice.origin.startswith("assumed"))
+    }
+    # A consumer without a rack reads from the leader.
+    facts.setdefault("client.rack", "none")
+    if cluster.client == "librdkafka" and facts["delivery.timeout.ms"] == "0":
+        # In librdkafka 0 is no timeout.
+        facts["delivery.timeout.ms"] = str(MOST)
+    given = cluster.get("broker", "transaction.version")
+    facts |= {"client": cluster.client, "transactional": str(config.is_transactional).lower()}
+    return facts | ({"transaction.version": given} if given is not None else {})
