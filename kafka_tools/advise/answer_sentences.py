@@ -269,13 +269,14 @@ def _facts(hazard: Hazard) -> str:
 
 
 def cause_sentences(advice: Advice) -> Iterator[str]:
-    """Yield each entry of the catalogue that names the cause of a yes, with what it causes."""
+    """Yield each entry of the catalogue that names the cause of a yes, with what it causes; the rarer ones last."""
     causes: dict[str, tuple[Hazard, dict[str, None]]] = {}
     for answer in advice.answers:
         for hazard in answer.hazards if answer.verdict == "yes" else ():
             causes.setdefault(hazard.name, (hazard, {}))[1][answer.question.verb] = None
-    for name, (hazard, verbs) in causes.items():
-        yield f"{name} ({hazard.title[0].lower()}{hazard.title[1:]}): {joined(list(verbs), 'or')}"
+    for name, (hazard, verbs) in sorted(causes.items(), key=lambda pair: pair[1][0].is_rare):
+        rarer = "rarer: " if hazard.is_rare else ""
+        yield f"{rarer}{name} ({hazard.title[0].lower()}{hazard.title[1:]}): {joined(list(verbs), 'or')}"
 
 
 def unexplored_sentence(advice: Advice) -> str:
@@ -300,7 +301,7 @@ def coincidence_sentence(advice: Advice) -> str:
     """Return the legend of the numbers in the table, "" if it has none."""
     if not any(answer.coincidences for answer in advice.answers):
         return ""
-    return "yes/3: it takes three failures and slow followers, and no fewer slow followers suffice"
+    return "yes/3: three failures and slow followers together; with fewer slow followers there is no counterexample"
 
 
 def _outcomes(answers: Sequence[GuaranteeAnswer]) -> str:
@@ -308,7 +309,17 @@ def _outcomes(answers: Sequence[GuaranteeAnswer]) -> str:
     by_verb: dict[str, list[FailureMode]] = {}
     for answer in answers:
         by_verb.setdefault(answer.question.verb, []).append(answer.failure)
-    return "; ".join(f"{verb} {_phrase(failures)}" for verb, failures in by_verb.items())
+    verbs: dict[tuple[FailureMode, ...], list[str]] = {}
+    for verb, failures in by_verb.items():
+        verbs.setdefault(tuple(failures), []).append(verb)
+    # A known entry needs more than the failure: the catalogue says what.
+    is_rarer = all(answer.verdict == "known" and all(each.is_rare for each in answer.hazards) for answer in answers)
+    phrase = _rarer_phrase if is_rarer else _phrase
+    return "; ".join(f"{joined(names, 'or')} {phrase(failures)}" for failures, names in verbs.items())
+
+
+def _rarer_phrase(failures: Sequence[FailureMode]) -> str:
+    return f"in a rarer case of {joined([failure.name for failure in failures], 'or')}"
 
 
 def _phrase(failures: Sequence[FailureMode]) -> str:

@@ -148,6 +148,9 @@ def _has_short_delivery_timeout(cluster: ClusterConfig) -> bool:
 
 # The producer.
 
+DROPPED_DEFAULT = "turned the default off"
+"""The end of the origin of enable.idempotence=false after a conflict."""
+
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
 
 
@@ -210,7 +213,7 @@ def _resolve_idempotence(
     elif conflicts:
         name = conflicts[0].setting
         written = cluster.written["producer", name]
-        resolution.choose("enable.idempotence", "false", f"{name}={written.value} turned the default off")
+        resolution.choose("enable.idempotence", "false", f"{name}={written.value} {DROPPED_DEFAULT}")
         resolution.notes.append(
             f"idempotence is off: {name}={written.value} ({written.where}) conflicts with the default, "
             "which Kafka then drops; the client only logs it (KAFKA-13673)"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import ELIGIBLE_LEADER_REPLICAS_VERSION, MOST
-from kafka_tools.advise.effective_config import EffectiveConfig
+from kafka_tools.advise.effective_config import DROPPED_DEFAULT, EffectiveConfig
 
 
 def facts_of(cluster: ClusterConfig, config: EffectiveConfig) -> Mapping[str, str]:
@@ -22,6 +22,14 @@ def facts_of(cluster: ClusterConfig, config: EffectiveConfig) -> Mapping[str, st
     if cluster.client == "librdkafka" and facts["delivery.timeout.ms"] == "0":
         # In librdkafka 0 is no timeout.
         facts["delivery.timeout.ms"] = str(MOST)
+    facts["idempotence"] = _reason_of_idempotence(cluster, config)
     given = cluster.get("broker", "transaction.version")
     facts |= {"client": cluster.client, "transactional": str(config.is_transactional).lower()}
     return facts | ({"transaction.version": given} if given is not None else {})
+
+
+def _reason_of_idempotence(cluster: ClusterConfig, config: EffectiveConfig) -> str:
+    """Return why idempotence is on or off: a `conflict`, a `default`, or `set`."""
+    if config.is_transactional or ("producer", "enable.idempotence") in cluster.written:
+        return "set"
+    return "conflict" if config.choices["enable.idempotence"].origin.endswith(DROPPED_DEFAULT) else "default"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import EffectiveConfig
 from kafka_tools.advise.facts import facts_of
-from kafka_tools.advise.models import includes
+from kafka_tools.advise.models import acknowledges_implicitly, includes
 from kafka_tools.advise.questions import FAILURES, FailureMode, GuaranteeQuestion
 from specs.hazards import EVENTS, Hazard, hazards, known_hazards
 
@@ -22,12 +22,17 @@ def hazards_of(
 def causes_of(
     cluster: ClusterConfig, config: EffectiveConfig, question: GuaranteeQuestion, failure: FailureMode
 ) -> tuple[Hazard, ...]:
-    """Return the entries that can be the cause of a yes, also by an outcome that has further conditions."""
+    """Return the entries that can be the cause of a yes, also by an outcome that has further conditions.
+
+    A record that is left out counts as acknowledged only for a client that acknowledges earlier records implicitly.
+    """
     facts, events = facts_of(cluster, config), _events_within(failure)
+    left_out_is_lost = acknowledges_implicitly(cluster, config)
     return tuple(
         hazard
         for hazard in hazards().values()
         if question.name in (*hazard.outcomes, *hazard.also) and hazard.can_happen(cluster.version, facts, events)
+        if question.name != "loss" or hazard.outcomes != ("stuck",) or left_out_is_lost
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafka_tools.advise.advice import Advice, Fix, Remedy
+from kafka_tools.advise.configuration_keys import FEATURES
 from kafka_tools.advise.remedies import SettingChange
 
 
@@ -50,8 +51,10 @@ def remedy_texts(advice: Advice) -> tuple[list[RemedyText], list[RemedyText], li
 
 
 def changes_text(changes: Sequence[SettingChange]) -> str:
-    """Return changes as text, each with the role of its setting."""
-    return " and ".join(f"{change} ({change.role})" for change in changes)
+    """Return changes as text, each with the role of its setting; a feature is no setting of a broker's file."""
+    return " and ".join(
+        f"{change} ({'feature level' if change.name in FEATURES else change.role})" for change in changes
+    )
 
 
 def fix_sentences(advice: Advice, remedy: Remedy) -> list[str]:

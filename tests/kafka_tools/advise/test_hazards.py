@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from checker.engines.native.engine import explore
+from checker.errors import SpecError
 from checker.run import registry
 from checker.run.plan import Plan
 from kafka_tools.advise.advice import answer_questions
@@ -82,10 +83,14 @@ def cluster_with(hazard):
             client = value
         elif condition.setting == "transactional":
             written |= {"transactional.id": "t"} if value == "true" else {}
+        elif condition.setting == "idempotence":
+            # A conflict or the default turned it off, and not the user.
+            del written["enable.idempotence"]
+            written |= {"acks": "1"} if value == "conflict" else {}
         elif condition.setting == "commits":
             commits = condition.values[0]
             written["enable.auto.commit"] = str(commits in ("auto", "background")).lower()
-        elif condition.setting not in ("controller", "transaction.version", "flush.messages"):
+        elif condition.setting not in (*written, "controller", "transaction.version", "flush.messages"):
             written[condition.setting] = value
     files = {}
     for name, value in written.items():
@@ -121,6 +126,43 @@ def test_a_condition_is_needed(hazard):
             assert result.ended == "complete" and not result.violations, condition
         if condition.beyond:
             assert explored_with(scenario, condition.beyond).violations, condition
+
+
+OPPOSITES = {
+    "enable.idempotence": {"idempotent": lambda values: "true" not in values},
+    "transactional": {"transactional": lambda values: "true" not in values},
+    "replication.factor": {"replicas": lambda values: 1, "replication_factor": lambda values: 1},
+    "max.in.flight.requests.per.connection": {"max_in_flight": lambda values: 2 if "1" in values else 1},
+    "min.insync.replicas": {"min_insync_replicas": lambda values: 1},
+    "eligible.leader.replicas.version": {"eligible_leader_replicas": lambda values: "1" not in values},
+    "unclean.leader.election.enable": {"unclean_elections": lambda values: "true" not in values},
+    "transaction.version": {"transaction_version": lambda values: 1 if "2" in values else 2},
+    "flush.messages": {"flushes": lambda values: True},
+    "commits": {"commit": lambda values: "before"},
+    "enable.auto.commit": {"commit": lambda values: "after"},
+}
+"""By setting, the constants of specs that have it, with the value that contradicts some values of a condition."""
+
+BARE = [
+    (hazard, condition)
+    for hazard in WITH_SCENARIO
+    for condition in (*hazard.conditions, *hazard.reopened_by)
+    if not condition.without
+]
+
+
+@pytest.mark.parametrize(("hazard", "condition"), BARE, ids=lambda value: getattr(value, "name", str(value)))
+def test_a_condition_with_a_reason_alone_cannot_be_explored(hazard, condition):
+    """The spec has no constant for the setting, the constant lacks the opposite, or the harm then has another cause."""
+    scenario = SCENARIOS[hazard.shown_by]
+    for name, opposite in OPPOSITES.get(condition.setting, {}).items():
+        if name in scenario.spec().constants:
+            try:
+                result = explored_with(scenario, {name: opposite(condition.values)})
+            except SpecError as error:
+                assert name in str(error)
+            else:
+                assert result.violations, f"write without = {{ {name} = ... }}"
 
 
 def explored_with(scenario, constants):

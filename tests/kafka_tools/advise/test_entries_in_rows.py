@@ -1,0 +1,218 @@
+"""Each entry of the catalogue is in the row of the failure after which it happens, or named where no row has it."""
+
+import re
+import threading
+
+import pytest
+
+from kafka_tools.advise.advice import answer_questions
+from kafka_tools.advise.answer_sentences import cause_sentences, known_entries
+from kafka_tools.advise.cluster import gather
+from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.facts import facts_of
+from kafka_tools.advise.hazard_answers import hazards_after, of_transactions, unexplored
+from kafka_tools.advise.questions import FAILURES, QUESTIONS
+from kafka_tools.advise.remedy_search import advise
+from kafka_tools.advise.survey import Explored, run
+from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+from specs.hazards import hazards
+from tests.support.surveys import explore_once
+
+NEVER = threading.Event()
+
+BY_SLUG = {failure.slug: failure for failure in FAILURES}
+BY_NAME = {question.name: question for question in QUESTIONS}
+LOST, TWICE = BY_SLUG["lost-response"], BY_NAME["duplicates"]
+
+
+def cluster(version, client=None, **roles):
+    """Return a cluster with three replicas, unless the topic says otherwise; roles have settings by name."""
+    given = {
+        role: tuple(WrittenSetting(name, value, "f", 1) for name, value in settings.items())
+        for role, settings in ({"producer": {}} | roles).items()
+    }
+    return gather([ConfigurationFile("f", given)], version, client).changed("topic", "replication.factor", "3")
+
+
+def find_nothing(asked):
+    return iter([run(survey, None, NEVER, lambda explorer, one: Explored("complete", 1, ())) for survey in asked])
+
+
+# The row that an entry's own text names.
+
+EVENTS_OF_WORDS = {
+    r"responses? .*lost|lost response": {"lost-response"},
+    r"planned leader change|new leader|moved partition": {"leader-change", "leader-changes", "crash"},
+    r"\ban election": {"leader-change", "crash", "unclean-election"},
+    r"power failure|loses power": {"power-loss", "crash-and-power-loss"},
+    r"new disk|loses its disk|the disk of one": {"empty-disk"},
+    r"unclean election": {"unclean-election"},
+    r"throws an exception": {"application-exception"},
+    r"consumer dies|process dies": {"consumer-crash"},
+    r"rebalance": {"rebalance"},
+    r"producer restarts|restarted producer": {"producer-restart"},
+    r"broker (dies|restarts)|clean restart|in-sync replicas stop": {"crash", "two-crashes", "empty-disk"},
+    r"no committed offset": {"consumer-crash", "offsets-expire"},
+}
+"""Words of `needs` and `coincidence`, and the events of which the entry then has one."""
+
+OTHER_EVENTS = {
+    ("I7", "lost-response"): "the responses are lost when the broker stops",
+    ("C15", "consumer-crash"): "the row of a rebalance has the crash",
+}
+
+
+@pytest.mark.parametrize("hazard", hazards().values(), ids=lambda hazard: hazard.name)
+def test_an_entry_is_in_the_row_that_its_text_names(hazard):
+    text = f"{hazard.needs} {hazard.coincidence}".casefold()
+    if not BY_NAME.keys() & {*hazard.outcomes}:
+        return
+    for words, events in EVENTS_OF_WORDS.items():
+        if re.search(words, text) and not any((hazard.name, event) in OTHER_EVENTS for event in events):
+            assert events & {*hazard.after}, words
+
+
+# Typical configurations.
+
+_TRANSACTIONAL = {"producer": {"transactional.id": "t"}, "consumer": {"isolation.level": "read_committed"}}
+
+TYPICAL = {
+    "defaults": cluster("4.4.0"),
+    "acks=1": cluster("3.9.2", producer={"acks": "1"}),
+    "idempotent": cluster("4.3.1", producer={"enable.idempotence": "true"}, topic={"min.insync.replicas": "1"}),
+    "two in sync": cluster("3.7.2", topic={"min.insync.replicas": "2"}),
+    "transactions of 4.4": cluster("4.4.0", **_TRANSACTIONAL),
+    "transactions of 3.9": cluster("3.9.2", **_TRANSACTIONAL),
+    "new group protocol": cluster("4.2.0", consumer={"group.protocol": "consumer"}),
+    "idempotent before 2.5": cluster("2.3.1", producer={"enable.idempotence": "true", "acks": "all"}),
+    "librdkafka": cluster("3.7.2", "librdkafka", producer={"enable.idempotence": "true"}),
+    "expiry": cluster("4.3.1", broker={"producer.id.expiration.ms": "60000"}),
+}
+
+WITHOUT_A_ROW = {
+    "P1": "a retriable refusal alone; the rows of leader changes have refusals",
+    "P12": "a late request; the row of a lost response has late requests",
+    "KAFKA-19479": "a batch that is split",
+    "I3": "a permanent refusal",
+    "I12": "2^31 records",
+    "R17": "an I/O error",
+    "controller H-8": "a reassignment",
+    "producer H-5": "32,767 epochs",
+    "C11": "a late heartbeat",
+    "share H1": "a share group",
+    "share H2": "a share group",
+    "share H3": "a share group",
+    "share H4": "a share group",
+    "share H5": "a share group",
+}
+"""Entries about a question of the table that only the list of unexplored events has, with what happens there."""
+
+
+@pytest.mark.parametrize("name", TYPICAL)
+def test_no_entry_is_silent_in_a_typical_configuration(name):
+    """An entry that can happen is in a cell, is a note on its row, or is named; only events without a row suffice."""
+    asked = TYPICAL[name]
+    config = resolve(asked)
+    found = answer_questions(asked, find_nothing, FAILURES, QUESTIONS)
+    cells = {hazard.name for answer in found.answers for hazard in answer.hazards}
+    rows = {each.name for failure in found.impossible for each in hazards_after(asked, config, failure)}
+    transactions = {hazard.name for hazard in of_transactions(asked, config)}
+    named = {each.name for known in unexplored(asked, config).values() for each in known}
+    facts = facts_of(asked, config)
+    for hazard in hazards().values():
+        if hazard.can_happen(asked.version, facts) and BY_NAME.keys() & {*hazard.outcomes}:
+            in_table = hazard.name in cells | rows | transactions
+            assert in_table or (hazard.name in named and hazard.name in WITHOUT_A_ROW), hazard.name
+
+
+def test_an_entry_without_a_row_has_no_event_of_a_row():
+    for name in WITHOUT_A_ROW:
+        assert not BY_SLUG.keys() & {*hazards()[name].after}, name
+
+
+def test_an_undecided_cell_keeps_its_entries():
+    found = answer_questions(TYPICAL["idempotent before 2.5"], find_nothing, [LOST], [TWICE])
+    assert [answer.verdict for answer in found.answers] == ["undecided"]
+    assert "I4" in {hazard.name for hazard, _ in known_entries(found)}
+
+
+# A retry after the producer's state has expired.
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdict"),
+    [
+        (TYPICAL["defaults"], "known"),
+        (TYPICAL["expiry"], "yes"),
+        (cluster("4.3.1", broker={"producer.id.expiration.ms": "120000"}), "yes"),
+        (cluster("4.3.1", broker={"producer.id.expiration.ms": "120001"}), "known"),
+        (cluster("4.3.1", producer={"delivery.timeout.ms": "86400000"}), "yes"),
+        (cluster("4.3.1", **_TRANSACTIONAL, broker={"producer.id.expiration.ms": "60000"}), "no"),
+        (cluster("3.3.2", broker={"transactional.id.expiration.ms": "60000"}), "yes"),
+        (cluster("3.4.1", broker={"transactional.id.expiration.ms": "60000"}), "known"),
+        # In librdkafka 0 is no timeout.
+        (cluster("4.3.1", "librdkafka", producer={"enable.idempotence": "true", "message.timeout.ms": "0"}), "yes"),
+        (cluster("4.3.1", "librdkafka", producer={"enable.idempotence": "true"}), "known"),
+    ],
+)
+def test_a_retry_after_the_expiry_of_its_state_is_written_twice(asked, verdict):
+    (answer,) = answer_questions(asked, explore_once, [LOST], [TWICE]).answers
+    assert answer.verdict == verdict
+    assert ("I13" in {hazard.name for hazard in answer.hazards}) == (verdict == "yes")
+
+
+@pytest.mark.parametrize(
+    ("asked", "remedies"),
+    [
+        (TYPICAL["expiry"], {"producer.id.expiration.ms=86400000"}),
+        (
+            cluster("3.3.2", broker={"transactional.id.expiration.ms": "60000"}),
+            {"transactional.id.expiration.ms=604800000"},
+        ),
+        (cluster("4.3.1", producer={"delivery.timeout.ms": "86400000"}), {"delivery.timeout.ms=120000"}),
+        (
+            cluster(
+                "4.3.1",
+                producer={"delivery.timeout.ms": "90000000"},
+                broker={"producer.id.expiration.ms": "60000"},
+            ),
+            {"producer.id.expiration.ms=86400000", "delivery.timeout.ms=120000"},
+        ),
+    ],
+)
+def test_state_that_outlives_a_retry_is_offered(asked, remedies):
+    advice = advise(asked, explore_once, failures=[LOST], questions=[TWICE])
+    assert [{str(change) for change in each.changes} for each in advice.remedies] == [remedies]
+
+
+# Causes.
+
+
+def causes(asked, question, failure):
+    return list(cause_sentences(answer_questions(asked, explore_once, [BY_SLUG[failure]], [BY_NAME[question]])))
+
+
+def test_a_record_that_is_left_out_is_lost_by_implicit_acknowledgements_alone():
+    assert not any("I2" in text for text in causes(TYPICAL["defaults"], "loss", "crash-and-power-loss"))
+    assert any("I2" in text for text in causes(TYPICAL["librdkafka"], "loss", "crash"))
+
+
+@pytest.mark.parametrize(
+    ("version", "producer", "named"),
+    [
+        ("3.9.2", {"acks": "1"}, {"KAFKA-13673"}),
+        ("3.9.2", {"acks": "1", "enable.idempotence": "false"}, set()),
+        ("3.0.0", {}, {"P10"}),
+        ("3.0.0", {"enable.idempotence": "false"}, set()),
+    ],
+)
+def test_a_cause_is_that_of_the_written_setting(version, producer, named):
+    found = causes(cluster(version, producer=producer), "duplicates", "lost-response")
+    assert {name for name in ("P10", "KAFKA-13673") if any(name in text for text in found)} == named
+
+
+def test_a_rare_cause_comes_after_the_others_and_says_so():
+    found = causes(TYPICAL["acks=1"], "loss", "crash")
+    assert found[0].startswith("P7 ") and [text.startswith("rarer: ") for text in found] == sorted(
+        text.startswith("rarer: ") for text in found
+    )
