@@ -1,4 +1,4 @@
-"""Levels of features and formats below the release of the brokers: answers name them, since no exploration reads them."""
+"""Levels of features and formats below the release of the brokers, which answers name and no exploration reads."""
 
 from __future__ import annotations
 

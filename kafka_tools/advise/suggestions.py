@@ -42,8 +42,8 @@ def suggestions_for(
         yield Suggestion(
             f"broker.rack (brokers){_joined(_needs_of_two_copies(config))}",
             "power loss of all brokers",
-            "Kafka spreads the replicas of a new topic over the racks. With a rack for each replica, and racks that do not "
-            "lose power together, at least one replica keeps every acknowledged record. The model has no racks",
+            "Kafka spreads the replicas of a new topic over the racks. With a rack for each replica, and racks that do "
+            "not lose power together, at least one replica keeps every acknowledged record. The model has no racks",
         )
     is_unclean = config["unclean.leader.election.enable"] == "true"
     if any(failure == "power-loss" for _, failure in losses) and not LAST_KNOWN_LEADER_MUST_LIVE.applies_to(

@@ -152,7 +152,7 @@ def test_what_no_remedy_prevents():
     ):
         made = advice(without_remedy=[MIXED[1], MIXED[3]], tried_all=tried_all)
         assert answer_sentences.sentence_without_remedy(made) == (
-            f"{start} prevents that a record is lost after a broker crash; written twice after a broker crash."
+            f"{start} prevents that a record is lost or written twice after a broker crash."
         )
 
 

@@ -58,7 +58,7 @@ def whole():
 
 def test_the_verdict_comes_first(whole):
     text = text_of(whole)
-    assert text.startswith("A record can be lost after a broker crash.")
+    assert text.startswith("For 2 replicas (--replication-factor).\nA record can be lost after a broker crash.\n")
 
 
 @pytest.mark.parametrize(
