@@ -127,8 +127,13 @@ class CommandGroup(click.Group):
             import difflib
 
             close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
-            ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
+            hint = f" Did you mean {close[0]!r}?" if close else self.hint_on_unknown_commands()
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+    def hint_on_unknown_commands(self) -> str:
+        """Return a sentence to end the message about a name that is like no command."""
+        return ""
 
     def summaries(self) -> dict[str, str]:
         """Return the summary of each command by its name."""

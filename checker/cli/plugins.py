@@ -7,6 +7,7 @@ here. The entry points are read only for a command that is not built in, and for
 from __future__ import annotations
 
 import functools
+import sys
 
 import click
 
@@ -25,6 +26,15 @@ class PluginGroup(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, or None if no command has the name."""
         return super().get_command(ctx, cmd_name) or registered_commands().get(cmd_name)
+
+    def hint_on_unknown_commands(self) -> str:
+        """Return how to install the package if it is not installed: the registered commands are then missing."""
+        if registered_commands():
+            return ""
+        python = sys.executable
+        return (
+            f" Tidemark is not installed in {python}, which lacks the commands of Kafka: {python} -m pip install -e ."
+        )
 
     def summaries(self) -> dict[str, str]:
         """Return the summary of each command by its name."""

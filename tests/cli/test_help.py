@@ -106,3 +106,11 @@ def test_a_wrong_use_is_one_sentence(checker, arguments, says, monkeypatch):
     outcome = checker(*arguments)
     assert (outcome.status, outcome.out) == (2, "")
     assert outcome.err.startswith("error: ") and says in outcome.err and outcome.err.count("\n") == 1
+
+
+def test_an_uninstalled_package_is_named_as_the_reason(checker, monkeypatch):
+    monkeypatch.setattr("checker.cli.plugins.registered_commands", dict)
+    outcome = checker("advise", "x.properties")
+    assert outcome.status == 2
+    assert f"Tidemark is not installed in {sys.executable}" in outcome.err
+    assert f"{sys.executable} -m pip install -e ." in outcome.err

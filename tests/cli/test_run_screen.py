@@ -180,6 +180,12 @@ def test_a_full_trace_shows_calls_and_variables(checker, lamp):
     assert "'long' is not one of 'sentences', 'full'" in outcome.err
 
 
+def test_a_value_after_a_space_is_no_spec(checker, lamp):
+    outcome = checker("run", lamp, "--trace", "full")
+    assert outcome.status == 2
+    assert "--trace full: the value of --trace follows a =: --trace=full" in outcome.err
+
+
 def test_a_step_without_a_declared_sentence_shows_the_variables_of_all(checker, lamp):
     lamp.write_text(DRAWN.replace('Event("light"', 'Event("smash"'))
     out = checker("run", lamp, "--engine", "python").out

@@ -146,6 +146,12 @@ def test_a_missing_file(checker, tmp_path):
     assert "cannot be read: No such file" in outcome.err
 
 
+def test_a_name_that_no_entry_has(checker, tmp_path):
+    outcome = checker("show", "C-99")
+    assert outcome.status == 2
+    assert outcome.err == "error: the catalogue has no entry C-99, and there is no trace file of this name\n"
+
+
 def test_run_draws_a_small_state_space(run, tmp_path):
     outcome = run("counter/reaches_limit", "--graph", tmp_path / "graph.dot")
     assert outcome.status == 0

@@ -3,6 +3,7 @@
 import pytest
 
 from checker.cli.app import main
+from checker.errors import OutputError
 from kafka_tools.pages import demo
 
 
@@ -32,6 +33,14 @@ def test_a_demo_goes_from_the_suspicion_to_the_repair(tmp_path, monkeypatch, cap
     assert "no_acked_loss" in (tmp_path / "P7.html").read_text()
     assert "p7_fixed_acks_all" in (tmp_path / "P7-repaired.html").read_text()
     assert opened == [(tmp_path / "P7.html").as_uri()]
+
+
+def test_a_folder_that_is_a_file_is_refused_before_the_search(tmp_path, monkeypatch, capsys):
+    monkeypatch.delattr(demo, "run_scenario")
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="file cannot be written"):
+        demo.show_demo("P7", tmp_path / "file", opens_browser=False)
+    assert capsys.readouterr().out == ""
 
 
 def test_a_demo_opens_no_browser_without_a_terminal(tmp_path, capsys, opened):
