@@ -31,10 +31,7 @@ class PluginGroup(CommandGroup):
         """Return how to install the package if it is not installed: the registered commands are then missing."""
         if registered_commands():
             return ""
-        python = sys.executable
-        return (
-            f" Tidemark is not installed in {python}, which lacks the commands of Kafka: {python} -m pip install -e ."
-        )
+        return f" {sys.executable} lacks the commands of Kafka: run pip install -e . there, in the folder of Tidemark"
 
     def summaries(self) -> dict[str, str]:
         """Return the summary of each command by its name."""

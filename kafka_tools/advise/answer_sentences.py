@@ -134,10 +134,9 @@ def verdict_sentences(advice: Advice) -> list[str]:
     if mildest:
         parts = [f"{joined(verbs, 'or')} {failure.phrase}" for failure, verbs in mildest.items()]
         sentences.append(f"{_with_defaults(advice, mildest)} can be {'; '.join(parts)}.")
-    for names, answers in known.items():
-        sentences.append(
-            f"By a way that the exploration does not have, a record can also be {_outcomes(answers)} ({names})."
-        )
+    if known:
+        parts = [f"{_outcomes(answers)} ({names})" for names, answers in known.items()]
+        sentences.append(f"By a way that the exploration does not have, a record can also be {'; '.join(parts)}.")
     if advice.cluster.ephemeral_disks:
         sentences.append(
             f"A broker of this cluster returns with an empty disk ({advice.cluster.ephemeral_disks}): each crash "
