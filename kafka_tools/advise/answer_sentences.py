@@ -142,9 +142,9 @@ def verdict_sentences(advice: Advice) -> list[str]:
             f"A broker of this cluster returns with an empty disk ({advice.cluster.ephemeral_disks}): each crash "
             "and each restart, also a planned one, is the row of an empty disk, and several at once lose every record."
         )
-    for hazard in of_transactions(advice.cluster, advice.config):
-        title = f"{hazard.title[0].lower()}{hazard.title[1:]}"
-        sentences.append(f"Exactly-once has an exception: {title} ({hazard.name}).")
+    if exceptions := of_transactions(advice.cluster, advice.config):
+        titles = [f"{each.title[0].lower()}{each.title[1:]} ({each.name})" for each in exceptions]
+        sentences.append(f"Exactly-once has {'exceptions' if titles[1:] else 'an exception'}: {'; '.join(titles)}.")
     if never:
         sentences.append(f"In the explored failures, no record is {joined(never, 'or')}.")
     if undecided:
@@ -333,7 +333,8 @@ def explored_sentence(advice: Advice) -> str:
     states = sum(results.values())
     replicas = advice.config["replication.factor"]
     return (
-        f"explored: {RECORDS} records (with a consumer {RECORDS_WITH_CONSUMER}), {replicas} replicas, "
+        f"explored: {RECORDS} records (with a consumer {RECORDS_WITH_CONSUMER}), "
+        f"{replicas} replica{'' if replicas == '1' else 's'}, "
         f"{len(results)} explorations, {states:,} states"
     )
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from kafka_tools.advise.advice import GuaranteeAnswer
 from kafka_tools.advise.cluster import ClusterConfig
+from kafka_tools.advise.configuration_keys import ROLES
 from kafka_tools.advise.effective_config import DEFAULT_DELIVERY_TIMEOUT, EffectiveConfig
 from kafka_tools.advise.facts import facts_of
 from kafka_tools.advise.questions import FailureMode
 from kafka_tools.advise.remedies import Suggestion
+from kafka_tools.advise.versions import lacks
 from kafka_tools.advise.written_settings import Framework
 from specs.hazards import Hazard
 from specs.kafka_versions import ELIGIBLE_LEADER_REPLICAS, LAST_KNOWN_LEADER_MUST_LIVE
@@ -89,8 +91,11 @@ def remedies_in(
         other = condition.only_with
         companion = {other.setting: str((other.above or 0) + 1)} if other is not None else {}
         for changes in ({condition.setting: condition.remedy}, {condition.setting: condition.remedy, **companion}):
-            if condition.remedy and not hazard.can_happen(
-                cluster.version, {**facts, **changes}, frozenset({failure.slug})
+            exists = not any(lacks(cluster.version, cluster.client, role, condition.setting) for role in ROLES)
+            if (
+                condition.remedy
+                and exists
+                and not hazard.can_happen(cluster.version, {**facts, **changes}, frozenset({failure.slug}))
             ):
                 found.append({name: value for name, value in changes.items() if facts.get(name) != value})
                 break

@@ -13,6 +13,7 @@ from kafka_tools.advise.facts import facts_of
 from kafka_tools.advise.hazard_answers import hazards_after, of_transactions, unexplored
 from kafka_tools.advise.questions import FAILURES, QUESTIONS
 from kafka_tools.advise.remedy_search import advise
+from kafka_tools.advise.suggestions import remedies_in
 from kafka_tools.advise.survey import Explored, run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 from specs.hazards import hazards
@@ -216,3 +217,10 @@ def test_a_rare_cause_comes_after_the_others_and_says_so():
     assert found[0].startswith("P7 ") and [text.startswith("rarer: ") for text in found] == sorted(
         text.startswith("rarer: ") for text in found
     )
+
+
+@pytest.mark.parametrize(("version", "is_offered"), [("3.9.2", False), ("4.0.0", True)])
+def test_a_remedy_that_the_release_lacks_is_not_offered(version, is_offered):
+    asked = cluster(version, **_TRANSACTIONAL)
+    changes = remedies_in(hazards()["producer H-3"], asked, resolve(asked), LOST)
+    assert ({"transaction.version": "2"} in changes) is is_offered
