@@ -163,7 +163,8 @@ def answer_questions(
     surveys = [survey_of(model, group) for (model, _), group in groups.items()]
     found = dict(zip(groups, explore(surveys), strict=True))
     for key, (failure, question) in zip(keys, asked, strict=True):
-        answer = answer_of(found[key], key[0], failure, question)
+        # A failure includes the slow followers, of which more are explored without another failure.
+        answer = answer_of([*found[key], *found.get((key[0], False), ())], key[0], failure, question)
         if answer is None:
             advice.is_whole = advice.searched = False
             continue

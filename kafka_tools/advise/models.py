@@ -147,8 +147,9 @@ def constants_of(
         "eligible_leader_replicas": config["eligible.leader.replicas.version"] == "1",
         "flushes": config["flush.messages"] == "1",
         "max_in_flight": min(int(config["max.in.flight.requests.per.connection"]), 3),
-        # All followers: the leader may remain alone in the ISR, for any replication factor.
-        "slow_followers": replicas - 1,
+        # All followers, so that the leader may remain alone in the ISR, and one of them again after that.
+        "slow_followers": replicas,
+        "other_records": not _keeps_lowest_sequence(config),
         "acks": config["acks"],
         "idempotent": config["enable.idempotence"] == "true",
         "retries": config["retries"] != "0",
@@ -169,6 +170,16 @@ def constants_of(
         "producer_restarts": 1,
         "consumer_crashes": 1,
     }
+
+
+def _keeps_lowest_sequence(config: EffectiveConfig) -> bool:
+    """Return whether a leader that has refused a producer's first record refuses later ones: it verified the first.
+
+    Then records of other producers change no answer: a leader with state of the producer refuses later records too.
+    Source: KAFKA-14920 (3.6, the release of the verification).
+    """
+    verification = "transaction.partition.verification.enable"
+    return config.is_transactional and verification in config.choices and config[verification] == "true"
 
 
 _CONSUMERS = {"auto": "auto_commit", "first": "commits_first", "last": "commits_last", "background": "background"}
@@ -294,12 +305,19 @@ def includes(left: Left, other: Left) -> bool:
 
 def constants_with_failures(constants: Constants, left: Left) -> Constants:
     """Return the constants of a pipeline in which only these failures occur; see `state_with_failures`."""
-    return {**constants, **{variable.removesuffix("_left"): number for variable, number in counts_of(left).items()}}
+    counts = _counts_within(left, int(constants["slow_followers"]))
+    return {**constants, **{variable.removesuffix("_left"): number for variable, number in counts.items()}}
 
 
 def state_with_failures(initial: State, left: Left) -> State:
     """Return the initial state of a pipeline in which only these failures may occur."""
-    return State({**initial.values, **counts_of(left)})
+    return State({**initial.values, **_counts_within(left, initial.values[SLOW_FOLLOWERS])})
+
+
+def _counts_within(left: Left, most_slow: int) -> dict[str, int]:
+    """Return how often each failure may occur. With another failure, each follower may lag once: it saves states."""
+    counts = counts_of(left)
+    return {SLOW_FOLLOWERS: most_slow - 1 if any(counts.values()) else most_slow} | counts
 
 
 def counts_of(left: Left) -> dict[str, int]:

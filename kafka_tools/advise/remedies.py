@@ -189,6 +189,7 @@ NOT_SETTINGS: Mapping[str, str] = {
     "evictions": "an event",
     "session_timeouts": "an event",
     "slow_followers": "an event",
+    "other_records": "the other producers",
     "leader_moves": "an event",
     "broker_crashes": "an event",
     "power_failures": "an event",

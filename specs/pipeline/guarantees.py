@@ -11,11 +11,13 @@ from specs.pipeline.pipeline import Pipeline
 COLUMNS = {"change": "lost: a planned leader change", "crash": "lost: one broker crashes",
     "crashes": "lost: two brokers crash", "power": "lost: one broker loses power",
     "both": "lost: one broker crashes, one loses power", "blackout": "lost: all brokers lose power",
+    "slow_twice": "written twice: a slow follower",
     "change_twice": "written twice: a planned leader change",
     "changes_twice": "written twice: two planned leader changes", "crash_twice": "written twice: one broker crashes",
     "twice": "written twice: a response is lost", "restart": "written twice: the producer restarts",
-    "change_order": "out of order: a planned leader change",
+    "slow_order": "out of order: a slow follower", "change_order": "out of order: a planned leader change",
     "changes_order": "out of order: two planned leader changes", "order": "out of order: a response is lost",
+    "slow_missing": "never written, or retried without end: a slow follower",
     "change_missing": "never written, or retried without end: a planned leader change",
     "missing": "never written, or retried without end: one broker crashes",
     "vanish": "read, then gone: two brokers crash"}  # fmt: skip
@@ -26,15 +28,13 @@ FAILURES = {"change": dict(leader_moves=1), "crash": dict(broker_crashes=1), "cr
     "twice": dict(lost_responses=1, late_requests=True), "restart": dict(producer_restarts=1, late_requests=True),
     "change_order": dict(leader_moves=1), "changes_order": dict(leader_moves=2),
     "order": dict(lost_responses=1, late_requests=True), "change_missing": dict(leader_moves=1),
-    "missing": dict(broker_crashes=1), "vanish": dict(broker_crashes=2, consumer="commits_last")}  # fmt: skip
-"""The failures of each column; in every column two followers may lag."""
+    "missing": dict(broker_crashes=1), "vanish": dict(broker_crashes=2, consumer="commits_last"),
+    **{column: dict(slow_followers=3) for column in ("slow_twice", "slow_order", "slow_missing")}}  # fmt: skip
+"""The failures of each column; in the other columns two followers may lag."""
 
-PROPERTIES = {"change_twice":("no_duplicate",), "changes_twice":("no_duplicate",), "crash_twice":("no_duplicate",),
-    "twice":("no_duplicate",), "restart":("no_duplicate",), "change_order":("no_reorder",),
-    "changes_order":("no_reorder",), "order":("no_reorder",),
-    "change_missing":("no_missing_earlier", "no_endless_retry"), "missing":("no_missing_earlier", "no_endless_retry"),
-    "vanish":("reads_are_stable",)}  # fmt: skip
-"""The properties of each column; in the other columns `no_acked_loss`."""
+PROPERTIES = {"twice": ("no_duplicate",), "restart": ("no_duplicate",), "order": ("no_reorder",),
+    "missing": ("no_missing_earlier", "no_endless_retry"), "vanish": ("reads_are_stable",)}  # fmt: skip
+"""The properties of a column, by the last word of its name; the other columns have `no_acked_loss`."""
 
 EVENTS = {"change":("loss", "leader-change"), "crash":("loss", "crash"), "crashes":("loss", "crash", "two-crashes"),
     "power":("loss", "power-loss"), "both":("loss", "crash", "power-loss", "crash-and-power-loss"),
@@ -43,7 +43,8 @@ EVENTS = {"change":("loss", "leader-change"), "crash":("loss", "crash"), "crashe
     "twice":("duplicates", "lost-response"), "restart":("duplicates", "producer-restart"),
     "change_order":("reorder", "leader-change"), "changes_order":("reorder", "leader-change", "leader-changes"),
     "order":("reorder", "lost-response"), "change_missing":("stuck", "leader-change"), "missing":("stuck", "crash"),
-    "vanish":("vanishing-reads", "crash", "two-crashes")}  # fmt: skip
+    "vanish":("vanishing-reads", "crash", "two-crashes"),
+    "slow_twice":("duplicates",), "slow_order":("reorder",), "slow_missing":("stuck",)}  # fmt: skip
 """The outcome and the events of each column, as `specs.hazards` names them."""
 
 NOTES = {
@@ -54,11 +55,14 @@ NOTES = {
         (GuaranteeCheck(Pipeline, dict(replication_factor=1, min_insync_replicas=1, slow_followers=0, broker_crashes=1),
              ("no_duplicate",)),)),
     "I2": GuaranteeNote(
-        "A new leader refuses the producer's first record before it knows that it leads. It takes the second, since it "
-        "has no state of the producer, and refuses the first from then on (I2; Kafka 2.5 to 4.4). If the producer "
-        "raises its epoch after that, it writes the first record after the second, and the second once more.",
+        "A leader refuses the producer's first record: a new leader before it knows that it leads, any leader while "
+        "fewer replicas than min.insync.replicas have caught up with the records of other producers. It takes the "
+        "second, since it has no state of the producer, and refuses the first from then on (I2; Kafka 2.5 to 4.4). If "
+        "the producer raises its epoch after that, it writes the first record after the second, and the second once "
+        "more.",
         (GuaranteeCheck(Pipeline, dict(min_insync_replicas=2, slow_followers=0, broker_crashes=1),
              ("no_missing_earlier",)),
+         GuaranteeCheck(Pipeline, dict(min_insync_replicas=2, other_records=True), ("no_missing_earlier",)),
          GuaranteeCheck(Pipeline, dict(min_insync_replicas=2, leader_moves=1), ("no_reorder",)))),
 }  # fmt: skip
 
@@ -76,13 +80,14 @@ LEGEND = (
     "Lost: an acknowledged record is not in the leader's log. Written twice, out "
     "of order: in the leader's log. Never written: a later record is in the leader's log, and the leader refuses each "
     "retry of an earlier one. Read, then gone: a consumer has read a record that the leader does not have.",
-    "Explored: one partition, three replicas, two records, Kafka 3.7 or later (strict min ISR), the failures of the "
-    "column at every moment, and two followers that may lag. When a connection closes, the broker may still handle "
-    "requests that it had not read. May be down: how many of the three brokers may be down while a write can succeed.",
+    "Explored: one partition with records of other producers too, three replicas, two records, Kafka 3.7 or later "
+    "(strict min ISR), the failures of the column at every moment, and two followers that may lag; a slow follower: "
+    "one of them may lag again. When a connection closes, the broker may still handle requests that it had not read. "
+    "May be down: how many of the three brokers may be down while a write can succeed.",
 )
 
 
-OF_IDEMPOTENCE = ("change_twice", "changes_twice", "crash_twice", "twice", "change_order", "changes_order", "order")
+OF_IDEMPOTENCE = tuple(column for column in COLUMNS if column.endswith(("twice", "order")))
 """The columns about which the documentation of an idempotent producer says no."""
 
 
@@ -150,11 +155,12 @@ def cell(column, settings):
     """Return one cell of a row."""
     is_idempotent = settings.get("idempotent", True)
     outcome, *events = events_of(column, settings)
-    check = GuaranteeCheck(Pipeline, {**settings, **FAILURES[column]}, PROPERTIES.get(column, ("no_acked_loss",)))
+    constants = {"other_records": True, **settings, **FAILURES[column]}
+    check = GuaranteeCheck(Pipeline, constants, PROPERTIES.get(column.rpartition("_")[2], ("no_acked_loss",)))
     return GuaranteeCell(
         (check,),
         documented(column, settings),
-        notes=("I2",) if column in ("change_missing", "missing") and is_idempotent else (),
+        notes=("I2",) if column.endswith("missing") and is_idempotent else (),
         differs=broken_by(column, settings) if is_idempotent else "",
         exceptions=exceptions(outcome, events, facts_of(settings)),
     )
@@ -167,7 +173,7 @@ def broken_by(column, settings):
     if column in ("changes_twice", "changes_order"):
         return "I2"
     # The producer raises its epoch after NOT_ENOUGH_REPLICAS_AFTER_APPEND, which min.insync.replicas=1 excludes.
-    return "I2" if column in ("change_twice", "change_order") and settings["min_insync_replicas"] > 1 else ""
+    return "I2" if column in OF_IDEMPOTENCE and settings["min_insync_replicas"] > 1 else ""
 
 
 tables = [noted_table("guarantees", COLUMNS, map(row, SETTINGS), NOTES, (*LEGEND, left_out()))]

@@ -41,6 +41,7 @@ class Partition(Spec, abstract=True):
     unclean_elections = Constant(False)  # unclean.leader.election.enable
     strict_min_isr = Constant(True)  # KAFKA-15583 (3.7): the high watermark waits for min.insync.replicas
     broker_crashes = Constant(0, at_least=0)  # number of times that a broker's process dies; its log survives
+    other_records = Constant(False)  # the log has records of other producers too, behind which a follower may lag
 
     log = Map(Broker, Seq(RecordId, "records"))
     leader = Option(Broker)
@@ -99,7 +100,8 @@ class Partition(Spec, abstract=True):
         """The leader removes a follower that is dead or has lagged for replica.lag.time.max.ms."""
         require(self.leader is not None)
         require(follower in self.isr and follower != self.leader)
-        require(follower not in self.alive or len(self.log[follower]) < len(self.log[self.leader]))
+        lags = self.other_records or len(self.log[follower]) < len(self.log[self.leader])
+        require(follower not in self.alive or lags)
         self.leave_isr(follower)
         self.advance_high_watermark()
 

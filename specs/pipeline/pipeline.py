@@ -92,7 +92,8 @@ class Pipeline(ExpiringProducer):
             Event("leader_acknowledge", "{leader} acknowledges record {handled[0].record}{', and the producer takes "
                 "the records before it, which it has yet to send again, for acknowledged' if implicit_acks and "
                 "any(record < handled[0].record for record in queue) else ''}", leaves_out=("acked",)),
-            Event("leader_shrink_isr", "{leader} removes {follower}, which lags, from the ISR", at="leader"),
+            Event("leader_shrink_isr", "{leader} removes {follower}, which lags{' behind records of other producers' "
+                "if len(log[follower]) == len(log[leader]) else ''}, from the ISR", at="leader"),
             Event("leader_expand_isr", "{follower} catches up, and {leader} adds it to the ISR"),
             Event("follower_fetch", "{follower} copies the next record from {leader}"),
             Event("broker_crash", "The process of {broker} dies" + _UNANSWERED.format("broker == leader and "), "crash",

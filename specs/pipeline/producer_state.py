@@ -95,7 +95,7 @@ class RememberingPartition(FailingPartition, SequenceRules, abstract=True):
 
     def holds_records(self, session):
         """Return whether the leader's log holds a record, of any producer."""
-        return len(self.log[self.leader]) > 0
+        return self.other_records or len(self.log[self.leader]) > 0
 
     def error_of(self, batch):
         """Return the error with which the leader answers a batch; a duplicate has none. Source: UnifiedLog.append."""

@@ -105,6 +105,16 @@ scenarios = [
         fixed=REPAIRED, fixed_name="leader_change_repaired_broker", promises=PRODUCER,
         description="I2 without a crash: the second record reaches the new leader before the first, which is refused.",
         remedy="A planned leader change, with the unreleased rule of 4.5 (sequence 0 first)."),
+    Bug("slow_follower_i2", Pipeline, violates={"no_missing_earlier": 10, "no_endless_retry": 10},
+        size=dict(DURABLE, other_records=True, slow_followers=3), fixed=dict(max_in_flight=1), promises=PRODUCER,
+        fixed_name="slow_follower_in_flight_one",
+        description="I2 without a failure: two followers lag behind records of other producers, so the leader refuses "
+        "the first record, and takes the second when one has caught up.",
+        remedy="With one request in flight, the second record is sent after the first is appended."),
+    violates(Pipeline, "slow_follower_i2_reorder",
+        dict(DURABLE, **REPAIRED, other_records=True, slow_followers=3), {"no_reorder": 16, "no_duplicate": 20},
+        "The follower lags again, and the second record is refused after it is appended: both are written in a new "
+        "epoch. The unreleased rule of 4.5 does not help a log that has held records."),
     violates(Pipeline, "producer_restart_duplicate", dict(DURABLE, producer_restarts=1), {"no_duplicate": 6},
         "Idempotence covers one session of the producer: its successor sends unacknowledged records again."),
     Bug("read_then_gone", Pipeline, violates={"reads_are_stable": 8},

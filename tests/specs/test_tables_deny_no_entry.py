@@ -46,6 +46,7 @@ PIPELINE = {
     "read, then gone": "vanishing-reads",
 }
 FAILURES = {
+    "a slow follower": set(),
     "a planned leader change": {"leader-change"},
     "two planned leader changes": {"leader-change", "leader-changes"},
     "one broker crashes": {"crash"},

@@ -22,6 +22,8 @@ BY_SLUG = {failure.slug: failure for failure in FAILURES}
 BY_NAME = {question.name: question for question in QUESTIONS}
 ROLES = {"min.insync.replicas": "topic", "flush.messages": "topic", "unclean.leader.election.enable": "topic"}
 ROLES |= {"isolation.level": "consumer", "retention.ms": "topic", "retention.bytes": "topic"}
+VERIFICATION = "transaction.partition.verification.enable"
+ROLES |= {VERIFICATION: "broker"}
 ROLES |= {"auto.offset.reset": "consumer", "enable.auto.commit": "consumer", "group.protocol": "consumer"}
 
 
@@ -155,6 +157,80 @@ def test_a_counterexample_needs_the_fewest_slow_followers():
     assert moved.coincidences == 2
     (lost,) = advice("power-loss", "loss", {"acks": "all", "min.insync.replicas": "1"}).answers
     assert lost.coincidences == 3
+
+
+PLAIN = {"enable.idempotence": "false"}
+TWO_IN_SYNC = {"min.insync.replicas": "2"}
+I2_OF_SLOW_FOLLOWERS = {"duplicates", "reorder", "stuck"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "version", "yes"),
+    [
+        (TWO_IN_SYNC, "4.3.0", I2_OF_SLOW_FOLLOWERS),
+        (TWO_IN_SYNC | {"enable.idempotence": "true", "acks": "all"}, "2.5.0", I2_OF_SLOW_FOLLOWERS),
+        ({"min.insync.replicas": "3"}, "4.3.0", I2_OF_SLOW_FOLLOWERS),
+        # With one request in flight, or with no refusal, the first record is never after the second.
+        (TWO_IN_SYNC | {"max.in.flight.requests.per.connection": "1"}, "4.3.0", set()),
+        ({"min.insync.replicas": "1"}, "4.3.0", set()),
+        (TWO_IN_SYNC | PLAIN | {"acks": "1"}, "4.3.0", set()),
+        (TWO_IN_SYNC | PLAIN | {"acks": "0"}, "4.3.0", set()),
+        # Without sequences, a retry is written again, and the refused record after the later ones.
+        (TWO_IN_SYNC | PLAIN, "4.3.0", {"duplicates", "reorder"}),
+        (TWO_IN_SYNC | PLAIN | {"max.in.flight.requests.per.connection": "2"}, "4.3.0", {"duplicates", "reorder"}),
+        (TWO_IN_SYNC | PLAIN | {"max.in.flight.requests.per.connection": "1"}, "4.3.0", {"duplicates"}),
+        # A leader that verified the first batch of a transaction refuses the later ones (3.6).
+        (TWO_IN_SYNC | {"transactional.id": "t"}, "3.6.0", set()),
+        (TWO_IN_SYNC | {"transactional.id": "t"}, "3.5.0", I2_OF_SLOW_FOLLOWERS),
+        (TWO_IN_SYNC | {"transactional.id": "t", VERIFICATION: "false"}, "3.9.0", I2_OF_SLOW_FOLLOWERS),
+        (TWO_IN_SYNC | {"transactional.id": "t", "isolation.level": "read_committed"}, "3.5.0", {"stuck"}),
+    ],
+)
+def test_slow_followers_suffice_to_refuse_the_first_record(settings, version, yes):
+    """I2 without a failure: followers lag behind records of other producers."""
+    cluster = cluster_of(settings, version)
+    found = answer_questions(cluster, explore_once, [BY_SLUG["slow-follower"]], QUESTIONS)
+    assert {answer.question.name for answer in found.answers if answer.verdict == "yes"} == yes
+    others = I2_OF_SLOW_FOLLOWERS - yes
+    assert {answer.verdict for answer in found.answers if answer.question.name in others} <= {"no"}
+    of_i2 = {answer.question.name for answer in found.answers if "I2" in [hazard.name for hazard in answer.hazards]}
+    assert of_i2 == (yes if settings.get("enable.idempotence") != "false" else set())
+
+
+def test_librdkafka_reports_the_refused_first_record_as_delivered():
+    files = {"producer": (WrittenSetting("enable.idempotence", "true", "f", 1),)}
+    files["topic"] = (WrittenSetting("min.insync.replicas", "2", "f", 2),)
+    cluster = gather([ConfigurationFile("f", files)], "4.3.0", "librdkafka").changed("topic", "replication.factor", "3")
+    (answer,) = answer_questions(cluster, explore_once, [BY_SLUG["slow-follower"]], [BY_NAME["loss"]]).answers
+    assert (answer.verdict, answer.coincidences) == ("yes", 2)
+
+
+def test_one_request_in_flight_is_the_remedy_for_slow_followers():
+    failures, questions = [BY_SLUG["slow-follower"]], [BY_NAME["stuck"]]
+    found = advise(
+        cluster_of(TWO_IN_SYNC, "4.3.0"), explore_once, failures=failures, questions=questions, largest_change=1
+    )
+    assert [str(change) for remedy in found.remedies for change in remedy.changes] == [
+        "max.in.flight.requests.per.connection=1"
+    ]
+
+
+@pytest.mark.parametrize("failure", ["lost-response", "producer-restart", "delivery-timeout", "crash", "blackout"])
+@pytest.mark.parametrize("replicas", [2, 3])
+def test_a_failure_includes_what_slow_followers_suffice_for(failure, replicas):
+    """The row of slow followers explores one lag more than the others, which may not deny what it shows."""
+    cluster = cluster_of(TWO_IN_SYNC | {"delivery.timeout.ms": "60000"}, "4.3.0", replicas)
+    questions = [BY_NAME[name] for name in sorted(I2_OF_SLOW_FOLLOWERS)]
+    found = answer_questions(cluster, explore_once, [BY_SLUG["slow-follower"], BY_SLUG[failure]], questions)
+    assert {answer.verdict for answer in found.answers} == {"yes"} and len(found.answers) == 6
+
+
+def test_a_story_says_what_a_follower_lags_behind():
+    (answer,) = advice("slow-follower", "stuck", TWO_IN_SYNC).answers
+    story = " ".join(step.text for step in steps_of(answer))
+    assert "which lags behind records of other producers, from the ISR" in story
+    (answer,) = advice("slow-follower", "duplicates", TWO_IN_SYNC | PLAIN).answers
+    assert "which lags, from the ISR" in " ".join(step.text for step in steps_of(answer))
 
 
 @pytest.mark.parametrize("failure", ["leader-change", "leader-changes", "unclean-election"])
