@@ -77,6 +77,7 @@ _OF_NODE = ConfigurationKey(shown=False, may_differ=True)
 _BOOL = ConfigurationKey({"true": "true", "false": "false"})
 _ACKS = {"all": "all", "-1": "all", "0": "0", "1": "1"}
 _RESETS = {"earliest": "earliest", "latest": "latest", "none": "none"}
+_ISOLATION = {"read_uncommitted": "read_uncommitted", "read_committed": "read_committed"}
 _LIBRDKAFKA_RESETS = {
     "smallest": "earliest",
     "earliest": "earliest",
@@ -104,9 +105,7 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         "enable.auto.commit": _BOOL,
         "group.protocol": ConfigurationKey({"classic": "classic", "consumer": "consumer"}),
         "auto.offset.reset": ConfigurationKey(_RESETS, any_case=False, pattern=f"{BY_DURATION}P[0-9DTHMS.]{{1,40}}"),
-        "isolation.level": ConfigurationKey(
-            {"read_uncommitted": "read_uncommitted", "read_committed": "read_committed"}
-        ),
+        "isolation.level": ConfigurationKey(_ISOLATION, any_case=False),
         "auto.commit.interval.ms": ConfigurationKey(),
         "client.rack": _OF_NODE,
         "group.instance.id": _OF_NODE,
@@ -159,6 +158,7 @@ LIBRDKAFKA_KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         # librdkafka commits automatically in the same way with both group protocols.
         **{name: key for name, key in KEYS["consumer"].items() if name != "group.protocol"},
         "auto.offset.reset": ConfigurationKey(_LIBRDKAFKA_RESETS),
+        "isolation.level": ConfigurationKey(_ISOLATION),
         "enable.auto.offset.store": _BOOL,
     },
 }

@@ -267,8 +267,10 @@ def test_changed_spec_gives_counts_without_counterexamples(tmp_path):
 
 
 def test_wrong_master_is_refused(made):
+    stages = []
     with pytest.raises(UserError, match="--master"):
-        report_on(made[1], spec=spec_of_walks(made[1]), master="nowhere")
+        report_on(made[1], spec=spec_of_walks(made[1]), master="nowhere", on_stage=stages.append)
+    assert stages == ["starting Spark"]
 
 
 def test_page_of_a_sweep_separates_configurations_and_what_is_not_decided(tmp_path, monkeypatch):

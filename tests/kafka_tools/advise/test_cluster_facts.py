@@ -72,6 +72,7 @@ def test_the_user_names_the_controller_and_may_not_contradict_a_file(tmp_path):
 POOL = f"{STRIMZI}kind: KafkaNodePool\nspec:\n  roles: [broker]\n  storage: {{type: ephemeral}}\n---\n"
 KAFKA = f"{STRIMZI}kind: Kafka\nspec:\n  kafka:\n    config: {{min.insync.replicas: 2}}\n"
 VARIABLES = "    environment: {KAFKA_PROCESS_ROLES: broker, KAFKA_NODE_ID: 1}\n"
+MIN_ISR = "    environment: {KAFKA_MIN_INSYNC_REPLICAS: 2}\n"
 SERVICE = f"services:\n  kafka:\n    image: apache/kafka\n{VARIABLES}"
 POD = """\
 apiVersion: apps/v1
@@ -104,6 +105,10 @@ spec:
         (SERVICE.replace("NODE_ID: 1", "LOG_DIRS: /a/b") + "    volumes: ['./x:/ab']\n", "ephemeral"),
         (POD.replace("NAME", "tmp"), "ephemeral"),
         (POD.replace("NAME", "data"), "kept"),
+        # The image alone, and one variable among others, show that a container runs a broker.
+        (SERVICE.replace(VARIABLES, MIN_ISR).replace("apache/kafka", "r/x/cp-kafka:7.5@sha256:0"), "ephemeral"),
+        (SERVICE.replace("apache/kafka", "own").replace("{", "{KAFKA_HEAP_OPTS: x, "), "ephemeral"),
+        (SERVICE.replace(VARIABLES, MIN_ISR).replace("apache/kafka", "own"), None),
         ("process.roles=broker\n", None),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
+from kafka_tools.advise.configuration_keys import key_of
 from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.models import constants_of, model_of
 from kafka_tools.advise.questions import EXCEPTION, FAILURES, QUESTIONS
@@ -42,6 +43,23 @@ def test_the_delivery_timeout_may_be_the_sum_of_the_linger_and_request_timeouts(
 
 def test_before_2_1_the_delivery_timeout_is_no_setting_of_a_producer():
     assert resolve(cluster("2.0", delivery_timeout_ms="1")).refusal is None
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "text", "of_java", "of_librdkafka"),
+    [
+        # Java compares enumerations exactly (ConfigDef.ValidString), but for the new group.protocol.
+        ("producer", "acks", "ALL", None, "all"),
+        ("consumer", "auto.offset.reset", "LATEST", None, "latest"),
+        ("consumer", "isolation.level", "READ_COMMITTED", None, "read_committed"),
+        ("consumer", "enable.auto.commit", "TRUE", "true", "true"),
+        ("consumer", "group.protocol", "Consumer", "consumer", None),
+    ],
+)
+def test_capitals_in_a_value(role, name, text, of_java, of_librdkafka):
+    for client, value in (("java", of_java), ("librdkafka", of_librdkafka)):
+        key = key_of(role, client, name)
+        assert (key and key.value_of(text)) == value
 
 
 @pytest.mark.parametrize(

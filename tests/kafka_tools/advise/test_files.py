@@ -285,6 +285,12 @@ CHANNEL = "mp.messaging.outgoing.a.connector=smallrye-kafka\n"
             "      SPRING_KAFKA_PRODUCER_PROPERTIES_ENABLE_IDEMPOTENCE: 'false'\n      SPRING_KAFKA_PRODUCER_ACKS: 1\n",
             {"producer": {"acks": "1", "linger.ms": "7", "enable.idempotence": "false"}},
         ),
+        # A variable of the image is beside those of a worker.
+        (
+            "docker-compose.yml",
+            "services:\n  c:\n    environment: {CONNECT_GROUP_ID: g, CONNECT_PRODUCER_ACKS: 1, KAFKA_HEAP_OPTS: x}\n",
+            {"producer": {"acks": "1"}},
+        ),
         (
             "producer.yml",
             "producer:\n  acks: all\n  interceptor.classes: [a.B, {retries: 3}, c.D]\n",
