@@ -137,6 +137,16 @@ def test_files_of_an_incomplete_level_are_removed(session: LazySession, kept: Pa
     assert not list(kept.glob("*/*dead*"))
 
 
+def test_a_commit_waits_until_new_files_are_on_the_disk(
+    session: LazySession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[set[Path]] = []
+    monkeypatch.setattr(checkpoint, "sync", synced.append)
+    explore(toys.Deadlocked(), PLAN, session, checkpoint=tmp_path / "kept")
+    assert set().union(*synced) >= {*tmp_path.glob("kept/runs/*"), *tmp_path.glob("kept/candidates/*")} != set()
+    assert sum(map(len, synced)) == len(set().union(*synced)), "once each"
+
+
 def test_full_disk(session: LazySession, tmp_path: Path) -> None:
     """A write that fails ends the run with one sentence. With more room, the run is resumed."""
     folder, spec, plan = tmp_path / "kept", toys.Deadlocked(size=40), Plan(("corner",))

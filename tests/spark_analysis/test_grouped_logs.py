@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import random
 
+import pyarrow
 import pytest
 
 from checker.errors import InputError
-from spark_analysis.validate.grouped_logs import grouped_traces
+from spark_analysis.validate.grouped_logs import _Naming, grouped_traces
 from traces.validate.events import read_many
 
 
@@ -46,6 +47,17 @@ def test_groups_are_those_of_one_process(small_blocks, tmp_path, monkeypatch, li
     found = {(row.trace, row.file): (row.events, row.lines) for row in frame.collect()}
     expected = {(raw.name, raw.file): (raw.texts, raw.lines) for path in shown for raw in read_many(path, "run")}
     assert found == expected and len(found) == 18
+
+
+def test_a_byte_order_mark_is_removed_where_the_reader_leaves_it():
+    """Spark removes that of a local file. A file of a store is read whole."""
+    lines = [{"uri": "s3://b/l", "line": line, "bytes": b"\xef\xbb\xbf{}"} for line in (1, 2)]
+    lines[0]["bytes"] = b'\xef\xbb\xbf{"run": 1}'
+    (named,) = _Naming("run", {"s3://b/l": "l"})(iter([pyarrow.RecordBatch.from_pylist(lines)]))
+    assert [(row["text"], row["error"] is None) for row in named.to_pylist()] == [
+        ('{"run": 1}', True),
+        ("\ufeff{}", False),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,15 @@ def test_rates_equal_those_of_the_rows(made):
         assert failure["low"] <= failure["rate"] <= failure["high"]
         assert failure["rate"] == pytest.approx(failure["walks"] / 2500)
         assert sum(point[2] for point in failure["curve"]) == failure["walks"] == sum(failure["broken_by"].values())
+        # A walk that another violation ended is not at risk any more. Where not_two_behind breaks, in_order does too.
+        *before, (_, at_risk, *_) = failure["curve"]
+        is_alone = at_risk == 2500 - sum(point[2] for point in before)
+        assert is_alone == (failure["property"] == "in_order")
     assert sum(entry["endings"].values()) == 2500 and found.data["is_complete"]
+    # The curve of states has a point for each power of two of walks until it does not grow, and one for all walks.
+    *growing, (walks, states) = entry["saturation"]["growth"]
+    assert [point[0] for point in growing] == [1 << power for power in range(len(growing))] and walks == 2500
+    assert states == growing[-1][1] > growing[-2][1]
     assert entry["saturation"]["distinct"] <= entry["known"]["states"]
     assert set(entry["reached"]) == {"is_full"}
 
@@ -148,6 +156,7 @@ def test_page_is_self_contained_and_its_links_are_valid(made):
     assert set(pages) <= set(page.links)
     assert not re.search(r"https?://", text)
     assert "are violated" in text and "not_two_behind" in text
+    assert "<h2>First bad step</h2>" in text and "<h2>Risk factors</h2>" in text
 
 
 def test_page_counts_steps_as_counterexamples_do(made):

@@ -1,6 +1,7 @@
 """What is said about answers of each kind, and the exit status: of advice that is made here, without an exploration."""
 
 import json
+import re
 import threading
 from dataclasses import replace
 from types import SimpleNamespace
@@ -58,6 +59,7 @@ MIXED = (
     answer("gaps", "crash", "known", 0, 1),
     answer("gaps", "blackout", "known", 0),
     answer("gaps", "slow-follower", "known", 0),
+    answer("stuck", "slow-follower", "no"),
 )
 
 
@@ -72,6 +74,19 @@ def test_the_verdict_has_a_sentence_for_each_kind_of_answer():
         "Not decided, and not safe: whether a record can be left out or retried without end. The limit of states was "
         "reached first, or the model lacks the rules of this release (? in the table).",
     ]
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict", "text"),
+    [
+        ("loss", "yes", "an acknowledged record may be lost"),
+        ("loss", "no", "an acknowledged record is never lost"),
+        ("duplicates", "known", "a record may be written twice"),
+        ("duplicates", "undecided", "a record was not found to be written twice"),
+    ],
+)
+def test_an_answer_as_a_sentence(question, verdict, text):
+    assert answer_sentences.sentence(answer(question, "crash", verdict)) == f"{text} after a broker crash"
 
 
 def test_an_exception_to_exactly_once_is_a_sentence():
@@ -104,6 +119,21 @@ def test_the_table_has_a_cell_for_each_kind_of_answer():
 
 NO, YES, UNKNOWN = (answer("loss", "crash", verdict) for verdict in ("no", "yes", "undecided"))
 KNOWN = answer("loss", "crash", "known", 0)
+
+
+@pytest.mark.parametrize(
+    ("made", "colour"),
+    [
+        (advice(NO), "green"),
+        (advice(NO, YES), "red"),
+        (advice(NO, UNKNOWN), "yellow"),
+        (advice(NO, KNOWN), "yellow"),
+        (advice(NO, is_whole=False), "yellow"),
+    ],
+)
+def test_only_a_whole_no_is_green(made, colour):
+    ((_, style),) = next(iter(advice_lines(made, ())))
+    assert style == f"bold {colour}"
 
 
 @pytest.mark.parametrize(
@@ -237,4 +267,6 @@ def test_an_exploration_of_transactions_that_met_a_limit_is_not_safe(ended, verd
     assert {(one.verdict, one.distinct_states) for one in found} == {(verdict, 9)}
     text = plain(advice_lines(advice(NO, written={"transactional.id": "t"}, transactions=found), ()))
     assert text.count(f"  {verdict:9}  {asked[0].text.split()[0]}") == 4
+    # The rest of an answer begins below its text.
+    assert re.search(rf"^  {verdict:9}  \S.*\n {{13}}\S", text, re.MULTILINE)
     assert "with transaction.version=2 (a new cluster)" in text and "with transaction.version=1 (or lower" in text

@@ -10,6 +10,7 @@ from kafka_tools.advise.configuration_keys import key_of
 from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.models import constants_of, model_of
 from kafka_tools.advise.questions import EXCEPTION, FAILURES, QUESTIONS
+from kafka_tools.advise.remedies import CHANGES_OF, EARLIER_IDEMPOTENCE, changes_for
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.suggestions import suggestions_for
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
@@ -92,6 +93,44 @@ def test_retries_are_no_remedy_for_a_producer_that_is_not_idempotent():
     assert all("enable.idempotence=true" in change for change in changes if "retries=2147483647" in change)
 
 
+def test_idempotence_before_2_5_is_a_remedy_that_names_its_limits():
+    """EARLIER_IDEMPOTENCE."""
+    asked = cluster("2.4", acks="all", max_in_flight_requests_per_connection="1")
+    failures = [failure for failure in FAILURES if failure.slug == "lost-response"]
+    duplicates = [question for question in QUESTIONS if question.name == "duplicates"]
+    advice = advise(asked, explore_once, failures=failures, questions=duplicates, largest_change=1)
+    (remedy,) = advice.remedies
+    assert remedy.changes == (EARLIER_IDEMPOTENCE,) and advice.searched
+
+
+def test_a_search_that_is_interrupted_has_not_tried_every_change():
+    rounds = iter([explore_once])
+    advice = advise(
+        cluster("3.7", acks="1"),
+        lambda surveys: next(rounds, lambda missing: iter([[] for _ in missing]))(surveys),
+        failures=[failure for failure in FAILURES if failure.slug == "crash"],
+        questions=QUESTIONS[:1],
+    )
+    assert [answer.verdict for answer in advice.answers] == ["yes"] and advice.is_whole
+    assert not advice.searched and not advice.remedies and not advice.without_remedy
+
+
+@pytest.mark.parametrize("version", ["2.4", "4.1"])
+def test_a_setting_in_effect_is_no_change(version):
+    asked = cluster(version, acks="1")
+    changes = changes_for(asked, constants_of(asked, resolve(asked), with_consumer=True))
+    assert {"acks=all", "acks=0"} <= {str(change) for change in changes}
+    assert all(resolve(asked)[change.name] != change.value for change in changes)
+
+
+def test_changes_that_give_up_a_guarantee():
+    weaker = {str(change) for changes in CHANGES_OF.values() for change in changes if change.weakens}
+    assert weaker == {
+        *("acks=0", "acks=1", "auto.offset.reset=latest", "eligible.leader.replicas.version=0"),
+        *("enable.idempotence=false", "min.insync.replicas=1", "retries=0", "unclean.leader.election.enable=true"),
+    }
+
+
 def test_what_every_exploration_allows():
     asked = cluster("3.7")
     for with_consumer in (False, True):
@@ -99,9 +138,13 @@ def test_what_every_exploration_allows():
         # A broker may read a request after the connection is closed, and a leader moves twice.
         assert (constants["late_requests"], constants["leader_moves"]) == (True, 2)
         assert (constants["broker_crashes"], constants["power_failures"]) == (2, 1)
+        assert (constants["delivery_timeouts"], constants["resends"]) == (0, False)
     (gaps,) = (question for question in QUESTIONS if question.name == "gaps")
     model = dict(model_of(asked, resolve(asked), gaps, EXCEPTION).constants)
     assert (model["records"], model["crashes"], model["failures"]) == (2, 0, 1)
+    (expiry,) = (failure for failure in FAILURES if failure.slug == "offsets-expire")
+    model = dict(model_of(asked, resolve(asked), gaps, expiry).constants)
+    assert (model["commits_at_start"], model["longest_outage"]) == (True, 2)
 
 
 @pytest.mark.parametrize(
@@ -123,11 +166,27 @@ def test_a_topic_of_strimzi_has_its_replicas_and_its_configuration(tmp_path):
     assert settings == {"replication.factor": "3", "min.insync.replicas": "2"}
 
 
-def suggested(version, question, failure, verdict="yes"):
+def suggested(version, question, failure, verdict="yes", **given):
     named = SimpleNamespace(question=SimpleNamespace(name=question), failure=SimpleNamespace(slug=failure))
-    asked = cluster(version)
+    asked = cluster(version, **given)
     answers = [SimpleNamespace(**vars(named), verdict=verdict)]
-    return [suggestion.text.partition(" ")[0] for suggestion in suggestions_for(answers, asked, resolve(asked))]
+    texts = [suggestion.text for suggestion in suggestions_for(answers, asked, resolve(asked))]
+    return texts if given else [text.partition(" ")[0] for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("given", "needed"),
+    [
+        ({"acks": "all"}, ""),
+        ({"acks": "1"}, ", enable.idempotence=true, acks=all"),
+        ({"retries": "0"}, ", enable.idempotence=true, retries above 0"),
+        ({"max_in_flight_requests_per_connection": "5"}, ""),
+        ({"max_in_flight_requests_per_connection": "6"}, ", enable.idempotence=true, at most 5 in flight"),
+    ],
+)
+def test_what_a_transactional_id_needs(given, needed):
+    (text,) = suggested("3.7", "duplicates", "producer-restart", **given)
+    assert text == f"transactional.id{needed} (producer), isolation.level=read_committed (consumers)"
 
 
 def test_racks_and_another_release_are_suggested_against_losses_alone():
@@ -136,3 +195,5 @@ def test_racks_and_another_release_are_suggested_against_losses_alone():
     assert suggested("4.1", "loss", "power-loss") == suggested("4.0", "loss", "crash-and-power-loss") == []
     assert suggested("4.0", "gaps", "blackout") == suggested("4.0", "reorder", "power-loss") == []
     assert suggested("4.0", "loss", "blackout", verdict="no") == []
+    (text,) = suggested("4.0", "loss", "power-loss", acks="1")
+    assert text.endswith("eligible.leader.replicas.version=1, acks=all, min.insync.replicas=2")

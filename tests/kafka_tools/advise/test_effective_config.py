@@ -407,6 +407,16 @@ def test_a_two_phase_commit_has_no_timeout():
     assert "transaction.timeout.ms cannot be set" in producer("4.3", **settings, transaction_timeout_ms="5").refusal
 
 
+@pytest.mark.parametrize("id_", [{}, {"transactional.id": "x"}])
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+def test_read_committed_hides_the_aborted_records_of_transactions(id_, isolation):
+    given = {"producer": id_, "consumer": {"isolation.level": isolation}}
+    files = {role: tuple(WrittenSetting(*pair, "p", 1) for pair in pairs.items()) for role, pairs in given.items()}
+    found = resolve(gather([ConfigurationFile("p", files)], "3.7"))
+    assert found.hides_aborted_records == (bool(id_) and isolation == "read_committed")
+    assert found.is_transactional == bool(id_)
+
+
 def test_an_unknown_setting_is_an_error_with_a_suggestion():
     given = (WrittenSetting("acsk", "1", "p", 1), WrittenSetting("my.own", "2", "p", 2))
     with pytest.raises(
@@ -416,6 +426,10 @@ def test_an_unknown_setting_is_an_error_with_a_suggestion():
     with pytest.raises(UserError, match="acsk") as raised:
         gather([ConfigurationFile("p", {"producer": given})], "3.7", ignored=["my.*"])
     assert "my.own" not in str(raised.value)
+    accepted = (WrittenSetting("acks", "1", "p", 1), given[1])
+    assert (
+        gather([ConfigurationFile("p", {"producer": accepted})], "3.7", ignored=["my.*"]).get("producer", "acks") == "1"
+    )
 
 
 @pytest.mark.parametrize("value", ["${ACKS:all}", "{{ acks }}", "%(acks)s"])
@@ -440,6 +454,8 @@ def test_a_tried_change_of_the_broker_keeps_the_assumed_replication_factor():
         ("spring.kafka.producer.ack", "acks, of the producer"),
         ("min.insyc.replicas", "min.insync.replicas, of the topic"),
         ("auto.offset.rest", "auto.offset.reset, of the consumer"),
+        # The longest setting that ends a name.
+        ("consumer.delete.retention.ms", "delete.retention.ms, of the topic"),
         ("server.port", ""),
         ("my.own.setting", ""),
     ],

@@ -314,8 +314,8 @@ def test_yaml_anchors_and_merges(tmp_path):
     text = "defaults: &d\n  acks: all\n  retries: 0x10\nproducer:\n  <<: *d\n  acks: 1\n"
     with pytest.raises(UserError, match="defaults is outside the sections"):
         roles_of(tmp_path, "a.yml", text)
-    text = "producer: &d\n  acks: all\n  retries: 0x10\ntopic:\n  min.insync.replicas: 2\n"
-    assert roles_of(tmp_path, "a.yml", text)["producer"] == {"acks": "all", "retries": "16"}
+    text = "producer:\n  <<: {acks: all, retries: 0x10}\n  acks: 1\ntopic:\n  min.insync.replicas: 2\n"
+    assert roles_of(tmp_path, "a.yml", text)["producer"] == {"acks": "1", "retries": "16"}
 
 
 def test_a_yaml_file_of_aliases_ends(tmp_path):

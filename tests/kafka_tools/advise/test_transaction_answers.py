@@ -166,7 +166,8 @@ def test_a_yes_has_a_page_and_steps(tmp_path):
     advice = Advice(cluster, resolve(cluster), transactions=[answer])
     pages = write_pages(advice, tmp_path, ["producer.properties"])
     assert f'href="{answer.page}"' in (tmp_path / "index.html").read_text()
-    assert "timeout" in (tmp_path / answer.page).read_text()
+    page = (tmp_path / answer.page).read_text()
+    assert "timeout" in page and "python -m checker advise producer.properties --kafka 4.3" in page
     (found,) = to_json(advice, pages)["transactions"]
     assert found["page"] == answer.page
     assert "time_out" in [step["call"].partition("(")[0] for step in found["steps"]]
