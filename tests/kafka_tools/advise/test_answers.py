@@ -238,11 +238,11 @@ def test_the_smallest_change_is_found_and_helps():
     assert remedy.before.with_two_down and not remedy.after.with_two_down and remedy.after.with_one_down
 
 
-def test_answers_without_a_remedy_are_listed():
-    advice, _ = answers(
-        "4.1", "idempotent-producer.properties", failures=["producer-restart"], questions=PARTITION[1:2], changes=1
-    )
-    assert [answer.failure.slug for answer in advice.without_remedy] == ["producer-restart"]
+def test_answers_without_a_remedy_are_listed_in_the_order_of_the_table():
+    names, failures = ["low-latency-producer.properties"], ["blackout", "producer-restart"]
+    advice, _ = answers("3.7", *names, failures=failures, questions=PARTITION[:2], changes=1)
+    left = [(answer.question.name, answer.failure.slug) for answer in advice.without_remedy]
+    assert left == [("loss", "blackout"), ("duplicates", "producer-restart")]
 
 
 FORBIDDEN = {"retries=0"}
