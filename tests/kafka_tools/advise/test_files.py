@@ -285,6 +285,12 @@ CHANNEL = "mp.messaging.outgoing.a.connector=smallrye-kafka\n"
             "      SPRING_KAFKA_PRODUCER_PROPERTIES_ENABLE_IDEMPOTENCE: 'false'\n      SPRING_KAFKA_PRODUCER_ACKS: 1\n",
             {"producer": {"acks": "1", "linger.ms": "7", "enable.idempotence": "false"}},
         ),
+        # A setting of brokers alone shows the role, also without an effect on the answers.
+        (
+            "docker-compose.yml",
+            "services:\n  k:\n    environment: {KAFKA_NUM_PARTITIONS: 3}\n",
+            {"broker": {"num.partitions": "3"}},
+        ),
         # A variable of the image is beside those of a worker.
         (
             "docker-compose.yml",
