@@ -206,6 +206,9 @@ def test_a_remedy_names_the_failures_that_it_is_for():
         whole = (Availability(True, True),) * 2
         made = advice(
             *(answer("loss", slug, "yes") for slug in ("crash", "blackout", "power-loss")),
+            # Neither is a failure that the remedy of losses could be for.
+            answer("loss", "slow-follower", "no"),
+            answer("duplicates", "lost-response", "yes"),
             remedies=[Remedy((CHANGES_OF["acks"][0],), (fix,), *whole)],
             without_remedy=[answer("loss", slug, "yes") for slug in without],
         )
