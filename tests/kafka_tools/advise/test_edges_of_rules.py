@@ -8,12 +8,13 @@ from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.configuration_keys import key_of
 from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.frameworks import offset_commits
 from kafka_tools.advise.models import constants_of, model_of
 from kafka_tools.advise.questions import EXCEPTION, FAILURES, QUESTIONS
 from kafka_tools.advise.remedies import CHANGES_OF, EARLIER_IDEMPOTENCE, changes_for
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.suggestions import suggestions_for
-from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+from kafka_tools.advise.written_settings import ConfigurationFile, Framework, WrittenSetting
 from tests.support.surveys import explore_once
 
 
@@ -154,6 +155,34 @@ def test_a_reset_by_duration_is_explored_as_latest(written, explored):
     given = ConfigurationFile("c", {"consumer": (WrittenSetting("auto.offset.reset", written, "c", 1),)})
     asked = gather([given], "4.1")
     assert constants_of(asked, resolve(asked), with_consumer=True)["auto_offset_reset"] == explored
+
+
+@pytest.mark.parametrize(
+    ("framework", "option", "is_automatic", "commits"),
+    [
+        (Framework.CONNECT_SINK, None, False, "last"),
+        (Framework.CONNECT_SINK, None, True, "background"),
+        (Framework.CONNECT_WORKER, None, True, "background"),
+        (Framework.STREAMS, None, True, "last"),
+        (Framework.SMALLRYE, None, False, "last"),
+        (Framework.SMALLRYE, ("commit-strategy", "throttled"), False, "last"),
+        (Framework.SMALLRYE, ("commit-strategy", "throttled"), True, "background"),
+        (Framework.SMALLRYE, ("commit-strategy", "latest"), False, "background"),
+        (Framework.SPRING, None, False, "last"),
+        (Framework.SPRING, ("listener.ack-mode", "record"), False, "last"),
+        (Framework.SPRING, ("listener.ack-mode", "manual_immediate"), False, None),
+        (Framework.SPRING, None, True, None),
+    ],
+)
+def test_when_a_framework_commits_offsets(framework, option, is_automatic, commits):
+    options = {option[0]: WrittenSetting(*option, "f", 1)} if option else {}
+    found = offset_commits([framework], options, is_automatic)
+    assert (found and found.when) == commits
+
+
+def test_the_eligible_leader_replicas_of_an_upgraded_cluster_are_assumed():
+    origins = [resolve(cluster(each)).choices["eligible.leader.replicas.version"].origin for each in ("4.0", "4.1")]
+    assert origins == ["default of Kafka 4.0", "assumed: an upgraded cluster"]
 
 
 def test_a_topic_of_strimzi_has_its_replicas_and_its_configuration(tmp_path):

@@ -156,6 +156,7 @@ def test_spring_names_become_kafka_names():
         ("a.toml", b"a = " + b"[" * 100_000, "nested too deeply"),
         ("a.yml", b"acks: [hunter2\n", "a.yml:2: not YAML"),
         ("a.yml", b"acks: *hunter2\n", "not YAML"),
+        ("a.yml", "acks: hunter2\ufffe\n".encode(), "a.yml: not YAML"),
         ("a.yml", b"acks: all\nacks: hunter2\n", "a.yml:2: acks occurs twice"),
         ("a.yml", b"acks: {{ .Values.hunter2 }}\n", "render the templates"),
         ("a.yml", b"- hunter2\n", "is not an object"),
