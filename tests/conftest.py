@@ -42,6 +42,16 @@ def scope_of(nodeid):
     return "spark" if nodeid.startswith("tests/spark_analysis/") else nodeid.split("::")[0]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems():
+    """Let Hypothesis draw no constants of the sources: it would parse every module of the project, in each process.
+
+    The tests draw seeds and choices among items.
+    """
+    if providers := sys.modules.get("hypothesis.internal.conjecture.providers"):
+        providers._get_local_constants = lambda: providers._local_constants
+
+
 def pytest_collection_finish(session):
     """Let garbage collections leave out the collected tests and modules: visiting them took a tenth of the suite."""
     gc.collect()

@@ -241,6 +241,7 @@ def test_engines_agree_without_a_bug(tmp_path: Path) -> None:
     compare(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
 def test_bug_is_detected(bug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     BUGS[bug](monkeypatch)

@@ -79,7 +79,11 @@ def refinement(abstract, size, **switches):
 
 @pytest.mark.parametrize(
     ("size", "rules"),
-    [(TWO_EPOCHS, {}), (TWO_EPOCHS, {"truncation": "kip279"}), (THREE_EPOCHS, {"lagging": False})],
+    [
+        (TWO_EPOCHS, {}),
+        pytest.param(TWO_EPOCHS, {"truncation": "kip279"}, marks=pytest.mark.slow),
+        pytest.param(THREE_EPOCHS, {"lagging": False}, marks=pytest.mark.slow),
+    ],
 )
 def test_every_behaviour_is_one_of_the_published_model_as_shipped(size, rules):
     found = refinement(AsShipped, size, **rules)
@@ -219,8 +223,8 @@ def refinement_of_acks(settings, **switches):
     "settings",
     [
         dict(acks="all", min_insync_replicas=2),
-        dict(acks="1"),
-        dict(unclean_elections=True, starts_in_sync=False),
+        pytest.param(dict(acks="1"), marks=pytest.mark.slow),
+        pytest.param(dict(unclean_elections=True, starts_in_sync=False), marks=pytest.mark.slow),
         pytest.param(dict(acks="all", min_insync_replicas=1), marks=pytest.mark.slow),
         pytest.param(dict(unclean_elections=True), marks=pytest.mark.slow),
         pytest.param(dict(acks="1", unclean_elections=True, starts_in_sync=False), marks=pytest.mark.slow),

@@ -1,7 +1,7 @@
 """The small scenarios of the client and broker families, by the interpreter.
 
-The usual suite takes the smallest one of each spec, expectation and set of violated properties; the slow tests take the
-others. `python -m checker run` checks all scenarios with the native engine.
+The usual suite takes the smallest one of each spec, expectation and set of violated properties, unless that is large;
+the slow tests take the others. `python -m checker run` checks all scenarios with the native engine.
 """
 
 from pathlib import Path
@@ -14,6 +14,8 @@ from checker.testing import SpecChecks
 FAMILIES = ("broker", "consumer", "producer")
 MAX_STATES, MAX_LENGTH = 500, 10
 """Bounds of a small scenario: distinct states if it holds, states of the longest counterexample if not."""
+MAX_USUAL_STATES, MAX_USUAL_LENGTH = 200, 8
+"""Bounds of both for the usual suite: a violation of liveness is found after all states."""
 
 RECORDS = ledger.read(Path(__file__).parents[2] / "specs" / "ledger.toml")
 
@@ -31,6 +33,11 @@ def is_small(name):
     return length <= MAX_LENGTH if length else states <= MAX_STATES
 
 
+def is_usual(name):
+    length, states = size_of(name)
+    return length <= MAX_USUAL_LENGTH and states <= MAX_USUAL_STATES
+
+
 def small_scenarios():
     """Return the small scenarios as parameters of a test."""
     smallest = {}
@@ -38,7 +45,7 @@ def small_scenarios():
         entry, _, _ = name.rpartition("/")
         outcome = entry, str(SCENARIOS[name].expect), frozenset(RECORDS[name].violations)
         smallest.setdefault(outcome, name)
-    usual = set(smallest.values())
+    usual = {name for name in smallest.values() if is_usual(name)}
     return [pytest.param(name, marks=() if name in usual else pytest.mark.slow) for name in SCENARIOS if is_small(name)]
 
 

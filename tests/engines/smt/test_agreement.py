@@ -154,6 +154,7 @@ def test_the_comparison_detects_no_bug_where_there_is_none(folder):
     compare_states(spec, SymbolicStateEngine(spec), 0, reached=5, invented=80)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUGS)
 def test_the_comparison_detects_a_bug_in_the_lowering(folder, monkeypatch, name):
     spec = load(SPEC, folder).Random()

@@ -191,6 +191,7 @@ BUGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUGS)
 def test_the_comparison_detects_a_bug_in_the_lowering(folder, monkeypatch, name):
     spec = load(WHOLE, folder).Random()
