@@ -120,6 +120,7 @@ SLOW = {
     "python -m checker mutate examples/peterson/exclusive": 2.0,
     "python -m checker mutate replication/kip320 --max 40 --json mutants.json": 9.5,
     "python -m checker advise producer.properties server.properties --kafka 3.7": 0.8,
+    "python -m checker advise producer.properties --kafka 4.3": 11.0,
     "python -m checker advise misconfigured.toml --kafka 3.7": 12.0,
     "python -m checker run transactions/replicated_partition": 2.5,
     "python -m checker run broker/leader_state": 0.9,

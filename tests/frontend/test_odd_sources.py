@@ -20,7 +20,7 @@ from checker.frontend import compile_spec
 from checker.language import Spec, SpecError
 
 FILES = sorted(path for path in Path(specs.__file__).parent.rglob("*.py") if "(Spec" in path.read_text())
-ROUNDS = 400 if os.environ.get("TIDEMARK_PROFILE") == "thorough" else 6
+THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 
 
 def mutated(tree: ast.Module, chooser: random.Random) -> ast.Module:
@@ -82,12 +82,13 @@ def loaded(text: str, path: Path) -> ModuleType | None:
     return module
 
 
+@pytest.mark.parametrize("rounds", [400 if THOROUGH else 2, pytest.param(6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("file", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_mutated_spec(file: Path, tmp_path: Path) -> None:
+def test_mutated_spec(file: Path, rounds: int, tmp_path: Path) -> None:
     tree = ast.parse(file.read_text())
-    seed = None if os.environ.get("TIDEMARK_PROFILE") == "thorough" else file.stem
+    seed = None if THOROUGH else file.stem
     chooser = random.Random(seed)
-    for number in range(ROUNDS):
+    for number in range(rounds):
         text = ast.unparse(mutated(tree, chooser))
         module = loaded(text, tmp_path / f"mutated_{file.stem}_{number}.py")
         for value in list(vars(module).values()) if module is not None else []:

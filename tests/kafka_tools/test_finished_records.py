@@ -167,18 +167,19 @@ TASKS = {
 }
 
 
+@pytest.mark.parametrize("tried", [16, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", TASKS)
-def test_a_window_gives_the_verdict_of_all_records(name):
+def test_a_window_gives_the_verdict_of_all_records(name, tried):
     task, recorded = TASKS[name], read_log(RECORDED / f"{name}.jsonl")
     windowed = RunningValidation(task)
     whole = RunningValidation(dataclasses.replace(task, settings={SIZES[name]: 40}))
     found = windowed.outcome(recorded)
     assert found.verdict == "conforms" and found.forgotten >= 8
     assert judgement(found) == judgement(whole.outcome(recorded), found.unchecked)
-    controls = list(controls_of(windowed.mapping, recorded, 60, seed=1))
+    controls = list(controls_of(windowed.mapping, recorded, tried, seed=1))
     rejected = 0
     for control in controls:
         here = windowed.outcome(control.recorded)
         rejected += here.verdict == "rejected" and here.forgotten > 0
         assert judgement(here) == judgement(whole.outcome(control.recorded), here.unchecked), control.change
-    assert rejected > 10
+    assert rejected > tried // 6

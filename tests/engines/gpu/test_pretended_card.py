@@ -56,7 +56,7 @@ def compare(spec, plan, seed=0, **options):
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_small_scenarios_have_the_result_of_the_native_engine(name, seed):
     compare(RUNS[name].spec, plan_of(RUNS[name]), seed)
 
@@ -143,7 +143,7 @@ PLANS = [
 
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("constants", [{}, {"fails": True}, {"size": 3}])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_findings_and_limits_have_the_result_of_the_native_engine(plan, constants, seed):
     compare(Grid(**constants), plan, seed)
 

@@ -77,7 +77,14 @@ def is_later(call: tuple[Any, ...], prefix: FinishedPrefix, last: int) -> bool:
     return epoch > oldest or (epoch == oldest and 0 <= sequence <= last - fewer)
 
 
-@pytest.mark.parametrize("more", [dict(), dict(cache_size=2), dict(snapshot_batches=2, cache_size=2)])
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param(dict(), marks=pytest.mark.slow),
+        pytest.param(dict(cache_size=2), marks=pytest.mark.slow),
+        dict(snapshot_batches=2, cache_size=2),
+    ],
+)
 def test_finished_batches_have_no_future(more):
     spec, tried = LeaderState(**(SMALL | more)), 0
     assert FORGETTING.fits(spec)
@@ -138,7 +145,7 @@ def answered(batches: int, seed: int) -> RecordedTrace:
     return RecordedTrace("answers", "answers", tuple(RecordedEvent(n, event) for n, event in enumerate(events, 1)))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_a_window_gives_the_verdict_of_all_batches(seed):
     recorded = answered(40, seed)
     windowed = RunningValidation(TASK)

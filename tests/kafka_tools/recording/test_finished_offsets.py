@@ -50,7 +50,7 @@ BOUNDS = dict(
 
 MODELS = [
     ("4.3.1", dict(replicas=2, acks="all", min_insync_replicas=1)),
-    ("4.3.1", dict(replicas=3, acks="all", min_insync_replicas=2)),
+    pytest.param("4.3.1", dict(replicas=3, acks="all", min_insync_replicas=2), marks=pytest.mark.slow),
     ("4.0.0", dict(replicas=2, acks="1", min_insync_replicas=1)),
     ("3.9.2", dict(replicas=2, acks="all", min_insync_replicas=1)),
 ]

@@ -60,9 +60,9 @@ def exact(spec, name, weights=None):
 @pytest.mark.parametrize(
     ("spec", "name", "weights"),
     [
-        (Coins(), "no_long_run", {}),
+        pytest.param(Coins(), "no_long_run", {}, marks=pytest.mark.slow),
         (Coins(), "no_late_tail", {}),
-        (Coins(), "no_long_run", {"head": 3}),
+        pytest.param(Coins(), "no_long_run", {"head": 3}, marks=pytest.mark.slow),
         (TwoWays(), "no_long_run", {}),
     ],
     ids=["state", "step", "weighted", "two_ways"],
