@@ -49,7 +49,7 @@ LARGEST_COMPLETE = 2
 
 
 @dataclass(frozen=True)
-class _Candidate:
+class Candidate:
     """Some changes, and the cluster with them."""
 
     changes: Changes
@@ -66,7 +66,7 @@ class _OpenAnswer:
     """A yes without a remedy so far, and the candidates that are left to try."""
 
     answer: GuaranteeAnswer
-    candidates: Iterator[_Candidate]
+    candidates: Iterator[Candidate]
 
 
 @dataclass
@@ -106,7 +106,7 @@ class RemedySearch:
         self._known = _KnownCounterexamples()
         self._decided: dict[tuple[Model, Left, GuaranteeQuestion], bool] = {}
         self._fixed: dict[Changes, list[GuaranteeAnswer]] = {}
-        self._chosen: dict[tuple[str, ...], list[_Candidate]] = {}
+        self._chosen: dict[tuple[str, ...], list[Candidate]] = {}
         for answer in advice.answers:
             if answer.violation is not None:
                 self._known.add(answer.exploration, answer.violation)
@@ -120,7 +120,7 @@ class RemedySearch:
             if answer.verdict == "yes"
         ]
         while waiting:
-            wanted: dict[Changes, tuple[_Candidate, list[_OpenAnswer]]] = {}
+            wanted: dict[Changes, tuple[Candidate, list[_OpenAnswer]]] = {}
             for open_answer in waiting:
                 candidate = self._next(open_answer)
                 if candidate is not None:
@@ -136,7 +136,7 @@ class RemedySearch:
             ]
         self._report()
 
-    def _candidates(self, model: Model, largest: int) -> list[_Candidate]:
+    def _candidates(self, model: Model, largest: int) -> list[Candidate]:
         """Return the changes to try, the best first; without those that Kafka refuses or that refuse every write."""
         constants = dict(model.constants)
         names = tuple(constants)
@@ -147,14 +147,14 @@ class RemedySearch:
             chosen.sort(key=lambda found: (any(change.weakens for change in found), any(map(is_last_resort, found))))
             # More than two changes at once are tried if all of them strengthen a guarantee.
             candidates = (
-                self._candidate(found)
+                self.candidate(found)
                 for found in chosen
                 if len(found) <= LARGEST_COMPLETE or not any(change.weakens for change in found)
             )
             self._chosen[names] = [candidate for candidate in candidates if candidate is not None]
         return self._chosen[names]
 
-    def _candidate(self, changes: Changes) -> _Candidate | None:
+    def candidate(self, changes: Changes) -> Candidate | None:
         """Return the cluster with some changes, or None if they are no remedy of anything."""
         cluster = _changed(self._advice.cluster, changes)
         config = resolve(cluster)
@@ -170,9 +170,9 @@ class RemedySearch:
         )
         if config.refusal is not None or refuses_all or duplicates or is_dropped:
             return None
-        return _Candidate(changes, cluster, config)
+        return Candidate(changes, cluster, config)
 
-    def _next(self, open_answer: _OpenAnswer) -> _Candidate | None:
+    def _next(self, open_answer: _OpenAnswer) -> Candidate | None:
         """Return the next candidate that may help; None if there is none, or if it helps without an exploration."""
         answer = open_answer.answer
         question, failure = answer.question, answer.failure
@@ -194,14 +194,14 @@ class RemedySearch:
         self._advice.without_remedy.append(answer)
         return None
 
-    def _is_known(self, candidate: _Candidate, answer: GuaranteeAnswer) -> bool:
+    def _is_known(self, candidate: Candidate, answer: GuaranteeAnswer) -> bool:
         """Return whether an entry of the catalogue says yes with a candidate, whatever an exploration says."""
         return any(
             not hazard.is_rare
             for hazard in hazards_of(candidate.cluster, candidate.config, answer.question, answer.failure)
         )
 
-    def _ask(self, wanted: Iterable[tuple[_Candidate, list[_OpenAnswer]]]) -> bool:
+    def _ask(self, wanted: Iterable[tuple[Candidate, list[_OpenAnswer]]]) -> bool:
         """Explore candidates; return whether all were explored."""
         asked: dict[Model, dict[tuple[FailureMode, GuaranteeQuestion], None]] = {}
         for candidate, open_answers in wanted:
@@ -223,7 +223,7 @@ class RemedySearch:
                     self._known.add(exploration, violation)
         return True
 
-    def _is_fixed(self, candidate: _Candidate, answer: GuaranteeAnswer) -> bool:
+    def _is_fixed(self, candidate: Candidate, answer: GuaranteeAnswer) -> bool:
         model = candidate.model(answer.question, answer.failure)
         if not self._decided[model, answer.failure.left, answer.question]:
             return False
