@@ -275,12 +275,16 @@ def pages(
         Path | None,
         option(metavar="DIR", help="Build the site of all pages in this folder, or build it again (extra `site`)."),
     ] = None,
+    no_matrix: Annotated[
+        bool, option("--no-matrix", help="With --site: leave out the page of settings, which takes minutes at first.")
+    ] = False,
 ) -> int:
     """Write the pages of docs/ that are computed, or build the site.
 
     versions.md lists the rules and bugs of Kafka by release, and museum.md the catalogue of bugs. myths.md decides
     common claims by running scenarios. high-watermark.md shows a trace of the specification. The site has all pages of
-    docs/, and for each entry of the catalogue a page with its counterexamples.
+    docs/, for each entry of the catalogue a page with its counterexamples, and matrix.html: the answers of `advise` for
+    every combination of a few settings, with pictures. Its explorations are kept in the user's cache folder.
 
     Exit status: 0 written or up to date, 1 out of date (with --check), 2 wrong input.
     """
@@ -291,9 +295,11 @@ def pages(
             raise InputError("--check compares the pages of docs/, and --site builds the site: use one of them")
         from kafka_tools.site.site_builder import build_site
 
-        count = build_site(folder, site, on_stage=_show_stage)
+        count = build_site(folder, site, on_stage=_show_stage, with_matrix=not no_matrix)
         print(f"{site / 'index.html'} written, with {count - 1} other pages")
         return 0
+    if no_matrix:
+        raise InputError("--no-matrix is for --site: name its folder")
     from kafka_tools.pages.write_pages import write_pages
 
     changed = write_pages(folder, check)

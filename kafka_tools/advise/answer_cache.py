@@ -31,7 +31,7 @@ from traces.json_values import from_plain_json
 from traces.trace_file import arguments_to_json
 
 MOST_ENTRIES = 500
-"""The number of entries that are kept; the least recently used are removed."""
+"""The number of entries of `advise` that are kept; the least recently used are removed."""
 
 
 def default_folder() -> Path:
@@ -56,9 +56,13 @@ def source_digest() -> str:
 
 
 class AnswerCache:
-    """The entries in a folder that only this user can access; any other folder is not used."""
+    """The entries in a folder that only this user can access; any other folder is not used.
 
-    def __init__(self, folder: Path, source: str | None = None):
+    `most`: the number of entries that are kept.
+    """
+
+    def __init__(self, folder: Path, source: str | None = None, most: int = MOST_ENTRIES):
+        self._most = most
         self._source = source_digest() if source is None else source
         self._folder = folder if _make_private(folder) else None
 
@@ -126,7 +130,7 @@ class AnswerCache:
             return
         with contextlib.suppress(OSError):
             entries = sorted(self._folder.iterdir(), key=lambda path: path.stat().st_mtime)
-            for path in entries[: max(0, len(entries) - MOST_ENTRIES)]:
+            for path in entries[: max(0, len(entries) - self._most)]:
                 path.unlink(missing_ok=True)
 
     def _path(self, request: dict[str, Any]) -> Path:

@@ -165,7 +165,7 @@ def _repairs(
     search = RemedySearch(each.advice, _no_exploration)
     changes = changes_for(each.advice.cluster, dict(answer.exploration.model.constants))
     for size in (1, 2):
-        found = []
+        found: list[tuple[bool, bool, int, Repair]] = []
         for combined in itertools.combinations(changes, size):
             other = by_key.get(_key_with(each.settings, combined))
             # The cheap test first: few changes help.

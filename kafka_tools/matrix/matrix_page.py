@@ -1,6 +1,6 @@
-"""The page of settings: a file with the script, and beside it the answers and the pictures, each loaded when needed.
+"""The page of settings: `matrix.html`, and in the folder `matrix` its script, the answers and the pictures.
 
-`matrix.html` works from a file without a server: its data are scripts in the folder `matrix/`, each a call
+The page works from a file without a server: its data are scripts, loaded when they are needed, each a call
 `tidemark(NAME, DATA)`, where DATA is JSON, compressed and in base 64. The answers (`answers.js`) are tables in which
 each text, cell, row and list of repairs is once; a configuration has the numbers of its rows. The pictures are in
 `pictures-N.js`, `PER_FILE` each. `matrix.js` has the rules by which the page combines the two parts of the settings.
@@ -18,7 +18,7 @@ from typing import Any
 
 from checker.output.page.render import render
 from kafka_tools.advise import answer_sentences
-from kafka_tools.advise.answer_cache import AnswerCache
+from kafka_tools.advise.answer_cache import AnswerCache, default_folder
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode
 from kafka_tools.matrix.matrix_answers import ConfigurationAnswers, Repair, answers_of, refusal_of
 from kafka_tools.matrix.pictures import Divergence, Picture
@@ -31,6 +31,9 @@ PER_FILE = 60
 """The pictures in a file."""
 
 PAGE, FOLDER = "matrix.html", "matrix"
+
+_MOST_CACHED = 40_000
+"""The explorations that are kept between builds: twice those of the page, each a few hundred bytes."""
 
 _VERDICTS = ("no", "yes", "known", "undecided")
 
@@ -146,6 +149,11 @@ class PageData:
         return [found.step, found.is_refused, self._texts.number(found.text)]
 
 
+def default_cache() -> AnswerCache:
+    """Return the explorations of earlier builds, in the user's cache folder beside those of `advise`."""
+    return AnswerCache(default_folder().with_name("matrix"), most=_MOST_CACHED)
+
+
 def write_matrix(
     folder: Path,
     cache: AnswerCache | None,
@@ -166,6 +174,8 @@ def write_matrix(
             asked.append(settings)
     for each in answers_of(asked, cache, on_stage):
         data.add(each)
+    if cache is not None:
+        cache.prune()
     (folder / FOLDER).mkdir(parents=True, exist_ok=True)
     for name, text in _files(data):
         (folder / name).write_text(text, encoding="utf-8")
@@ -177,8 +187,8 @@ def _files(data: PageData) -> Iterator[tuple[str, str]]:
     pictures = data.pictures()
     for number, start in enumerate(range(0, len(pictures), PER_FILE)):
         yield f"{FOLDER}/pictures-{number}.js", _script(f"pictures-{number}", pictures[start : start + PER_FILE])
-    page = render("matrix.html.j2", package="kafka_tools.matrix", own_style=_text("matrix.css"), code=_text("matrix.js"))
-    yield PAGE, page
+    yield f"{FOLDER}/matrix.js", _text("matrix.js")
+    yield PAGE, render("matrix.html.j2", package="kafka_tools.matrix", own_style=_text("matrix.css"))
 
 
 def _script(name: str, content: Any) -> str:

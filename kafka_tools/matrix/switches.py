@@ -66,14 +66,10 @@ SWITCHES = (
 
 def defaults(release: str, client: Client) -> dict[str, str]:
     """Return Kafka's defaults as the values of the switches; more requests in flight than five count as five."""
-    config = resolve(gather([], release, client))
-    found = {"release": release, "client": client}
-    for switch in SWITCHES:
-        choice = config.choices.get(switch.name)
-        if switch.name not in found:
-            found[switch.name] = choice.value if choice is not None and choice.value in switch.values else ""
-    found |= {IN_FLIGHT: "5", "enable.idempotence": UNSET, "commits": "auto"}
-    return {name: value or "classic" for name, value in found.items()}
+    effective = {name: choice.value for name, choice in resolve(gather([], release, client)).choices.items()}
+    fixed = {"release": release, "client": client, "enable.idempotence": UNSET, IN_FLIGHT: "5", "commits": "auto"}
+    # A release without group.protocol has the classic one.
+    return {switch.name: fixed.get(switch.name) or effective.get(switch.name, "classic") for switch in SWITCHES}
 
 
 def cluster_of(settings: Settings) -> ClusterConfig:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from checker.errors import InputError, InternalError, MissingExtraError, OutputError
 from checker.run import ledger
+from kafka_tools.matrix.matrix_page import PAGE, default_cache, write_matrix
 from kafka_tools.pages.museum.entries import AREAS, Exhibit, exhibits
 from kafka_tools.site import exhibit_pages
 from kafka_tools.site.counterexample_pages import write_counterexamples
@@ -31,11 +32,14 @@ def build_site(
     target: Path,
     shown: Sequence[Exhibit] | None = None,
     on_stage: Callable[[str], None] = lambda stage: None,
+    *,
+    with_matrix: bool = False,
 ) -> int:
     """Build the site of the pages in `docs` into the folder `target` and return the number of its HTML pages.
 
-    `shown` are the entries of the museum (None: all). A warning of Sphinx, a link that leads nowhere and a file that
-    would be loaded from a network are errors. The folder `target` must be empty, new, or a site.
+    `shown` are the entries of the museum (None: all). `with_matrix`: with the page of settings. A warning of Sphinx, a
+    link that leads nowhere and a file that would be loaded from a network are errors. The folder `target` must be empty,
+    new, or a site.
 
     Raises:
         InputError: `docs` is not a folder of pages, or a page has a wrong link.
@@ -58,6 +62,9 @@ def build_site(
         counterexamples = write_counterexamples(scenarios, extra / exhibit_pages.COUNTEREXAMPLES)
         paths = exhibit_pages.write_museum(entries, counterexamples, ledger.read(ledger.default_path()), stage)
         _add_navigation(stage, pages, entries, paths)
+        if with_matrix:
+            write_matrix(extra, default_cache(), on_stage=on_stage)
+            _link_matrix(stage)
         on_stage("running Sphinx")
         _run_sphinx(stage, extra, output)
         on_stage("checking the links")
@@ -129,6 +136,13 @@ def _add_navigation(stage: Path, pages: Sequence[Path], entries: Sequence[Exhibi
         if any(each.story.area == area for each in entries)
     ]
     overview.write_text("\n\n".join([overview.read_text(encoding="utf-8"), *of_museum]), encoding="utf-8")
+
+
+def _link_matrix(stage: Path) -> None:
+    """Turn the name of the page of settings, which no page of docs/ is, into a link."""
+    for path in stage.glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(f"`{PAGE}`", f'<a href="{PAGE}">{PAGE}</a>'), encoding="utf-8")
 
 
 def _tree(title: str, pages: Sequence[str]) -> str:

@@ -161,6 +161,7 @@ function readPasted() {
     const problem = readSetting(ALIASES[plain] || plain, value.trim(), values);
     if (problem) unread.push(`${written}: ${problem}`);
   }
+  if (unread.length) unread.unshift("The answers below leave out these lines, and may be wrong for your file:");
   $("unread").replaceChildren(...unread.map((text) => element("li", { class: "warn" }, text)));
   change({ ...usual(settings.release, settings.client), ...values });
 }
@@ -320,7 +321,7 @@ const changesText = (changes) => Object.entries(changes).map(([name, value]) => 
 
 function repairButtons(found) {
   const repairs = data.repairs[found[6]];
-  if (!repairs.length) return [element("p", { class: "warn" }, "No switch of this page, alone or with another one, prevents it.")];
+  if (!repairs.length) return [element("p", { class: "warn" }, "No computed change of one or two switches prevents it. The command below searches further changes.")];
   return [element("div", { class: "repairs" }, element("span", {}, "It is prevented by"),
     ...repairs.map(([changes, cost, weakens]) => element("button", { type: "button", class: weakens ? "weak" : "",
       title: data.texts[cost], onclick: () => repairBy(changes) },

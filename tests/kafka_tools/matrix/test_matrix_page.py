@@ -1,0 +1,278 @@
+"""The page of settings: its answers are those of `advise`, and a browser clicks through cells, steps and repairs."""
+
+import base64
+import gzip
+import json
+import re
+
+import pytest
+
+from checker.cli.app import main
+from kafka_tools.matrix.matrix_answers import refusal_of
+from kafka_tools.matrix.matrix_page import FOLDER, PAGE, write_matrix
+from kafka_tools.matrix.switches import SWITCHES, assignments, configurations, defaults, is_chosen, key_of
+from kafka_tools.pages.museum.entries import exhibits
+
+pytestmark = pytest.mark.slow
+
+BASE = defaults("4.4.0", "java")
+ACKS_1 = BASE | {"acks": "1"}
+COMMITS = BASE | {"commits": "last"}
+REFUSED = BASE | {"acks": "1", "enable.idempotence": "true"}
+CHOSEN = (BASE, ACKS_1, BASE | {"min.insync.replicas": "2"}, COMMITS, REFUSED)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return the folder of a page with a few configurations, explored without a cache."""
+    folder = tmp_path_factory.mktemp("matrix")
+    write_matrix(folder, None, CHOSEN)
+    return folder
+
+
+def content_of(path):
+    packed = re.fullmatch(r'tidemark\("[\w-]+", "(.*)"\);\n', path.read_text())
+    return json.loads(gzip.decompress(base64.b64decode(packed[1])))
+
+
+@pytest.fixture(scope="module")
+def data(folder):
+    return content_of(folder / FOLDER / "answers.js")
+
+
+@pytest.fixture(scope="module")
+def pictures(folder):
+    files = sorted((folder / FOLDER).glob("pictures-*.js"), key=lambda path: int(path.stem.partition("-")[2]))
+    return [picture for file in files for picture in content_of(file)]
+
+
+def cells_of(data, settings):
+    """Yield the failure, the question and the cell of each answer."""
+    rows = data["configurations"][key_of(settings)]["rows"]
+    for failure, number in zip(data["failures"], rows, strict=True):
+        row = data["rows"][number]
+        for question, cell in zip(data["questions"], row, strict=True) if isinstance(row, list) else ():
+            if cell >= 0:
+                yield failure["slug"], question["name"], data["cells"][cell]
+
+
+def advised(settings, tmp_path, capsys, *options):
+    """Return the answers of the command for some settings."""
+    file = tmp_path / "my.properties"
+    file.write_text(f"acks={settings['acks']}\n")
+    sets = [part for text in assignments(settings) for part in ("--set", text)]
+    commits = [] if settings["commits"] == "auto" else ["--commits", settings["commits"]]
+    given = ["--kafka", settings["release"], "--client", settings["client"], *commits, *sets]
+    main(["advise", str(file), *given, "--json", "-", "--changes", "0", *options])
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("settings", [ACKS_1, COMMITS], ids=["acks=1", "commits"])
+def test_the_cells_are_the_answers_of_advise(data, pictures, settings, tmp_path, capsys):
+    found = advised(settings, tmp_path, capsys)
+    cells = {(failure, question): cell for failure, question, cell in cells_of(data, settings)}
+    assert {(answer["failure"], answer["question"]) for answer in found["answers"]} == cells.keys()
+    for answer in found["answers"]:
+        verdict, coincidences, states, _, known, picture, _, length = cells[answer["failure"], answer["question"]]
+        assert data["verdicts"][verdict] == answer["answer"]
+        assert (coincidences, states, known) == (answer["coincidences"], answer["distinct_states"], answer["known"])
+        assert length == (answer["length"] or 0)
+        if answer["steps"]:
+            assert pictures[picture][0] == [step["sentence"] for step in answer["steps"]]
+    configuration = data["configurations"][key_of(settings)]
+    assert [data["texts"][number] for number in configuration["verdict"]] == found["verdict"]
+    impossible = {
+        failure["slug"]
+        for failure, number in zip(data["failures"], configuration["rows"], strict=True)
+        if not isinstance(data["rows"][number], list)
+    }
+    assert impossible == set(found["impossible"])
+
+
+def test_every_red_cell_has_its_counterexample_and_every_known_one_its_entry(data, pictures):
+    entries = {exhibit.name for exhibit in exhibits()}
+    verdicts = set()
+    for settings in CHOSEN[:4]:
+        for _, _, (verdict, _, _, _, known, picture, _, length) in cells_of(data, settings):
+            verdicts.add(data["verdicts"][verdict])
+            if data["verdicts"][verdict] == "yes":
+                steps, outcome, chart = pictures[picture]
+                assert len(steps) == length and outcome and chart.count("<li data-step=") == length
+            else:
+                assert picture == -1
+            assert known or data["verdicts"][verdict] != "known"
+            assert entries.issuperset(known) and all(data["hazards"][name]["seen"] is not None for name in known)
+    assert verdicts == {"yes", "no", "known"}
+
+
+def test_a_repair_is_a_configuration_with_a_no_and_the_schedule_diverges_there(data):
+    seen = 0
+    for failure, question, cell in cells_of(data, ACKS_1):
+        for changes, _, weakens, divergence in data["repairs"][cell[6]]:
+            other = {(slug, name): found for slug, name, found in cells_of(data, {**ACKS_1, **changes})}
+            assert data["verdicts"][other[failure, question][0]] == "no" and not weakens
+            step, is_refused, text = divergence
+            assert 1 < step <= cell[7] and data["texts"][text]
+            seen += is_refused
+    assert seen > 3
+
+
+def test_every_configuration_is_once_and_its_settings_are_those_of_advise():
+    keys = [key_of(settings) for settings in configurations()]
+    assert len(set(keys)) == len(keys) > 2000
+    assert all(len(key) == len(SWITCHES) for key in keys)
+    for release in SWITCHES[0].values:
+        assert is_chosen(defaults(release, "java")) and not refusal_of(defaults(release, "java"))
+    assert "acks has to be all" in refusal_of(REFUSED)
+    assert not is_chosen(BASE | {"replication.factor": "1", "unclean.leader.election.enable": "true"})
+
+
+@pytest.fixture
+def open_page(browser, folder):
+    """Return a function that opens the page; at the end, fail on messages of the page and on network requests."""
+    problems, contexts = [], []
+
+    def open_(address="", width=1280, motion="reduce", scheme="light"):
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, reduced_motion=motion, color_scheme=scheme
+        )
+        page = context.new_page()
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda request: request.url.startswith(("file:", "data:")) or problems.append(request.url))
+        contexts.append(context)
+        page.goto((folder / PAGE).as_uri() + address)
+        page.wait_for_selector("#groups input:checked", state="attached")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def expect(page, selector, text):
+    pytest.importorskip("playwright.sync_api").expect(page.locator(selector)).to_contain_text(text)
+
+
+def cell(page, at):
+    return page.locator(f'[data-at="{at}"]')
+
+
+@pytest.mark.browser
+def test_a_click_on_a_red_cell_shows_its_counterexample_step_by_step(open_page, data, pictures):
+    page = open_page("#release=4.4.0&client=java&acks=1")
+    cell(page, "crash/loss").click()
+    expect(page, "#position", "step 1 of 6")
+    steps, outcome, _ = next(
+        pictures[found[5]] for failure, name, found in cells_of(data, ACKS_1) if (failure, name) == ("crash", "loss")
+    )
+    expect(page, "#said", steps[0])
+    page.click("#forward")
+    expect(page, "#said", steps[1])
+    assert "step=2" in page.evaluate("location.hash")
+    page.locator("#picture .chart-steps li").nth(3).click()
+    expect(page, "#position", "step 4 of 6")
+    page.click("#last")
+    expect(page, "#said", outcome)
+    page.click("#back")
+    expect(page, "#position", "step 5 of 6")
+    assert page.inner_text("#picture .chart-steps .now").startswith("5")
+
+
+@pytest.mark.browser
+def test_a_click_on_a_red_cell_plays(open_page):
+    page = open_page("#release=4.4.0&client=java&acks=1", motion="no-preference")
+    cell(page, "crash/loss").click()
+    expect(page, "#position", re.compile(r"step [2-6] of 6"))
+    expect(page, "#play", "Pause")
+    page.click("#play")
+    expect(page, "#play", "Play")
+
+
+@pytest.mark.browser
+def test_the_address_has_settings_cell_and_step(open_page):
+    page = open_page("#release=4.4.0&client=java&acks=1&cell=crash/loss&step=3")
+    expect(page, "#position", "step 3 of 6")
+    assert page.locator('input[name="acks"][value="1"]').is_checked()
+    assert cell(page, "crash/loss").get_attribute("aria-pressed") == "true"
+    page.evaluate("location.hash = '#release=4.4.0&client=java&min.insync.replicas=2'")
+    page.wait_for_selector('input[name="min.insync.replicas"][value="2"]:checked', state="attached")
+    assert page.locator("#picture").is_hidden()
+    wrong = open_page("#release=9&acks=<b>&cell=x/y&step=-3")
+    assert wrong.evaluate("location.hash") == "#release=4.4.0&client=java"
+
+
+@pytest.mark.browser
+def test_a_setting_that_repairs_a_cell_turns_it_and_shows_the_refused_step(open_page):
+    page = open_page("#release=4.4.0&client=java&acks=1&cell=crash/loss&step=6")
+    assert cell(page, "crash/loss").get_attribute("class") == "yes"
+    page.click('.repairs button:has-text("acks=all")')
+    expect(page, "#repaired", "With acks=all the same schedule is refused at step 4.")
+    assert cell(page, "crash/loss").get_attribute("class") == "no"
+    expect(page, "#said", "refused now")
+    expect(page, "#picture h2", "An acknowledged record is never lost after a broker crash")
+    address = page.evaluate("location.hash")
+    again = open_page(address)
+    expect(again, "#repaired", "is refused at step 4")
+    again.click("#undo")
+    assert cell(again, "crash/loss").get_attribute("class") == "yes"
+    assert again.locator("#repaired").count() == 0
+
+
+@pytest.mark.browser
+def test_a_pasted_file_sets_the_switches_and_unknown_names_are_named(open_page):
+    page = open_page()
+    page.click("#paste summary")
+    page.fill("#pasted", "# mine\nacks = 1\nmin.insync.replicas=7\nlinger.ms=5\nenable.auto.commit=maybe\n")
+    page.click("#read")
+    assert page.locator('input[name="acks"][value="1"]').is_checked()
+    first, *unread = page.locator("#unread li").all_inner_texts()
+    assert first.startswith("The answers below leave out these lines")
+    assert [text.partition(":")[0] for text in unread] == ["min.insync.replicas", "linger.ms", "enable.auto.commit"]
+    assert page.locator('input[name="min.insync.replicas"][value="1"]').is_checked()
+    expect(page, "#verdict", "lost or written out of order after a planned leader change")
+
+
+@pytest.mark.browser
+def test_settings_that_kafka_refuses_and_settings_without_answers_say_so(open_page):
+    page = open_page("#release=4.4.0&client=java&acks=1&enable.idempotence=true")
+    expect(page, "#verdict", "Kafka does not start with these settings: ConfigException: acks has to be all")
+    assert page.locator("#matrix button").count() == 0
+    page.locator('label:has(> input[name="release"][value="2.8.2"])').click()
+    expect(page, "#verdict", "These settings are not computed here.")
+    expect(page, "#verdict", "python -m checker advise my.properties --kafka 2.8.2")
+
+
+@pytest.mark.browser
+def test_answers_of_two_parts_are_those_of_advise_and_the_others_are_not_computed(open_page, tmp_path, capsys):
+    both = ACKS_1 | {"commits": "last"}
+    page = open_page("#release=4.4.0&client=java&acks=1&commits=last")
+    found = advised(both, tmp_path, capsys)
+    shown, dots = 0, set()
+    for answer in found["answers"]:
+        at = f"{answer['failure']}/{answer['question']}"
+        verdict = cell(page, at).get_attribute("class")
+        if verdict == "open":
+            dots.add(answer["question"])
+        else:
+            shown += 1
+            assert verdict == answer["answer"], at
+    assert shown > 40 and dots == {"vanishing-reads", "gaps", "reprocessing"}
+    cell(page, "crash/gaps").click()
+    expect(page, "#picture", "This cell is not computed here.")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_is_not_wider_than_the_screen_and_works_with_keys(open_page, width, scheme):
+    page = open_page("#release=4.4.0&client=java&acks=1", width=width, scheme=scheme)
+    cell(page, "crash/loss").focus()
+    page.keyboard.press("Enter")
+    expect(page, "#position", "step 1 of 6")
+    page.locator("#forward").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    expect(page, "#position", "step 3 of 6")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
