@@ -34,7 +34,7 @@ COMMITS = {
 
 
 @dataclass(frozen=True)
-class Switch:
+class SettingSwitch:
     """A switch: its name, which is that of a setting, its values, and whose it is.
 
     `part`: the writes (producer, topic and brokers), the consumer, or both.
@@ -47,20 +47,20 @@ class Switch:
 
 
 SWITCHES = (
-    Switch("release", ("2.8.2", "3.9.2", "4.4.0"), "all"),
-    Switch("client", ("java", "librdkafka"), "all"),
-    Switch("acks", ("0", "1", "all"), "writes", "producer"),
-    Switch("enable.idempotence", (UNSET, "false", "true"), "writes", "producer"),
-    Switch(IN_FLIGHT, ("1", "5"), "writes", "producer"),
-    Switch("retries", ("0", str(UNLIMITED_RETRIES)), "writes", "producer"),
-    Switch("replication.factor", ("1", "3"), "writes", "topic"),
-    Switch("min.insync.replicas", ("1", "2"), "writes", "topic"),
-    Switch("unclean.leader.election.enable", ("false", "true"), "writes", "topic"),
-    Switch("flush.messages", ("never", "1"), "writes", "topic"),
-    Switch("eligible.leader.replicas.version", ("0", "1"), "writes", "broker"),
-    Switch("commits", tuple(COMMITS), "consumer", "consumer"),
-    Switch("auto.offset.reset", ("latest", "earliest", "none"), "consumer", "consumer"),
-    Switch("group.protocol", ("classic", "consumer"), "consumer", "consumer"),
+    SettingSwitch("release", ("2.8.2", "3.9.2", "4.4.0"), "all"),
+    SettingSwitch("client", ("java", "librdkafka"), "all"),
+    SettingSwitch("acks", ("0", "1", "all"), "writes", "producer"),
+    SettingSwitch("enable.idempotence", (UNSET, "false", "true"), "writes", "producer"),
+    SettingSwitch(IN_FLIGHT, ("1", "5"), "writes", "producer"),
+    SettingSwitch("retries", ("0", str(UNLIMITED_RETRIES)), "writes", "producer"),
+    SettingSwitch("replication.factor", ("1", "3"), "writes", "topic"),
+    SettingSwitch("min.insync.replicas", ("1", "2"), "writes", "topic"),
+    SettingSwitch("unclean.leader.election.enable", ("false", "true"), "writes", "topic"),
+    SettingSwitch("flush.messages", ("never", "1"), "writes", "topic"),
+    SettingSwitch("eligible.leader.replicas.version", ("0", "1"), "writes", "broker"),
+    SettingSwitch("commits", tuple(COMMITS), "consumer", "consumer"),
+    SettingSwitch("auto.offset.reset", ("latest", "earliest", "none"), "consumer", "consumer"),
+    SettingSwitch("group.protocol", ("classic", "consumer"), "consumer", "consumer"),
 )
 
 
@@ -88,7 +88,7 @@ def assignments(settings: Settings) -> list[str]:
     return [text for switch in SWITCHES if (text := assignment(switch, settings[switch.name]))]
 
 
-def assignment(switch: Switch, value: str) -> str:
+def assignment(switch: SettingSwitch, value: str) -> str:
     """Return the value of a switch as `--set` takes it, "" for a value that is that of a setting without one."""
     if not switch.role or value in (UNSET, "never", "classic"):
         return ""

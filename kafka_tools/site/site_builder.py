@@ -38,8 +38,8 @@ def build_site(
     """Build the site of the pages in `docs` into the folder `target` and return the number of its HTML pages.
 
     `shown` are the entries of the museum (None: all). `with_matrix`: with the page of settings. A warning of Sphinx, a
-    link that leads nowhere and a file that would be loaded from a network are errors. The folder `target` must be empty,
-    new, or a site.
+    link that leads nowhere and a file that would be loaded from a network are errors. The folder `target` must be
+    empty, new, or a site.
 
     Raises:
         InputError: `docs` is not a folder of pages, or a page has a wrong link.

@@ -27,7 +27,7 @@ OTHERS = {
         *("kafka_tools/advise/configuration_keys.py", "kafka_tools/pages/museum/entries.py", "traces/json_schema.py"),
         *("traces/validate/behaviour_coverage.py", "checker/engines/native/compiler_sources.py"),
         *("kafka_tools/advise/answer_cache.py", "kafka_tools/audit/audit_page.py"),
-        "kafka_tools/audit/audit_text.py",
+        *("kafka_tools/audit/audit_text.py", "kafka_tools/matrix/matrix_page.py"),
     },
     "source files, which are code": {"checker/language/source_digest.py"},
     "pages that the command updates": {
