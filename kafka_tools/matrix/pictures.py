@@ -50,8 +50,9 @@ class PictureBook:
     def picture_of(self, answer: GuaranteeAnswer) -> Picture:
         """Return the picture of an answer that is yes."""
         assert answer.violation is not None
-        states = tuple(repr(step.state.values) for step in answer.violation.trace)
-        key = (answer.exploration.model.spec, answer.violation.property, _calls(answer), states)
+        # The sentences depend on constants, too.
+        own = tuple(answer.exploration.own_constants.items())
+        key = (answer.exploration.model.spec, own, answer.violation.property, _calls(answer))
         if key not in self._pictures:
             spec = answer_sentences.pipeline_of(answer)
             drawn = chart(spec, answer.violation.trace, answer.violation)

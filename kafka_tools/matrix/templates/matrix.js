@@ -105,7 +105,7 @@ function show() {
   showSwitches();
   showVerdict();
   showMatrix();
-  showPicture();
+  return showPicture();
 }
 
 // The switches.
@@ -427,6 +427,6 @@ function start(content) {
   data = content;
   makeSwitches();
   readAddress();
-  show();
+  show().then(() => cell && $("picture").scrollIntoView({ block: "start" }));
   addEventListener("hashchange", () => { stop(); readAddress(); show(); });
 }

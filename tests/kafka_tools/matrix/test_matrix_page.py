@@ -248,6 +248,7 @@ def test_settings_that_kafka_refuses_and_settings_without_answers_say_so(open_pa
 def test_answers_of_two_parts_are_those_of_advise_and_the_others_are_not_computed(open_page, tmp_path, capsys):
     both = ACKS_1 | {"commits": "last"}
     page = open_page("#release=4.4.0&client=java&acks=1&commits=last")
+    assert re.findall(r"--set (\S+)", page.evaluate("commandOf(settings)")) == assignments(both)
     found = advised(both, tmp_path, capsys)
     shown, dots = 0, set()
     for answer in found["answers"]:
