@@ -68,6 +68,22 @@ def test_a_wrong_place_in_a_page_is_an_error(tmp_path, monkeypatch, capsys):
     assert "index.html written, with " in capsys.readouterr().out
 
 
+def test_the_page_of_settings_is_in_the_site_and_linked(tmp_path, monkeypatch):
+    docs = small_docs(tmp_path, "# A\n\nClick on `matrix.html`.\n")
+    monkeypatch.setattr(site_builder, "exhibits", lambda: ENTRIES[-1:])
+
+    def write_page(folder, cache, on_stage):
+        (folder / "matrix.html").write_text('<a href="index.html">Tidemark</a>')
+
+    monkeypatch.setattr(site_builder, "write_matrix", write_page)
+    assert main(["pages", str(docs), "--site", str(tmp_path / "out")]) == 0
+    assert '<a href="matrix.html">matrix.html</a>' in (tmp_path / "out" / "a.html").read_text()
+    assert main(["pages", str(docs), "--site", str(tmp_path / "out"), "--no-matrix"]) == 0
+    assert "matrix.html</a>" not in (tmp_path / "out" / "a.html").read_text()
+    assert not (tmp_path / "out" / "matrix.html").exists()
+    assert main(["pages", str(docs), "--no-matrix"]) == 2
+
+
 def test_a_folder_with_other_files_is_not_replaced(tmp_path, capsys):
     docs, out = small_docs(tmp_path, "# A\n"), tmp_path / "out"
     out.mkdir()
