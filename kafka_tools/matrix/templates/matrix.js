@@ -325,7 +325,13 @@ function repairButtons(found) {
   return [element("div", { class: "repairs" }, element("span", {}, "It is prevented by"),
     ...repairs.map(([changes, cost, weakens]) => element("button", { type: "button", class: weakens ? "weak" : "",
       title: data.texts[cost], onclick: () => repairBy(changes) },
-    `${changesText(changes)}${weakens ? " (gives up another guarantee)" : ""}`)))];
+    `${changesText(changes)}${weakens ? " (gives up another guarantee)" : ""}${remaining(changes)}`)))];
+}
+
+// The known bugs that the exploration with some changes does not have.
+function remaining(changes) {
+  const found = cellOf({ ...settings, ...changes }, cell);
+  return verdictOf(found) === "known" ? ` (but for ${found[4].join(", ")})` : "";
 }
 
 function repairBy(changes) {
@@ -340,7 +346,7 @@ function repairBy(changes) {
 }
 
 function repairParts([changes, cost, , divergence]) {
-  const with_ = changesText(changes);
+  const with_ = `${changesText(changes)}${remaining({})}`;
   const undo = element("button", { type: "button", id: "undo", onclick: () => change({ ...was }) }, "Undo the change");
   const said = !divergence ? `With ${with_} these steps do not lead to it.`
     : divergence[1] ? `With ${with_} the same schedule is refused at step ${divergence[0]}.`

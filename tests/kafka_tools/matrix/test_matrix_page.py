@@ -12,6 +12,7 @@ from kafka_tools.matrix.matrix_answers import refusal_of
 from kafka_tools.matrix.matrix_page import FOLDER, PAGE, write_matrix
 from kafka_tools.matrix.switches import SWITCHES, assignments, configurations, defaults, is_chosen, key_of
 from kafka_tools.pages.museum.entries import exhibits
+from specs.hazards import hazards
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +111,10 @@ def test_a_repair_is_a_configuration_with_a_no_and_the_schedule_diverges_there(d
     for failure, question, cell in cells_of(data, ACKS_1):
         for changes, _, weakens, divergence in data["repairs"][cell[6]]:
             other = {(slug, name): found for slug, name, found in cells_of(data, {**ACKS_1, **changes})}
-            assert data["verdicts"][other[failure, question][0]] == "no" and not weakens
+            repaired = other[failure, question]
+            # A known bug that needs more than the event remains: `advise` offers the change, too.
+            assert data["verdicts"][repaired[0]] in ("no", "known") and not weakens
+            assert all(hazards()[name].is_rare for name in repaired[4])
             step, is_refused, text = divergence
             assert 1 < step <= cell[7] and data["texts"][text]
             seen += is_refused
