@@ -66,7 +66,8 @@ class PageData:
     def add(self, each: ConfigurationAnswers) -> None:
         """Add the answers of a configuration."""
         advice = each.advice
-        notes = (*answer_sentences.caveats(advice), *advice.config.notes)
+        size = answer_sentences.explored_sentence(advice)
+        notes = (*answer_sentences.caveats(advice), *advice.config.notes, f"{size[0].upper()}{size[1:]}.")
         self._configurations[key_of(each.settings)] = {
             "verdict": [self._texts.number(text) for text in answer_sentences.verdict_sentences(advice)],
             "notes": [self._texts.number(text) for text in notes],
@@ -96,6 +97,7 @@ class PageData:
             "failures": [_failure(failure) for failure in FAILURES],
             "verdicts": _VERDICTS,
             "hazards": {name: _hazard(hazard) for name, hazard in self._hazards.items()},
+            "assumptions": answer_sentences.ASSUMPTIONS,
             "texts": self._texts.values,
             "cells": self._cells.values,
             "rows": self._rows.values,

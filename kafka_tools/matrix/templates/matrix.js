@@ -198,7 +198,7 @@ function showVerdict() {
   }
   $("verdict").replaceChildren(...lines);
   const notes = answers && answers.notes ? [...answers.notes.map((number) => data.texts[number]),
-    `Not explored: ${data.texts[answers.unexplored]}.`] : [];
+    `Not explored: ${data.texts[answers.unexplored]}.`, ...data.assumptions] : [];
   const entries = element("a", { href: `museum.html#release=${settings.release}` }, `The known bugs of Kafka ${settings.release}`);
   $("more").replaceChildren(element("ul", {}, ...notes.map((text) => element("li", {}, text)), element("li", {}, entries)));
 }

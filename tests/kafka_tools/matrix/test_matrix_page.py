@@ -241,6 +241,7 @@ def test_a_pasted_file_sets_the_switches_and_unknown_names_are_named(open_page):
 @pytest.mark.browser
 def test_settings_that_kafka_refuses_and_settings_without_answers_say_so(open_page):
     page = open_page("#release=4.4.0&client=java&acks=1&enable.idempotence=true")
+    assert page.locator("#more li").count() == 1
     expect(page, "#verdict", "Kafka does not start with these settings: ConfigException: acks has to be all")
     assert page.locator("#matrix button").count() == 0
     page.locator('label:has(> input[name="release"][value="2.8.2"])').click()
