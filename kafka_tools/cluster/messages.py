@@ -74,6 +74,9 @@ _FIRST_FLEXIBLE = {
 LARGEST = 100 * 1024 * 1024
 """The largest message in bytes: `socket.request.max.bytes` of a broker."""
 
+MOST_TAGGED_FIELDS = 1000
+"""The tagged fields of a struct that are read. Kafka defines fewer than 10 for each."""
+
 LENGTH = struct.Struct(">i")
 _HEADER = struct.Struct(">hhih")
 
@@ -93,7 +96,7 @@ class RequestHeader:
 
 
 def request_header(message: bytes) -> RequestHeader:
-    """Return the header of a request without its length; raise ValueError if it is cut off."""
+    """Return the header of a request without its length; raise ValueError if it is cut off or no header."""
     try:
         key, version, correlation, size = _HEADER.unpack_from(message)
         end = body = _HEADER.size + max(size, 0)
@@ -115,20 +118,26 @@ def correlation_of(response: bytes) -> int:
 
 
 def _after_tagged_fields(message: bytes, position: int) -> int:
-    count, position = _unsigned_varint(message, position)
+    count, position = unsigned_varint(message, position)
+    if count > MOST_TAGGED_FIELDS:
+        raise ValueError(f"a request header of more than {MOST_TAGGED_FIELDS} tagged fields")
     for _ in range(count):
-        _, position = _unsigned_varint(message, position)
-        size, position = _unsigned_varint(message, position)
+        _, position = unsigned_varint(message, position)
+        size, position = unsigned_varint(message, position)
         position += size
     return position
 
 
-def _unsigned_varint(message: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
+def unsigned_varint(message: bytes, position: int) -> tuple[int, int]:
+    """Return an unsigned number of at most five bytes, and the position after it.
+
+    Raises IndexError if the message ends before, and ValueError if the number is longer.
+    """
+    value = 0
+    for shift in range(0, 35, 7):
         byte = message[position]
         position += 1
         value |= (byte & 0x7F) << shift
-        shift += 7
         if not byte & 0x80:
             return value, position
+    raise ValueError("a number of variable length with more than 5 bytes")

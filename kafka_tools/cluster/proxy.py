@@ -13,7 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self, TypeVar
 
 from kafka_tools.cluster.faults import Fault, FaultRule, Side
@@ -68,14 +68,16 @@ class PassingRequest:
 
 @dataclass(frozen=True)
 class ProxyLimits:
-    """What clients may use: connections at a time, seconds until a message is whole, bytes of unfinished messages.
+    """What clients may use: connections at a time, seconds until a message is whole, and memory.
 
-    The first message of a connection begins within `seconds`, too.
+    The first message of a connection begins within `seconds`, too. `unfinished_bytes`: of all messages that have begun
+    to arrive and are not passed on. `unanswered`: the requests of a connection that the broker has not answered.
     """
 
     connections: int = 500
     seconds: float = 60.0
     unfinished_bytes: int = 256 * 1024 * 1024
+    unanswered: int = 10_000
 
 
 class LimitError(ValueError):
@@ -301,9 +303,11 @@ class ProxyNetwork:
         for server in self._servers:
             server.close()
         self._close_where(lambda connection: True)
-        for task in self._tasks:
+        # With the connections that are being accepted.
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accept(self, link: Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._limits is not None and len(self._connections) + self._accepting >= self._limits.connections:
@@ -359,9 +363,7 @@ class ProxyNetwork:
                 (length,) = LENGTH.unpack(await _within(seconds, reader.readexactly(LENGTH.size)))
                 if not 0 < length <= LARGEST:
                     raise ValueError(f"a message that is empty or longer than {LARGEST} bytes")
-                waiting = take(connection, await self._message(reader, length))
-                if waiting is not None:
-                    queue.put_nowait(waiting)
+                await self._take_message(connection, reader, length, queue, take)
                 seconds = None
         except LimitError as error:
             self._observer.limited(str(error))
@@ -371,15 +373,32 @@ class ProxyNetwork:
             pass
         queue.put_nowait(_Waiting())
 
-    async def _message(self, reader: asyncio.StreamReader, length: int) -> bytes:
-        """Return a message; raise LimitError if it takes too long or too much memory, with those that are read now."""
+    async def _take_message(
+        self,
+        connection: _Connection,
+        reader: asyncio.StreamReader,
+        length: int,
+        queue: asyncio.Queue[_Waiting],
+        take: Callable[[_Connection, bytes], _Waiting | None],
+    ) -> None:
+        """Put a message into its queue; raise LimitError if it takes too long, or too much memory with all others.
+
+        With limits, a connection keeps one message of each direction: the next one is read when it is passed on.
+        """
         if self._limits is None:
-            return await reader.readexactly(length)
+            if (waiting := take(connection, await reader.readexactly(length))) is not None:
+                queue.put_nowait(waiting)
+            return
         if self._unfinished + length > self._limits.unfinished_bytes:
             raise LimitError(f"unfinished messages of more than {self._limits.unfinished_bytes} bytes together")
+        if len(connection.unanswered) > self._limits.unanswered:
+            raise LimitError(f"more than {self._limits.unanswered} requests without an answer")
         self._unfinished += length
         try:
-            return await _within(self._limits.seconds, reader.readexactly(length))
+            waiting = take(connection, await _within(self._limits.seconds, reader.readexactly(length)))
+            if waiting is not None:
+                queue.put_nowait(waiting)
+                await queue.join()
         finally:
             self._unfinished -= length
 
@@ -394,6 +413,7 @@ class ProxyNetwork:
                 return
             if not connection.is_closed:
                 await self._pass_request(connection, waiting.request, waiting.copies)
+            queue.task_done()
         if connection.held:
             # The opener has gone. The broker's answer shows that it has handled the request.
             connection.is_abandoned = True
@@ -404,6 +424,7 @@ class ProxyNetwork:
         while not (waiting := await self._next(queue)).is_last and waiting.request is not None:
             if not (connection.is_closed or connection.is_abandoned):
                 await self._pass_response(connection, waiting.request, waiting.data, waiting.copies)
+            queue.task_done()
         if waiting.is_last:
             connection.is_ending = True
             await self._wait_until_idle(connection)
@@ -484,6 +505,8 @@ class ProxyNetwork:
             connection.at_broker.pop(request.header.correlation, None)
             if not connection.at_broker:
                 connection.idle.set()
+        elif self._limits is not None and connection.unanswered.get(request.header.correlation) is request:
+            connection.unanswered[request.header.correlation] = replace(request, data=b"")
 
     async def _pass_response(
         self, connection: _Connection, request: PassingRequest, response: bytes, copies: int
@@ -514,8 +537,12 @@ class ProxyNetwork:
 
 async def _within(seconds: float | None, reading: Coroutine[None, None, bytes]) -> bytes:
     """Return what is read; raise LimitError if it takes longer. None: any time."""
+    if seconds is None:
+        return await reading
     try:
-        return await asyncio.wait_for(reading, seconds)
+        # `wait_for` of Python 3.11 may lose a cancellation.
+        async with asyncio.timeout(seconds):
+            return await reading
     except TimeoutError:
         raise LimitError(f"a message that is not whole after {seconds:g} s") from None
 
@@ -527,6 +554,8 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 async def _send(writer: asyncio.StreamWriter, message: bytes) -> None:
+    if writer.is_closing():
+        return
     with suppress(ConnectionError):
         writer.write(LENGTH.pack(len(message)) + message)
         await writer.drain()

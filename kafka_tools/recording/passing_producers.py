@@ -31,6 +31,8 @@ Event = dict[str, Any]
 _SHARE_GROUPS = ("78", "79")
 """ShareFetch and ShareAcknowledge: their responses have addresses of brokers, which are not rewritten."""
 
+MOST_PRODUCERS = 100_000
+"""The producers that a recording keeps, each at one partition."""
 
 _DIGITS = 16
 """The hexadecimal digits of a digest that an event has: two batches of a trace do not have the same by chance."""
@@ -209,6 +211,9 @@ class PassingProducers(TrafficObserver):
             self.left_out[f"a batch of {what}"] += 1
             return None
         key = partition, batch.producer_id
+        if len(self._producers) + len(self._late) >= MOST_PRODUCERS and key not in self._producers:
+            self.left_out[f"a batch of a producer after the first {MOST_PRODUCERS}"] += 1
+            return None
         if key not in self._producers and batch.sequence != 0:
             self._late.add(key)
         if key in self._late:

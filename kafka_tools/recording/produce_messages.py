@@ -6,6 +6,7 @@ Source: ProduceRequest.json and ProduceResponse.json of Kafka's message definiti
 from __future__ import annotations
 
 from checker.errors import InputError
+from kafka_tools.cluster.messages import MOST_TAGGED_FIELDS, unsigned_varint
 from kafka_tools.librdkafka.wire_format import ProduceRequest, ProduceResponse, WireReader, record_batch
 
 OLDEST = 9
@@ -18,13 +19,8 @@ class FlexibleReader(WireReader):
 
     def unsigned(self) -> int:
         """Return an unsigned number of variable length."""
-        found = shift = 0
-        while True:
-            byte = self.number("B")
-            found |= (byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                return found
+        found, self._at = unsigned_varint(self._data, self._at)
+        return found
 
     def compact(self) -> bytes:
         """Return compact bytes or text; none for null."""
@@ -44,8 +40,11 @@ class FlexibleReader(WireReader):
             self.skip_tags()
 
     def skip_tags(self) -> None:
-        """Skip tagged fields."""
-        for _ in range(self.unsigned()):
+        """Skip tagged fields; raise ValueError if they are too many."""
+        count = self.unsigned()
+        if count > MOST_TAGGED_FIELDS:
+            raise ValueError(f"a message of more than {MOST_TAGGED_FIELDS} tagged fields")
+        for _ in range(count):
             self.unsigned()
             self.take(self.unsigned())
 

@@ -6,6 +6,7 @@ Source: ProduceRequest.json and ProduceResponse.json of Kafka's message definiti
 from __future__ import annotations
 
 import hashlib
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,12 @@ VERSIONS = range(3, 13)
 _FLEXIBLE = 9
 _BATCH = struct.Struct(">q i i b I h i q q q h i i")
 _TRANSACTIONAL = 0x10
+_TOPIC = re.compile(rb"[A-Za-z0-9._-]{1,249}")
+"""The names of topics that Kafka accepts (`Topic.validate`)."""
+
+MOST_BATCHES = 10_000
+"""The batches of a request that are read. A producer puts one batch of each partition into a request."""
+
 _CONTENT = 43
 """The position in a batch at which its producer's identity begins. What follows the identity is its content."""
 
@@ -57,7 +64,7 @@ def expects_answer(body: bytes, version: int) -> bool:
     try:
         reader.text(version >= _FLEXIBLE)  # transactional.id
         return bool(reader.number("h") != 0)
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, ValueError):
         return True
 
 
@@ -70,16 +77,21 @@ def produced_batches(body: bytes, version: int) -> list[ProducedBatch]:
     try:
         reader.text(is_flexible)  # transactional.id
         reader.number("h"), reader.number("i")  # acks, timeout
-        found = []
+        found: list[ProducedBatch] = []
         for _ in range(reader.count(is_flexible)):
-            topic = reader.text(is_flexible).decode()
-            for _ in range(reader.count(is_flexible)):
+            topic = reader.text(is_flexible)
+            partitions = reader.count(is_flexible)
+            if not _TOPIC.fullmatch(topic) or partitions < 1:
+                raise ValueError("a Produce request without the name of a topic, or without its partitions")
+            for _ in range(partitions):
+                if len(found) == MOST_BATCHES:
+                    raise ValueError(f"a Produce request of more than {MOST_BATCHES} batches")
                 partition = reader.number("i")
                 records = reader.compact() if is_flexible else reader.take(reader.number("i"))
-                found.append(_batch(topic, partition, records))
+                found.append(_batch(topic.decode(), partition, records))
                 reader.end_of_struct(is_flexible)
             reader.end_of_struct(is_flexible)
-    except (struct.error, IndexError, UnicodeDecodeError):
+    except (struct.error, IndexError):
         raise ValueError("a Produce request cannot be read") from None
     return found
 
@@ -88,6 +100,8 @@ def _batch(topic: str, partition: int, records: bytes) -> ProducedBatch:
     _, _, _, magic, _, attributes, _, _, _, producer_id, epoch, sequence, count = _BATCH.unpack_from(records)
     if magic != 2:
         raise ValueError(f"a batch of the message format {magic}")
+    if count < 1 or partition < 0 or (producer_id >= 0 and min(epoch, sequence) < 0):
+        raise ValueError("a batch without records, or with a negative partition, epoch or sequence")
     # The time stamps and the offset deltas belong to the content, the identity in between does not.
     content = hashlib.sha256(records[21:_CONTENT] + records[_BATCH.size - 4 :]).digest()
     is_transactional = bool(attributes & _TRANSACTIONAL)

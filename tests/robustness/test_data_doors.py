@@ -11,11 +11,13 @@ import pytest
 
 from checker.cli.app import main
 from checker.data_files import open_data, read_data, read_data_text
-from checker.errors import InputError
+from checker.errors import InputError, UserError
 from checker.run.certificate import read_certificate
 from kafka_tools.advise import configuration_files
+from kafka_tools.cluster import distribution
 from kafka_tools.recording.broker_log import read_broker_log
 from kafka_tools.recording.soak_report import read_soak
+from spark_analysis.explore.checkpoint import ExplorationIdentity, open_checkpoint
 from tests.cli.test_validate import MAPPING
 
 ROOT = Path(__file__).parent.parent.parent
@@ -83,10 +85,41 @@ def test_a_pipe_in_a_checkpoint_is_refused(tmp_path, capsys, name):
     assert "cannot be read" in capsys.readouterr().err
 
 
-def test_a_pipe_in_place_of_a_lock_is_refused(tmp_path, capsys):
-    os.mkfifo(tmp_path / "checkpoint.lock")
-    assert main(["run", RETRY, "--checkpoint", str(tmp_path)]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+def locks_in(folder, monkeypatch):
+    """Return each lock of the project in a folder: its path, and what takes it."""
+    identity = ExplorationIdentity("a/b", {}, [], "", 1)
+    monkeypatch.setenv("TIDEMARK_KAFKA_CACHE", str(folder))
+    # Maven, which fetches a release under the lock, is not there.
+    monkeypatch.setattr(distribution, "require_java", lambda: "java")
+    monkeypatch.setattr(distribution.shutil, "which", lambda name: None)
+    return {
+        "native": (folder / "checkpoint.lock", lambda: main(["run", RETRY, "--checkpoint", str(folder)])),
+        "spark": (folder / "exploration.lock", lambda: opened(open_checkpoint(folder, identity, durable=False))),
+        "kafka": (folder / ".4.3.1.lock", lambda: distribution.libraries("4.3.1")),
+    }
+
+
+def opened(context):
+    with context:
+        return 0
+
+
+@pytest.mark.parametrize("name", ["native", "spark", "kafka"])
+def test_a_pipe_in_place_of_a_lock_is_refused_and_a_new_lock_is_private(tmp_path, monkeypatch, capsys, name):
+    (tmp_path / "new").mkdir()
+    for folder, is_pipe in ((tmp_path, True), (tmp_path / "new", False)):
+        path, takes = locks_in(folder, monkeypatch)[name]
+        if is_pipe:
+            os.mkfifo(path)
+        try:
+            status = takes()
+        except (OSError, UserError) as error:
+            status = str(error)
+        if is_pipe:
+            assert "No such device or address" in (capsys.readouterr().err if name == "native" else status)
+        else:
+            assert status in (0, 1) or "no mvn is on the PATH" in status
+            assert path.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("name", ["00000000000000000000.log", "00000000000000000000.index", "leader-epoch-checkpoint"])

@@ -21,12 +21,12 @@ from checker.errors import OutputError
 from kafka_tools.cluster.broker_connection import answers_as_broker
 from kafka_tools.cluster.messages import RequestHeader, request_header
 from kafka_tools.cluster.proxy import Link, PassingRequest, ProxyLimits, ProxyNetwork
-from kafka_tools.recording import bootstrap_command
+from kafka_tools.recording import bootstrap_command, passing_producers
 from kafka_tools.recording.bootstrap_command import address_of
 from kafka_tools.recording.broker_addresses import NEWEST, AddressRewriter
 from kafka_tools.recording.passing_producers import PassingProducers
 from kafka_tools.recording.produce_messages import FlexibleReader
-from kafka_tools.recording.produced_batches import VERSIONS, produce_answers, produced_batches
+from kafka_tools.recording.produced_batches import VERSIONS, expects_answer, produce_answers, produced_batches
 from tests.kafka_tools.cluster.real_brokers import why_no_brokers_run
 from traces.validate.events import RecordedEvent, RecordedTrace
 from traces.validate.task import RunningValidation, ValidationTask
@@ -128,6 +128,62 @@ def test_a_cut_off_message_is_an_error():
             produce_answers(response[:end], header.version)
     with pytest.raises(ValueError, match="version 13"):
         produced_batches(b"", 13)
+
+
+def old_request(topic, *batches, partition=0, partitions=None):
+    """Return the body of a Produce request of version 3 with batches of one topic."""
+    count = len(batches) if partitions is None else partitions
+    front = struct.pack(">hhiih", -1, 1, 1000, 1, len(topic)) + topic + struct.pack(">i", count)
+    return front + b"".join(struct.pack(">ii", partition, len(batch)) + batch for batch in batches)
+
+
+def old_batch(records=1, producer=7, epoch=0, sequence=0):
+    return struct.pack(">qiibIhiqqqhii", 0, 49, 0, 2, 0, 0, 0, 0, 0, producer, epoch, sequence, records)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (old_request(b"t", old_batch()), None),
+        (old_request(b"t" * 249, old_batch(producer=-1, epoch=-1, sequence=-1)), None),
+        (old_request(b"t", *[old_batch()] * 10_000), None),
+        (old_request(b"t", *[old_batch()] * 10_001), "of more than 10000 batches"),
+        (old_request(b"", old_batch()), "without the name of a topic"),
+        (old_request(b"t" * 250, old_batch()), "without the name of a topic"),
+        (old_request(b"a/b", old_batch()), "without the name of a topic"),
+        (old_request(b"t"), "without its partitions"),
+        (old_request(b"t", old_batch(records=0)), "a batch without records"),
+        (old_request(b"t", old_batch(records=-7)), "a batch without records"),
+        (old_request(b"t", old_batch(epoch=-1)), "negative partition, epoch or sequence"),
+        (old_request(b"t", old_batch(sequence=-1)), "negative partition, epoch or sequence"),
+        (old_request(b"t", old_batch(), partition=-1), "negative partition, epoch or sequence"),
+    ],
+)
+def test_a_request_that_no_broker_accepts_is_not_recorded(body, says):
+    if says is None:
+        assert produced_batches(body, 3)[0].records == 1
+    else:
+        with pytest.raises(ValueError, match=says):
+            produced_batches(body, 3)
+
+
+def test_numbers_of_variable_length_and_tagged_fields_end():
+    assert FlexibleReader(b"\xff\xff\xff\xff\x0f").unsigned() == 2**32 - 1
+    with pytest.raises(ValueError, match="more than 5 bytes"):
+        FlexibleReader(b"\xff" * 6).unsigned()
+    FlexibleReader(b"\xe8\x07" + b"\0\0" * 1000).skip_tags()
+    with pytest.raises(ValueError, match="more than 1000 tagged fields"):
+        FlexibleReader(b"\xe9\x07" + b"\0\0" * 1001).skip_tags()
+    assert expects_answer(b"\xff" * 6, 9)
+
+
+def test_a_recording_keeps_so_many_producers(monkeypatch):
+    monkeypatch.setattr(passing_producers, "MOST_PRODUCERS", 2)
+    client = Client()
+    for producer, sequence in ((1, 0), (2, 5), (3, 0), (1, 1), (3, 0)):
+        client.send(sequence, producer=producer)
+    assert client.producers.traces == 1 and len(client.events) == 2
+    assert client.producers.left_out["a batch of a producer after the first 2"] == 2
 
 
 # Events.
@@ -364,6 +420,37 @@ def test_a_broker_for_which_no_proxy_can_listen_is_said():
     assert producers.left_out == {"requests to a broker for which no proxy can listen: Too many open files": 1}
 
 
+def frame(message):
+    return struct.pack(">i", len(message)) + message
+
+
+VOTE = struct.pack(">hhih", 52, 0, 1, -1)
+"""The start of a header that ends with tagged fields."""
+
+REQUEST = b"".join(frame(struct.pack(">hhih", 18, 0, number, -1)) for number in range(4))
+
+
+@pytest.mark.parametrize("is_response", [False, True])
+def test_a_message_that_cannot_be_passed_on_is_not_followed_by_others_in_memory(is_response):
+    """The receiver reads nothing: the sender waits, and the proxies keep one message of it."""
+    size = 16 * 1024 * 1024
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        ProxyNetwork([Link(0, -1, server.getsockname())], limits=ProxyLimits()) as network,
+        socket.create_connection(("127.0.0.1", network.ports[0])) as client,
+        server.accept()[0] as broker,
+    ):
+        sender, message = client, frame(struct.pack(">hhih", 3, 0, 1, -1).ljust(size))
+        if is_response:
+            client.sendall(REQUEST)
+            assert len(broker.recv(len(REQUEST), socket.MSG_WAITALL)) == len(REQUEST)
+            sender, message = broker, frame(struct.pack(">i", 0).ljust(size))
+        sender.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            sender.sendall(message * 4)
+        assert network._unfinished == size
+
+
 def closes(sends, limits, connections=1):
     """Return why the proxies end connections that send some bytes."""
     producers = PassingProducers(lambda event: None, None, "127.0.0.1")
@@ -387,6 +474,9 @@ def closes(sends, limits, connections=1):
         (struct.pack(">i", 100), ProxyLimits(seconds=0.1), 1, "a message that is not whole after 0.1 s"),
         (struct.pack(">i", 60), ProxyLimits(unfinished_bytes=100), 2, "unfinished messages of more than 100 bytes"),
         (b"", ProxyLimits(connections=2), 3, "more than 2 connections at a time"),
+        (REQUEST * 4, ProxyLimits(unanswered=2), 1, "more than 2 requests without an answer"),
+        (frame(VOTE + b"\xff" * 6), ProxyLimits(), 1, "a number of variable length with more than 5 bytes"),
+        (frame(VOTE + b"\xe9\x07"), ProxyLimits(), 1, "a request header of more than 1000 tagged fields"),
     ],
 )
 def test_connections_time_and_memory_have_limits(sends, limits, connections, reason):
