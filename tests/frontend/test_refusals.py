@@ -44,6 +44,7 @@ class Message(Struct):
     number: Range(0, 999)
 
 NO_VALUES = (object(),)
+SETS = (frozenset({1, 3}), 2)
 
 def plain(x):
     return x + 1
@@ -224,6 +225,14 @@ STATEMENTS = {
     "self.small = self.line[-1]": "an index is never negative",
     "self.small = self.names[0]": "a SetOf(Node) cannot be indexed",
     "del self.table[self.node]": "del removes items of a sequence, not of a Map",
+    "self.names = self.node": "expected SetOf(Node), found Node: write {...} around the item",
+    "self.line = self.small": "found Small 0..5: write [...] around the item",
+    "self.net = Message(Node[0], 1)": "found Message: write [...] around the item",
+    "for x in SETS[0]:\n    self.small = x": "Python does not order a set that is not in the state",
+    "x = {{self.small} | {1}}": "into a set: write frozenset(...)",
+    "x = {{self.small} | frozenset({1})}": "into a set: write frozenset(...)",
+    "require(self.acks == 'all')\nself.small = missing": "missing is not defined",
+    "require(self.flag)\nself.small = missing": "missing is not defined",
     "del self.small": "del removes an item or a slice of a sequence",
     "self.small": "this has no effect",
     "self.helper(1)": "helper takes 2 arguments, 1 were given",
@@ -306,6 +315,8 @@ def method(head: str, body: str, decorator: str) -> str:
 
 def test_the_unchanged_spec_is_accepted(tmp_path: Path) -> None:
     compiled(method("advance(self)", "self.small = 1", "action"), tmp_path)
+    # What follows a requirement that a constant excludes is not compiled.
+    compiled(method("advance(self)", "require(self.acks == '0')\nself.small = missing", "action"), tmp_path)
 
 
 @pytest.mark.parametrize("body", STATEMENTS)
@@ -418,7 +429,7 @@ DECLARATIONS = {
     "class Odd(Spec):\n    x = Seq(bool, -1)": "it must be at least 0",
     "class Odd(Spec):\n    x = Seq(int, 2)": "is not a type",
     "class Odd(Spec):\n    x = Constant('name')": "needs one_of",
-    "class Odd(Spec):\n    x = bool\n    x = Small": "Odd.x is declared twice, first in line 79: use two names",
+    "class Odd(Spec):\n    x = bool\n    x = Small": "Odd.x is declared twice, first in line 80: use two names",
     "class Odd(Spec):\n    x = bool\n    @invariant\n    def x(self):\n        return True": "Odd.x is declared twice",
     "class Odd(Spec):\n    x = bool\n    @action\n    def go(self): pass\n    @action\n    def go(self): pass": "twice",
     "class Odd(First):\n    def small(self):\n        return 1": "small is a state variable of First",

@@ -1,5 +1,8 @@
 """The analysis that finds the symmetric domains of a spec: what it accepts, and what it refuses with which sentence."""
 
+import importlib.util
+import sys
+
 import pytest
 
 from checker.errors import SpecError
@@ -30,6 +33,10 @@ from checker.language import (
 
 class Node(Domain):
     size, prefix = 3, "n"
+
+
+class Counted(Domain):
+    size, prefix = "nodes", "c"
 
 
 class Mode(Enum):
@@ -453,6 +460,27 @@ class RaisesAndLowers(Base):
             self.debt = self.level[node] - self.debt
 
 
+class AssignsTheItem(Base):
+    @action
+    def go(self):
+        for node in Node:
+            if self.leader is not None:
+                node = self.leader
+            self.level[node] = 0
+
+
+class AssignsTheParameter(Base):
+    def reset(self, node):
+        if self.leader is not None:
+            node = self.leader
+        self.level[node] = 0
+
+    @action
+    def go(self):
+        for node in Node:
+            self.reset(node)
+
+
 class ReturnedList(Base):
     def members(self):
         return [node for node in Node if node in self.active]
@@ -481,6 +509,8 @@ class EffectInMap(EffectInPart):
 
 
 REFUSED = [
+    (AssignsTheItem, "it assigns node"),
+    (AssignsTheParameter, "it assigns node"),
     (ReturnedList, "is a list in the order of Node"),
     (EffectInPart, "calls a helper that uses `require` in the order of Node"),
     (EffectInMap, "calls a helper that uses `require` in the order of Node"),
@@ -532,6 +562,83 @@ def test_each_asymmetric_construct_is_refused_with_its_line(spec, sentence):
         raise asymmetry.error
 
 
+FIRST = "[n for n in Node if n in self.active][0]"
+
+PLACES = """
+self.leader = FIRST
+self.leader = FIRST if self.total > 1 else None
+self.leader = None if self.total > 1 else FIRST
+self.level[FIRST] = 1
+self.level[self.order[0]] = self.level[FIRST]
+self.peers[FIRST].add(self.order[0])
+self.active.add(FIRST)
+self.peers = {n: {FIRST} for n in Node}
+self.network.add(Message(FIRST, 1))
+self.network.add(replace(Message(self.order[0], 1), sender=FIRST))
+require(any(m.number > 0 for m in self.network if m.sender == FIRST))
+self.order.insert(self.level[FIRST], self.order[0])
+self.total = self.owed.pop(FIRST, 1)
+self.total = self.owed.get(FIRST, 0)
+self.total = self.owed.get(self.order[0], self.level[FIRST])
+self.total = self.level[FIRST] + 1
+self.total = 1 + self.level[FIRST]
+self.debt = -self.level[FIRST]
+self.total = abs(self.level[FIRST])
+self.total = min(3, self.level[FIRST])
+self.total = self.double(self.level[FIRST])
+self.total = sum(self.level[FIRST] for n in Node)
+self.total = sum(1 for n in self.peers[FIRST])
+self.total = max((1 for n in Node if n == FIRST), default=0)
+self.total = len({FIRST})
+self.total = len(set(self.peers[FIRST]))
+self.total = self.order.count(FIRST)
+self.total = self.order.index(FIRST)
+self.order = self.order[self.level[FIRST] :]
+self.order = self.order[: self.level[FIRST]]
+self.order = self.order + [FIRST]
+self.order = [FIRST] + self.order
+self.active = self.active | self.peers[FIRST]
+self.leader = max(self.order, key=lambda n: self.level[FIRST])
+del self.order[self.level[FIRST]]
+del self.owed[FIRST]
+require(FIRST in self.active)
+require(self.order[0] in self.peers[FIRST])
+require(not FIRST in self.active)
+require(FIRST == self.leader)
+require(self.leader == FIRST)
+require((FIRST, 1) == (self.leader, 1))
+require(self.total > 1 or FIRST in self.active)
+require(FIRST in self.active and self.total > 1)
+require(self.level[FIRST] in range(2))
+require(self.total in range(self.level[FIRST], 3))
+require(self.active in subsets(Node, size=self.level[FIRST]))
+require(any(FIRST == n for n in Node))
+require(all(n in self.active for n in Node if n == FIRST))
+if FIRST in self.active: self.total = 1
+for n in self.peers[FIRST]: self.active.add(n)
+for n in Node: self.peers[n].add(FIRST)
+pair = (FIRST, 1); self.leader = pair[0]
+"""
+"""Every place of a value, with the first member of a list in the order of the members."""
+
+
+@pytest.mark.parametrize("statement", PLACES.strip().split("\n"))
+def test_a_value_that_depends_on_the_order_is_refused_everywhere(statement, tmp_path, monkeypatch):
+    path = tmp_path / "place_of_a_value.py"
+    path.write_text(
+        "from checker.language import action, replace, require, subsets\n"
+        "from tests.frontend.test_symmetric_domains import Base, Message, Node\n\n"
+        "class Place(Base):\n    def double(self, x):\n        return x * 2\n\n"
+        f"    @action\n    def go(self):\n        {statement.replace('FIRST', FIRST)}\n"
+    )
+    description = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(description)
+    monkeypatch.setitem(sys.modules, path.stem, module)
+    description.loader.exec_module(module)
+    (asymmetry,) = symmetry_of(compile_spec(module.Place())).asymmetries
+    assert "is a list in the order of Node" in asymmetry.sentence and asymmetry.line == 10
+
+
 class Counter(Spec):
     level = Map(Node, Range(0, 3))
 
@@ -547,3 +654,33 @@ class Refines(Base):
 def test_an_abstract_spec_must_be_symmetric_too():
     (asymmetry,) = symmetry_of(compile_spec(Refines())).asymmetries
     assert "`Node[0]` names members of Node" in asymmetry.sentence
+
+
+class Sized(Spec):
+    nodes = Constant(3)
+    held = SetOf(Counted)
+
+    @action
+    def stay(self):
+        pass
+
+
+class Smaller(Spec):
+    nodes = Constant(3)
+    held = SetOf(Counted)
+    others = SetOf(Node)
+
+    @action
+    def stay(self):
+        pass
+
+
+@pytest.mark.parametrize(("constants", "asymmetries"), [(dict(nodes=3), []), (dict(nodes=2), ["Counted"])])
+def test_an_abstract_spec_must_have_the_same_members(constants, asymmetries):
+    class Detailed(Smaller):
+        refines = Refinement(Sized, constants=constants, held=lambda self: set())
+
+    found = symmetry_of(compile_spec(Detailed()))
+    assert [str(each.domain) for each in found.asymmetries] == asymmetries
+    assert all("sized has 2 members of Counted" in each.sentence for each in found.asymmetries)
+    assert "Node" in map(str, found.domains)

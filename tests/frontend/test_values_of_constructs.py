@@ -62,6 +62,7 @@ class Values(Spec):
 
     limit = Constant(2, at_least=1)
     mode = Constant("large", one_of=("small", "large", "huge"))
+    sets = Constant((frozenset({1, 2}), 2))
     flags = Seq(bool, 8)
     number = Range(-9, 99)
     line = Seq(Small, 4)
@@ -72,6 +73,8 @@ class Values(Spec):
     stock = PartialMap(Node, Small)
     level = Map(Node, Small)
     message = OneOf(Read, Write, Stop)
+    spare = Option(Bag(Small, 2))
+    family = SetOf(SetOf(Small))
 
     def init(self, line: Seq(Small, 2), maybe: Option(Small)):
         self.line = line
@@ -89,6 +92,7 @@ class Values(Spec):
     def sets_have_a_partial_order(self, s: SetOf(Small)):
         kept = self.chosen
         self.flags = [s < kept, s <= kept, s > kept, s >= kept, s in subsets(kept), s in subsets(Small, size=2)]
+        self.flags.append(s in subsets(kept, size=1))
         self.wide = {1, 5} if self.chosen <= self.wide else {x + 1 for x in s}
 
     @action
@@ -125,6 +129,20 @@ class Values(Spec):
     def tuples_are_lists(self, x: Small):
         self.line = (x, 1)
         self.bag = (2, x, 1)
+
+    @action
+    def options_hold_bags(self, x: Small):
+        self.spare = [x, 1]
+
+    @action
+    def sets_hold_sets(self, x: Small):
+        self.family = {self.chosen | {x}, frozenset({x}), frozenset({1}) | frozenset({x})}
+
+    @action
+    def parts_of_a_constant(self):
+        for x in self.sets[0]:
+            self.number = x
+        self.family = {self.sets[0]}
 
     @action
     def lists_change(self, x: Small):
