@@ -38,12 +38,15 @@ def compiled(expression: str) -> tuple[CodeType, frozenset[str]]:
         if not isinstance(node, _ALLOWED) or (isinstance(node, ast.Name) and node.id.startswith("__")):
             what = node.id if isinstance(node, ast.Name) else type(node).__name__
             raise InputError(f"the mapping's {_shown(expression)} may not contain {what}: it reads values only")
+        if isinstance(node, ast.comprehension) and node.is_async:
+            raise InputError(f"the mapping's {_shown(expression)} may not contain async: it reads values only")
         if isinstance(node, ast.Attribute):
             attributes.add(node.attr)
     try:
         return compile(tree, "<expectation>", "eval"), frozenset(attributes)
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise InputError(f"the mapping's {_shown(expression)} cannot be compiled: {error}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        what = error.msg if isinstance(error, SyntaxError) else error
+        raise InputError(f"the mapping's {_shown(expression)} cannot be compiled: {what}") from None
 
 
 def require_attributes(expression: str, attributes: frozenset[str], fields: frozenset[str]) -> None:
