@@ -38,7 +38,8 @@ class MutatedPackage:
 PACKAGES = {
     "smt": MutatedPackage(("checker/engines/smt",), ("tests/engines/smt",)),
     "frontend": MutatedPackage(
-        ("checker/frontend",), ("tests/frontend", "tests/language", "tests/engines/test_views.py")
+        ("checker/frontend",),
+        ("tests/frontend", "tests/language", "tests/engines/test_views.py", "tests/engines/test_liveness.py"),
     ),
     "native": MutatedPackage(
         ("checker/engines/native",),

@@ -235,7 +235,6 @@ def test_mapping_that_does_not_fit_the_spec_is_refused(validators):
         ("wire.colour", "which is not a field"),
         ("wire.get(a=1, a=2)", "cannot be compiled: keyword argument repeated: a"),
         ("wire.get(__debug__=1)", "cannot be compiled: cannot assign to __debug__"),
-        ("wire" + ".get" * 9000, "recursion depth exceeded"),
         ("[x async for x in wire]", "may not contain async"),
         ("(x async for x in wire)", "may not contain async"),
         ("lambda: 1", "may not contain Lambda"),
