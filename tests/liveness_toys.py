@@ -6,6 +6,7 @@ from checker.language import (
     FairUnion,
     Map,
     Range,
+    SetOf,
     Spec,
     Struct,
     action,
@@ -14,6 +15,7 @@ from checker.language import (
     eventually,
     eventually_always,
     invariant,
+    leads_to,
     require,
 )
 from tests.lasso_toy import Batch, Progress, Sending
@@ -98,6 +100,52 @@ class SelfLoop(Spec):
     @eventually
     def is_polled(self):
         return self.polled == 1
+
+
+class Desk(Range):
+    low, high = 0, 1
+
+
+class OneDeskOpens(Spec):
+    """The first desk opens; nothing promises that the second one does. Each property fails for it alone."""
+
+    opened = SetOf(Desk)
+
+    @action(fair="weak", for_each=())
+    def open_first(self):
+        require(0 not in self.opened)
+        self.opened.add(0)
+
+    @action
+    def open_second(self):
+        require(0 in self.opened)
+        self.opened.add(1)
+
+    def is_closed(self, desk):
+        return desk not in self.opened
+
+    def first_is_open(self):
+        return 0 in self.opened
+
+    @eventually
+    def opens(self, desk: Desk):
+        return desk in self.opened
+
+    @always_eventually
+    def is_open(self, desk: Desk):
+        return desk in self.opened
+
+    @eventually_always
+    def stays_open(self, desk: Desk):
+        return desk in self.opened
+
+    @leads_to("is_closed")
+    def opens_if_closed(self, desk: Desk):
+        return desk in self.opened
+
+    @leads_to("first_is_open")
+    def opens_after_the_first(self, desk: Desk):
+        return desk in self.opened
 
 
 class PartlyIdle(Spec):

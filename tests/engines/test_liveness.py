@@ -18,6 +18,7 @@ from tests.liveness_toys import (
     Clock,
     DeadEnd,
     Mail,
+    OneDeskOpens,
     Overflow,
     OverflowBeside,
     PartlyIdle,
@@ -107,6 +108,13 @@ def test_a_dead_end_stutters(explore):
     found = only(decide(explore, DeadEnd()))
     assert [str(step) for step in found.trace] == ["initial state", "wrong()"]
     assert found.loop_start == 1
+
+
+def test_each_choice_of_a_parameter_is_decided_by_itself(explore):
+    result = decide(explore, OneDeskOpens())
+    assert violated(result).keys() == set(OneDeskOpens().properties)
+    assert all("desk = 1" in found.explanation for found in result.violations)
+    assert [found.obligations for found in result.liveness] == [2] * 5
 
 
 def test_a_step_that_changes_nothing_does_not_count(explore):
