@@ -10,7 +10,7 @@ import itertools
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from checker.explain.drawn_expressions import item_text
@@ -22,11 +22,12 @@ from checker.explain.step_sentences import StepSentence, described_steps
 from checker.language.default_drawing import drawing_of
 from checker.language.drawing import Drawing, EventKind, Log
 from checker.language.spec import Spec
+from checker.output.page.chart_boxes import LABEL_CHARACTER, LABEL_LINE, Box, arrow_label_box, log_box, node_boxes
 from checker.output.page.story import bindings_of
 from checker.run.result import TraceStep, Violation
 
-_NODE, _LINE, _LOG, _GAP, _LABELLED = 24, 15, 27, 8, 13
-"""Pixels: from the top of a row to its node; a line of text; a log; the lower margin; a label's line above an arrow."""
+_NODE, _LINE, _LOG, _GAP = 24, 15, 27, 8
+"""Pixels: from the top of a row to its node; a line of text; a log; the lower margin."""
 
 _BELOW = 9
 """Pixels from a horizontal message to the change that answers it in the same step."""
@@ -37,10 +38,10 @@ _SENTENCE, _SENTENCE_LINE = 46, 18
 _NARROW_SENTENCE = 26
 """Characters of a line beside a chart whose lanes need the space."""
 
-_LABEL = 18
-"""Characters of a line of a label."""
+_LABEL, _SHORTEST_LABEL = 18, 9
+"""Most characters of a line of a label, and of a line of one in the narrowest lane."""
 
-_CHARACTER = 7.3
+_CELL_CHARACTER = 7.3
 """Width of a character in a cell of a log, in pixels."""
 
 _TITLE_CHARACTER = 9
@@ -49,11 +50,14 @@ _TITLE_CHARACTER = 9
 _USUAL, MOST_WIDTH = 850, 985
 """Pixels of the usual and of the largest width of the drawing on a page of 1,280 pixels."""
 
-_SHORT_PARTS = (0.5, 0.38, 0.62)
+_SHORT_PARTS = (0.5, 0.38, 0.62, 0.28, 0.72)
 _LONG_PARTS = (0.66, 0.72, 0.6, 0.78, 0.54, 0.84, 0.48, 0.9, 0.42)
 """Places for the label of an arrow within a row or over several rows, as parts of the way from its start."""
 
-_NARROWEST = 64
+_MOST_ROOM, _MOST_LIFT = 20, 9
+"""The most lines that are added to a row, so that labels of arrows have room, and those from an arrow to its label."""
+
+_NARROWEST = 76
 """The least width of a column, in pixels."""
 
 _LONG = 15
@@ -179,7 +183,8 @@ class SequenceChart:
     """The chart as plain data.
 
     `signs` are the kinds of events in it with their meanings, and `notations` the forms of the items of its logs, such
-    as r<id>@<epoch>; `crowns` are the meanings of the line of a leading lane. All are for the legend.
+    as r<id>@<epoch>; `crowns` are the meanings of the line of a leading lane, and `idle` the lanes in
+    which nothing happens, which are not drawn. All are for the legend.
     """
 
     lanes: tuple[ChartLane, ...]
@@ -192,6 +197,7 @@ class SequenceChart:
     signs: tuple[tuple[EventKind, str], ...]
     notations: tuple[str, ...]
     crowns: tuple[str, ...]
+    idle: tuple[str, ...]
     loop: ChartLoop | None
     height: float
     least_width: float
@@ -205,6 +211,11 @@ class SequenceChart:
     def is_wide(self) -> bool:
         """Whether the lanes need more than their usual width: the sentences beside them are then narrower."""
         return self.least_width > _USUAL
+
+    @property
+    def width(self) -> float:
+        """Width of the drawing on a page of 1,280 pixels."""
+        return _drawn_width(self.least_width)
 
     def has(self, sign: str) -> bool:
         """Return whether the legend must explain a sign that is no kind of event."""
@@ -249,33 +260,11 @@ class _Row:
 
     @property
     def y(self) -> float:
-        return self.top + _NODE + (self.lines_above - 1) * _LABELLED
+        return self.top + _NODE + (self.lines_above - 1) * LABEL_LINE
 
 
-@dataclass(frozen=True)
-class _Box:
-    """The place of a label or a log, in pixels of a drawing that is `_USUAL` wide."""
-
-    left: float
-    right: float
-    top: float
-    bottom: float
-
-    def overlaps(self, other: _Box) -> bool:
-        return (
-            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
-        )
-
-
-def _label_box(x: float, y: float, lines: Sequence[str]) -> _Box:
-    """Return the place of a label; `y` is the base line of its first line."""
-    middle, half = x * _USUAL / 100, max((len(line) for line in lines), default=2) * _CHARACTER * 0.5
-    return _Box(middle - half, middle + half, y - 12, y + _LABELLED * (len(lines) - 1) + 3)
-
-
-def _log_box(log: ChartLog) -> _Box:
-    middle, half = log.x * _USUAL / 100, sum(cell.width for cell in log.cells) / 2
-    return _Box(middle - half, middle + half, log.y, log.y + _LOG)
+def _drawn_width(least_width: float) -> float:
+    return MOST_WIDTH if least_width > _USUAL else _USUAL
 
 
 class _ChartBuilder:
@@ -299,18 +288,17 @@ class _ChartBuilder:
         self._bindings = bindings_of(spec, violation) if violation is not None and trace else FailureBindings()
         for row in self._rows:
             row.lane = self._lane(row)
-        self._occupied: list[_Box] = []
+        self._occupied: list[Box] = []
+        self._crowded: set[float] = set()
+        self._tail = 0
         self._changes = [change for row in self._rows for change in self._changes_elsewhere(row)]
 
     def chart(self) -> SequenceChart:
-        self._place_labels()
         self._place_logs()
+        idle = self._remove_idle_lanes()
         self._place_lanes()
-        self._place_rows()
-        nodes = tuple(self._nodes())
-        logs = tuple(self._logs())
-        self._occupied = [_label_box(node.x, node.y + 20, node.lines) for node in nodes]
-        self._occupied += [_log_box(log) for log in logs]
+        self._place_labels()
+        nodes, logs, arrows = self._place_rows()
         life_lines = tuple(self._life_lines())
         kinds = {node.kind for node in nodes}
         return SequenceChart(
@@ -320,10 +308,11 @@ class _ChartBuilder:
             stopped=tuple(line for line in life_lines if line.style == "stopped"),
             nodes=nodes,
             logs=logs,
-            arrows=tuple(self._arrows()),
+            arrows=arrows,
             signs=tuple((kind, text) for kind, text in _SIGNS.items() if kind in kinds),
             notations=tuple(self._notations()),
             crowns=self._crowns(),
+            idle=idle,
             loop=self._loop(),
             height=self._bottom,
             least_width=self._least_width,
@@ -371,6 +360,24 @@ class _ChartBuilder:
             if is_elsewhere and self._is_said(row, effect) and (lane, effect.lane) not in ends:
                 yield number, lane, effect
 
+    def _remove_idle_lanes(self) -> tuple[str, ...]:
+        """Remove the lanes in which nothing happens, unless that is every lane, and return their titles."""
+        busy = {title for found in self._transfers for title in (found.source, found.target)}
+        for row in self._rows:
+            effects = row.event.effects if row.event is not None else ()
+            busy |= {row.lane, *row.logs, *(effect.lane for effect in effects)}
+        with self._spec.bound():
+            last = self._spec.in_state(self._trace[-1].state) if self._trace else None
+            styles = {owner.title: _style(last, owner) for owner in self._owners} if last is not None else {}
+        kept = [
+            owner
+            for owner in self._owners
+            if owner.title in busy or styles.get(owner.title) != "runs" or self._bindings.names(owner)
+        ]
+        idle = [owner.title for owner in self._owners if owner not in kept] if kept else []
+        self._owners = kept or self._owners
+        return tuple(idle)
+
     def _place_labels(self) -> None:
         drawn = {(number, effect) for number, _, effect in self._changes}
         for row in self._rows:
@@ -379,15 +386,32 @@ class _ChartBuilder:
                 continue
             number = row.sentence.number
             if row.lane and self._is_named(row):
-                row.labels.setdefault(row.lane, []).extend(_lines(event.label))
+                row.labels.setdefault(row.lane, []).extend(self._lines_in(row.lane, event.label))
             for effect in event.effects:
                 if self._is_shown(row, effect) and (number, effect) not in drawn and effect.short not in event.label:
-                    row.labels.setdefault(effect.lane, []).extend(_lines(effect.short))
+                    row.labels.setdefault(effect.lane, []).extend(self._lines_in(effect.lane, effect.short))
+        self._place_silent_changes()
         arrows = [
             (found.sent if found.sent > 1 else found.arrived or 1, _lines(found.text)) for found in self._transfers
         ]
         for number, lines in [*arrows, *((number, _lines(effect.short)) for number, _, effect in self._changes)]:
             self._rows[number - 1].lines_above = max(self._rows[number - 1].lines_above, len(lines))
+
+    def _place_silent_changes(self) -> None:
+        """Label the changes of the lanes that have no event, message or log: otherwise nothing shows them."""
+        drawn = {title for found in self._transfers for title in (found.source, found.target)}
+        drawn |= {effect.lane for _, _, effect in self._changes}
+        for row in self._rows:
+            drawn |= {row.lane, *row.logs, *row.labels}
+        for row in self._rows:
+            for effect in row.event.effects if row.event is not None else ():
+                if effect.lane and effect.lane not in drawn:
+                    row.labels.setdefault(effect.lane, []).extend(self._lines_in(effect.lane, effect.short))
+
+    def _lines_in(self, lane: str, text: str) -> list[str]:
+        """Return the label of a lane in lines that are not wider than the lane."""
+        pixels = self._width[lane] * _drawn_width(self._least_width) / 100
+        return _lines(text, min(_LABEL, max(_SHORTEST_LABEL, int(pixels / LABEL_CHARACTER))))
 
     def _is_said(self, row: _Row, effect: StepEffect) -> bool:
         """Return whether an effect on items has words: beside a declared sentence, only a declared verb says it."""
@@ -473,7 +497,7 @@ class _ChartBuilder:
             is_now = not is_shifted and start <= offset < start + len(lost)
             shown.append((missing.get(offset), "removed" if is_now else "missing", False))
         texts = [item_text(self._drawing, log.name, item) if item is not None else "" for item, _, _ in shown]
-        widths = [max(26.0, _CHARACTER * len(text) + 8) for text in texts]
+        widths = [max(26.0, _CELL_CHARACTER * len(text) + 8) for text in texts]
         left = -sum(widths) / 2
         cells = []
         for offset, ((item, style, is_open), text, width) in enumerate(zip(shown, texts, widths, strict=True)):
@@ -513,7 +537,25 @@ class _ChartBuilder:
         ends = list(itertools.accumulate(self._width.values()))
         self._x = {title: end - self._width[title] / 2 for title, end in zip(needs, ends, strict=True)}
 
-    def _place_rows(self) -> None:
+    def _place_rows(self) -> tuple[tuple[ChartNode, ...], tuple[ChartLog, ...], tuple[ChartArrow, ...]]:
+        """Place the rows and what is in them; a row in which a label covers something gets more room above its node."""
+        for _ in range(_MOST_ROOM):
+            self._stack_rows()
+            nodes, logs = tuple(self._nodes()), tuple(self._logs())
+            width = _drawn_width(self._least_width)
+            self._occupied = [box for node in nodes for box in node_boxes(node, width)]
+            self._occupied += [log_box(log, width) for log in logs]
+            self._crowded = set()
+            arrows = tuple(self._arrows())
+            if not self._crowded:
+                break
+            for row in self._rows:
+                row.lines_above += any(row.top <= y < row.top + row.height for y in self._crowded)
+            # What is in flight at the end has its label below the last step.
+            self._tail += LABEL_LINE * any(arrow.style == "open" for arrow in arrows)
+        return nodes, logs, arrows
+
+    def _stack_rows(self) -> None:
         top = 0.0
         for row in self._rows:
             inner = max(
@@ -526,9 +568,10 @@ class _ChartBuilder:
             texts = (row.sentence.text, self._finding(row))
             width = _NARROW_SENTENCE if self._least_width > _USUAL else _SENTENCE
             lines = sum(len(textwrap.wrap(text, width)) for text in texts)
-            drawn = _NODE + (row.lines_above - 1) * _LABELLED + _LINE * 0.5 + inner + _GAP if self._owners else 0
+            drawn = _NODE + (row.lines_above - 1) * LABEL_LINE + _LINE * 0.5 + inner + _GAP if self._owners else 0
             least = self._least_heights[row.sentence.number - 1] if self._least_heights else 0
             row.top, row.height = top, max(drawn, lines * _SENTENCE_LINE + 10, least)
+            row.height += self._tail if row is self._rows[-1] else 0
             top += row.height
 
     def _chart_rows(self) -> Iterator[ChartRow]:
@@ -589,10 +632,9 @@ class _ChartBuilder:
         for number, lane, effect in self._changes:
             y = self._rows[number - 1].y
             is_below = (number, effect.lane, lane) in answered
-            if is_below:
-                y += _BELOW
-            arrow = self._arrow((self._x[lane], y), (self._x[effect.lane], y), "change", effect.short, effect.text)
-            yield replace(arrow, label_y=y + _LABELLED) if is_below else arrow
+            y += _BELOW if is_below else 0
+            ends = (self._x[lane], y), (self._x[effect.lane], y)
+            yield self._arrow(*ends, "change", effect.short, effect.text, is_below)
 
     def _message(self, found: MessageTransfer) -> ChartArrow:
         # What is there from the beginning was not sent by a step: the arrow is that of its delivery.
@@ -616,20 +658,33 @@ class _ChartBuilder:
         style: Literal["", "lost", "open", "change"],
         text: str,
         title: str,
+        is_below: bool = False,
     ) -> ChartArrow:
-        """Return an arrow with its label above it: in the middle, nearer to its end if it crosses rows.
+        """Return an arrow with its label above it (or below it): in the middle, nearer to its end if it crosses rows.
 
-        The label is at the first place of these where it covers the fewest other labels.
+        The label is at the first place of these, and of those further away, where it covers the fewest others.
         """
         (x1, y1), (x2, y2) = start, end
         rise = y2 - y1
         lines = tuple(_lines(f"{text} (lost)" if style == "lost" else text))
-        above = (11 if style == "lost" else 5) + _LABELLED * (len(lines) - 1)
+        above = -LABEL_LINE if is_below else (11 if style == "lost" else 5) + LABEL_LINE * (len(lines) - 1)
         # Messages that leave one event are apart near their ends.
         parts = (1.0,) if style == "lost" else _SHORT_PARTS if rise < 60 else _LONG_PARTS
-        places = [(x1 + (x2 - x1) * part, y1 + rise * part - above) for part in parts]
-        boxes = [_label_box(*place, lines) for place in places]
-        best = min(range(len(places)), key=lambda n: sum(boxes[n].overlaps(other) for other in self._occupied))
+        lifts = range(1 if rise and style != "lost" else _MOST_LIFT)
+        places = [
+            (x1 + (x2 - x1) * part, y1 + rise * part - above - lift * LABEL_LINE * (-1 if is_below else 1))
+            for lift in lifts
+            for part in parts
+        ]
+        width = _drawn_width(self._least_width)
+        boxes = [arrow_label_box(*place, lines, width) for place in places]
+        covered = [
+            sum(box.overlaps(other) for other in self._occupied) + (box.top < 0 or box.left < 0 or box.right > width)
+            for box in boxes
+        ]
+        best = covered.index(min(covered))
+        if covered[best]:
+            self._crowded.add(y2 - 1)
         self._occupied.append(boxes[best])
         return ChartArrow(x1, y1, x2, y2, style, lines, *places[best], title)
 
@@ -654,9 +709,9 @@ def _style(working: Any, owner: LaneOwner) -> Literal["runs", "leads", "stopped"
     return "leads" if leads else "runs"
 
 
-def _lines(text: str) -> list[str]:
-    """Return a label in lines; a word that is longer than a line is not cut."""
-    return textwrap.wrap(text, _LABEL, break_long_words=False, break_on_hyphens=False)
+def _lines(text: str, width: int = _LABEL) -> list[str]:
+    """Return a label in lines of `width` characters; a word that is longer than a line is not cut."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _colour(item: Any, log: Log) -> int | None:

@@ -113,8 +113,8 @@
   // Without this script a link jumps to the section of its step. With it, the section is shown in place.
   for (const step of steps) step.removeAttribute("id");
   document.documentElement.classList.add("js");
-  // The violation is at the last step, or in the loop. A comparison opens where the specs part.
+  // A comparison opens where the specs part.
   const opens = Number(document.querySelector(".player").dataset.opens || 0);
   // The chart itself opens at its first step, unless the address names one.
-  show(stepOfAddress() || opens || loop || last, stepOfAddress() !== null);
+  show(stepOfAddress() || opens || 1, stepOfAddress() !== null);
 })();
