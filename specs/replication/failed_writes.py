@@ -1,7 +1,7 @@
 """Appends after a failed write (KAFKA-10778): entry R17 of docs/replication.md."""
 
 from checker.language import Bug, Constant, Domain, Map, Range, Seq, SetOf, Spec, Struct
-from checker.language.drawing import Drawing, Event, Lane, Log
+from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
 from checker.language.roles import action, invariant, reachable, require
 
 
@@ -53,6 +53,9 @@ class FailedWrites(Spec):
         Lane("producer", boxes={"acked": "acknowledged"}),
         Lane("partition", crowned={"leader": "leader"}),
         Lane("broker", each=Replica, logs=(Log("file", end=""),), facts={"end": "log end offset"}),
+        arrows=(Arrow("leader_append", "'producer'", "leader", "record r{sent}"),
+            Arrow("leader_write_fails", "'producer'", "leader", "record r{sent}"),
+            Arrow("leader_acknowledge", "leader", "'producer'", "acknowledges r{waiting[len(acked)]}")),
         item_labels={"file": "r{item.id}"},
     ).with_events(
         Event("leader_append",

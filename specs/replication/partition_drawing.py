@@ -44,6 +44,12 @@ _AT_FOLLOWING = (
 )
 """The end of a sentence about a follower of a new leader epoch: what it truncates before it fetches."""
 
+_AT_LEADING = (
+    "{'. It missed an epoch, and trusts the offsets that it knows of its followers' if epoch > leader_epoch["
+    "requests[epoch].leader] + 1 and keeps_followers_in(requests[epoch].leader, epoch) else ''}"
+)
+"""The end of a sentence about a leader that does not forget how far its followers were."""
+
 _EPOCH_END = "{str(epoch_ends[follower]) if epoch_ends[follower].end >= 0 else 'unknown'}"
 """The answer of a leader to the question where an epoch ends (UNDEFINED_EPOCH_OFFSET: unknown)."""
 
@@ -80,7 +86,8 @@ DRAWING = Drawing(
 ).with_events(
     Event("init", "{quorum.leader} leads in epoch 0, all others follow it, the logs are empty{'; the ISR is ' + "
         "str(quorum.isr) + ' only' if not starts_in_sync else ''}"),
-    Event("become_leader", "{requests[epoch].leader} learns that it leads in epoch {epoch}", "leads, epoch {epoch}"),
+    Event("become_leader", "{requests[epoch].leader} learns that it leads in epoch {epoch}" + _AT_LEADING,
+        "leads, epoch {epoch}"),
     Event("become_leader_with_earlier_isr", "{requests[epoch].leader} learns that it leads in epoch {epoch}, with the "
         "ISR of partition epoch {version}", "leads, epoch {epoch}"),
     Event("become_follower", "{follower} learns that {requests[epoch].leader} leads in epoch {epoch}, and follows it" +
@@ -142,7 +149,8 @@ DRAWING = Drawing(
         "The controller grants the request of {leader}, which is down, for the ISR {str(pending[leader].isr)}"),
     Event("controller_fence", "The controller fences {broker}{', which is down' if broker not in alive else ', because "
         "its session has timed out'}", "fence {broker}", "'controller'"),
-    Event("controller_elect", "The controller elects {replica} from the ISR {str(quorum.isr)}", "elect {replica}"),
+    Event("controller_elect", "The controller elects {replica} from the ISR {str(quorum.isr)}{', in place of ' + "
+        "str(quorum.leader) + ', which runs' if quorum.leader in alive else ''}", "elect {replica}"),
     Event("controller_elect_uncleanly", "The controller elects {replica}, which is not in the ISR (unclean)",
         "unclean election of {replica}", "'controller'", "election"),
     Event("controller_elect_last_known", "The controller elects the last known leader {replica}", "elect {replica}"),

@@ -419,8 +419,7 @@ class Coordinator(CoordinatorRules):
                 "for one in given) else ', an epoch that no client was given,'} sends EndTxn({str(decision)}){'; the "
                 "coordinator refuses only lower epochs, and ' + str(decision) + 's the transaction of e' + "
                 "str(metadata.epoch) if str(metadata.state) == 'ongoing' and epoch > metadata.epoch else ''}", "",
-            "'coordinator'",
-            "{'abort' if str(decision) == 'abort' else ''}"),
+            "'coordinator'", "{'abort' if str(decision) == 'abort' else ''}"),
         Event("write", "{pending.following} is in the coordinator's log", "written", "'coordinator'"),
         Event("marker_answered",
             "The answer of {partition} to the marker of coordinator epoch {coordinator_epoch} arrives{', while another "
@@ -428,7 +427,9 @@ class Coordinator(CoordinatorRules):
         Event("expire", "The unused transactional id expires", "expiry", "'coordinator'", "lost state"),
         Event("elect", "A broker is elected as coordinator, and loads the log {'with' if has_pending else 'without'} "
             "the change that is being written", "election", "'coordinator'", "election"),
-        Event("time_out", "The transaction times out: it is to be aborted", "timeout", "'coordinator'", "timeout"),
+        Event("time_out", "The transaction times out: it is to be aborted{', which raises epoch ' + str(metadata.epoch)"
+            " + ' to fence the client, and raises it again to end' if fence_raises_epoch_twice else ''}", "timeout",
+            "'coordinator'", "timeout"),
     )  # fmt: skip
 
     def init(self):

@@ -195,6 +195,7 @@ class Transactions(PartitionRules, CoordinatorRules):
             Arrow("add_late", "'network'", "'coordinator'", "late AddPartitionsToTxn"),
         ),
         gains={"arrivals": "the leader verifies"},
+        item_labels={"arrivals": "{item.batch}"},
     ).with_events(
         Event("init", "No instance of the application has started"),
         Event("start", "{instance} starts", "starts", "instance", "restart"),

@@ -57,7 +57,7 @@ _LONG_PARTS = (0.66, 0.72, 0.6, 0.78, 0.54, 0.84, 0.48, 0.9, 0.42)
 _MOST_ROOM, _MOST_LIFT = 20, 9
 """The most lines that are added to a row, so that labels of arrows have room, and those from an arrow to its label."""
 
-_NARROWEST = 76
+_NARROWEST = 64
 """The least width of a column, in pixels."""
 
 _LONG = 15
@@ -390,23 +390,24 @@ class _ChartBuilder:
             for effect in event.effects:
                 if self._is_shown(row, effect) and (number, effect) not in drawn and effect.short not in event.label:
                     row.labels.setdefault(effect.lane, []).extend(self._lines_in(effect.lane, effect.short))
-        self._place_silent_changes()
+        for row, effect in self._silent_changes():
+            if effect.short not in row.labels.get(effect.lane, ()):
+                row.labels.setdefault(effect.lane, []).extend(self._lines_in(effect.lane, effect.short))
         arrows = [
             (found.sent if found.sent > 1 else found.arrived or 1, _lines(found.text)) for found in self._transfers
         ]
         for number, lines in [*arrows, *((number, _lines(effect.short)) for number, _, effect in self._changes)]:
             self._rows[number - 1].lines_above = max(self._rows[number - 1].lines_above, len(lines))
 
-    def _place_silent_changes(self) -> None:
-        """Label the changes of the lanes that have no event, message or log: otherwise nothing shows them."""
-        drawn = {title for found in self._transfers for title in (found.source, found.target)}
-        drawn |= {effect.lane for _, _, effect in self._changes}
-        for row in self._rows:
-            drawn |= {row.lane, *row.logs, *row.labels}
+    def _silent_changes(self) -> Iterator[tuple[_Row, StepEffect]]:
+        """Yield the changes of the lanes that have no event, message or log: labels show them, as nothing else does."""
+        shown = {title for found in self._transfers for title in (found.source, found.target)}
+        shown |= {effect.lane for _, _, effect in self._changes}
+        shown |= {title for row in self._rows for title in (row.lane, *row.logs)}
         for row in self._rows:
             for effect in row.event.effects if row.event is not None else ():
-                if effect.lane and effect.lane not in drawn:
-                    row.labels.setdefault(effect.lane, []).extend(self._lines_in(effect.lane, effect.short))
+                if effect.lane and effect.lane not in shown:
+                    yield row, effect
 
     def _lines_in(self, lane: str, text: str) -> list[str]:
         """Return the label of a lane in lines that are not wider than the lane."""
@@ -526,6 +527,9 @@ class _ChartBuilder:
         for row in self._rows:
             for title, logs in row.logs.items():
                 needs[title] = max(needs[title], *(sum(cell.width for cell in cells) + 10 for cells in logs))
+        for _, effect in self._silent_changes():
+            longest = max(len(word) for word in effect.short.split())
+            needs[effect.lane] = max(needs[effect.lane], longest * LABEL_CHARACTER + 2)
         named = {title: max(need, _TITLE_CHARACTER * len(title) + 4) for title, need in needs.items()}
         if sum(named.values()) <= MOST_WIDTH:
             needs = named

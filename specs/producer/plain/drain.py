@@ -39,15 +39,15 @@ class Drain(Spec):
         Lane("partition", each=Partition, facts={"queue": "queued", "passed_over": "passed over"}),
         Lane("sender", facts={"drain_index": "next drain starts at"},
             boxes={"drained": "last drain", "muted": "muted", "backing_off": "backing off", "waiting": "waits"}),
-        gains={"drained": "it takes a batch of partition"},
     ).with_events(
-        Event("application_send", "The application fills a batch of {partition}", "", "f'partition {partition}'"),
+        Event("application_send", "The application fills a batch of partition {partition}", "fills a batch",
+            "f'partition {partition}'"),
         Event("retry_waits", "The first batch of partition {partition} is a retry that waits for an earlier one",
             "retry waits", "f'partition {partition}'"),
-        Event("drain",
-            "The sender makes a request of at most {request_size} batch{'es' * (request_size > 1)} for node {node}, "
-                "starting at partition {partition_at(node, drain_index[node] % partitions_per_node())}", "drain",
-            "'sender'"),
+        Event("drain", "The sender makes a request of up to {request_size} batch{'es' * (request_size > 1)} for node "
+            "{node} from partition {partition_at(node, drain_index[node] % partitions_per_node())} on: it takes one "
+            "of partition {first_taken(node)}{', and the next request starts behind the last one visited, even if "
+            "that had no room' * (not index_per_node)}", "takes a batch of partition {first_taken(node)}", "'sender'"),
     )  # fmt: skip
 
     def partitions_per_node(self):
@@ -62,6 +62,12 @@ class Drain(Spec):
         """Return whether a drain with room takes a batch of the partition."""
         is_held = partition in self.muted or partition in self.backing_off or partition in self.waiting
         return self.queue[partition] > 0 and not is_held
+
+    def first_taken(self, node):
+        """Return the first partition of which a drain takes a batch, None if it takes no batch."""
+        start, size = self.drain_index[node], self.partitions_per_node()
+        visited = [self.partition_at(node, (start + step) % size) for step in range(size)]
+        return next((partition for partition in visited if self.is_sendable(partition)), None)
 
     # The queues.
 
