@@ -278,18 +278,33 @@ def pages(
     no_matrix: Annotated[
         bool, option("--no-matrix", help="With --site: leave out the page of settings, which takes minutes at first.")
     ] = False,
+    printed: Annotated[
+        Literal["versions", "myths"] | None,
+        option(
+            "--print",
+            help="Print a page in Markdown: the rules and bugs of Kafka by release, or common claims and the scenarios "
+            "that decide them.",
+        ),
+    ] = None,
 ) -> int:
-    """Write the pages of docs/ that are computed, or build the site.
+    """Write the pages of docs/ that are computed, build the site, or print a page.
 
-    versions.md lists the rules and bugs of Kafka by release, and museum.md the catalogue of bugs. myths.md decides
-    common claims by running scenarios. high-watermark.md shows a trace of the specification. The site has all pages of
-    docs/, for each entry of the catalogue a page with its counterexamples, and matrix.html: the answers of `advise` for
-    every combination of a few settings, with pictures. Its explorations are kept in the user's cache folder.
+    museum.md lists the catalogue of bugs. high-watermark.md shows a trace of the specification. The site has all pages
+    of docs/, those that --print prints, for each entry of the catalogue a page with its counterexamples, and
+    matrix.html: the answers of `advise` for every combination of a few settings, with pictures. Its explorations are
+    kept in the user's cache folder.
 
     Exit status: 0 written or up to date, 1 out of date (with --check), 2 wrong input.
     """
     from checker.errors import InputError
 
+    if printed is not None:
+        if check or site is not None:
+            raise InputError("--print prints one page: leave out --check and --site")
+        from kafka_tools.pages.write_pages import LONG_PAGES
+
+        print(LONG_PAGES[printed](), end="")
+        return 0
     if site is not None:
         if check:
             raise InputError("--check compares the pages of docs/, and --site builds the site: use one of them")

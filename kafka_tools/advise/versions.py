@@ -78,4 +78,4 @@ def unexplored_bugs(version: str, client: str, controller: str = "", *, is_trans
     if not bugs:
         return ""
     fixes = "; ".join(f"{entry.name} (fixed in {entry.description_of_fixes})" for entry in bugs)
-    return f"not explored: bugs of Kafka {version} that later releases fix (docs/versions.md): {fixes}"
+    return f"not explored: bugs of Kafka {version} that later releases fix: {fixes}"

@@ -1,4 +1,4 @@
-"""The page docs/myths.md: common claims about Kafka, decided by the specs."""
+"""The page myths.md of the site: common claims about Kafka, decided by the specs."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ def render() -> str:
         "## Defaults of a producer by release",
         paragraph(DEFAULTS),
         table(("releases", *(f"`{name}`" for name in PRODUCER_SETTINGS)), _default_rows()),
-        "## Regenerate this page",
-        "```sh\npython -m checker pages\n```",
     )
 
 

@@ -1,4 +1,4 @@
-"""The page docs/versions.md: the rules by release of Apache Kafka, and the releases that have each bug."""
+"""The page versions.md of the site: the rules by release of Apache Kafka, and the releases that have each bug."""
 
 from __future__ import annotations
 
@@ -95,8 +95,6 @@ def render() -> str:
             ("since", "backports", "rule", "ticket", "concerns", "opens", "fixes"),
             map(_rule_row, sorted(CHANGES.values(), key=lambda change: release_number(change.since))),
         ),
-        "## Regenerate this page",
-        "```sh\npython -m checker pages\n```",
     )
 
 

@@ -12,12 +12,13 @@ from kafka_tools.pages.museum import museum_page
 PAGES: Mapping[str, Callable[[], str]] = {
     "high-watermark.md": high_watermark_page.render,
     "museum.md": museum_page.render,
-    "myths.md": myths_page.render,
     "pictures/r18.svg": readme_picture.render,
     "proving.md": proof_table.render,
-    "versions.md": versions_page.render,
 }
 """The pages and pictures: the name of the file, and the function that computes its text."""
+
+LONG_PAGES: Mapping[str, Callable[[], str]] = {"myths": myths_page.render, "versions": versions_page.render}
+"""The pages that are not in docs/: they are computed when the site is built or when a reader asks for them."""
 
 
 def write_pages(folder: Path, check: bool) -> list[str]:

@@ -18,6 +18,7 @@ from kafka_tools.pages.museum.entries import AREAS, Exhibit, exhibits
 from kafka_tools.site import exhibit_pages
 from kafka_tools.site.counterexample_pages import write_counterexamples
 from kafka_tools.site.links import problems_of
+from kafka_tools.pages.write_pages import LONG_PAGES
 from kafka_tools.site.navigation import read_navigation
 from kafka_tools.site.staged_docs import INDEX, StagedDocs
 
@@ -61,6 +62,7 @@ def build_site(
         scenarios = [given for each in entries for given in (each.shown_by, *each.further) if given is not None]
         counterexamples = write_counterexamples(scenarios, extra / exhibit_pages.COUNTEREXAMPLES)
         paths = exhibit_pages.write_museum(entries, counterexamples, ledger.read(ledger.default_path()), stage)
+        pages += _write_long_pages(stage)
         _add_navigation(stage, pages, entries, paths)
         if with_matrix:
             write_matrix(extra, default_cache(), on_stage=on_stage)
@@ -118,6 +120,14 @@ def _replace(output: Path, target: Path) -> None:
             new.rename(place)
     except OSError as error:
         raise OutputError(f"{target} cannot be written: {error.strerror}") from None
+
+
+def _write_long_pages(stage: Path) -> list[Path]:
+    """Compute the pages that docs/ does not have, and return their paths in the stage."""
+    paths = [Path(f"{name}.md") for name in LONG_PAGES]
+    for path in paths:
+        (stage / path).write_text(LONG_PAGES[path.stem](), encoding="utf-8")
+    return paths
 
 
 def _add_navigation(stage: Path, pages: Sequence[Path], entries: Sequence[Exhibit], paths: Sequence[Path]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kafka_tools.pages.markdown import page, paragraph, table
 from kafka_tools.pages.museum.entries import AREAS, Exhibit, exhibits
-from kafka_tools.pages.museum.real_brokers import BrokerEvidence
+from kafka_tools.pages.myths import MYTHS
 from specs.hazards import OUTCOMES, Hazard, hazards
-from specs.kafka_releases import describe_releases
+from specs.kafka_releases import RELEASES, describe_releases
 
 INTRODUCTION = """
 The museum has the catalogue of Kafka's bugs and hazards: reordered, duplicated and lost records, replicas that differ,
@@ -16,25 +16,42 @@ of a setting.
 """
 
 SITE = """
+`python -m checker show R18` prints the story of an entry with its scenario, what it needs, its remedy and its tickets.
 `python -m checker pages --site DIR` builds the site: these pages, and for each entry a page with its story, its
 counterexamples and their pictures. The site is a folder of files without network access; open `DIR/index.html`. The
 command needs the extra `site`.
 """
 
-RELEASES = """
-The releases follow from [versions.md](versions.md), which has the evidence. An entry that no change opens or closes is
-in every release. The stories are in `specs/catalogue.toml`.
+COLUMNS = """
+The releases follow from the [rules by release](#rules-by-release). An entry that no change opens or closes is in every
+release. The column "real brokers" has the releases whose brokers or clients showed the entry: the page of the entry
+names the experiment ([experiments.md](experiments.md)) or the page that describes the runs.
 """
 
-REAL_BROKERS = """
-The column "real brokers" has what showed an entry on brokers or clients of a release: experiments, which
-`python -m checker experiment NAME` repeats ([experiments.md](experiments.md)), or the page that describes the runs.
+RULES = """
+`specs/kafka_versions.py` has the rules of Kafka that differ between releases; the specs and `advise` read it. For
+0.10.0.0 and later, `python -m checker pages --print versions` prints each rule with its first release, its backports
+and its ticket; the bugs that each release has, with their scenarios, counterexamples and fixes; and the results of the
+specification of replication with the rules of each release. A bug exists from the release whose change introduced it,
+and is gone where every change that fixes it applies. `tests/golden/kafka_changes.json` has the evidence: the releases
+whose history contains the commits of a change, and for later releases the jars that contain its code. From 3.3 to 3.9 a
+cluster runs with ZooKeeper or with KRaft; a row says which mode has a bug if only one has it.
+"""
+
+CLAIMS = """
+Claims that articles repeat. `python -m checker pages --print myths` runs the scenarios that show or refute each one,
+and prints their counterexamples, what is not modelled, and the defaults of a producer by release.
 """
 
 NOT_MODELLED = """
 No scenario shows these entries, and nothing in this repository checks them. Most were found by calling Kafka's own
-classes step by step; no report of them was found. The last column is what real brokers or the classes showed.
+classes step by step; no report of them was found. `python -m checker show "controller H-1"` prints what an entry needs,
+its remedy, and what real brokers or the classes showed.
 """
+
+
+ALL_RELEASES = f" from {RELEASES[0]} to {RELEASES[-1]}"
+"""What follows "every release"; the page says it once."""
 
 
 def render() -> str:
@@ -46,30 +63,24 @@ def render() -> str:
         "# The museum of Kafka's bugs",
         paragraph(INTRODUCTION),
         paragraph(SITE),
-        paragraph(RELEASES),
-        paragraph(REAL_BROKERS),
+        paragraph(COLUMNS + f"Every release is every release{ALL_RELEASES}."),
         f"{len(modelled)} entries are modelled, {len(missing)} are not.",
         table(("what fails", "meaning"), OUTCOMES.items()),
         *(block for area in AREAS for block in _area(area, modelled)),
         "## Not modelled",
         paragraph(NOT_MODELLED),
-        table(
-            ("entry", "bug", "it needs", "remedy", "releases", "seen"),
-            map(_unmodelled_row, missing),
-        ),
+        table(("entry", "bug", "releases", "real brokers"), map(_unmodelled_row, missing)),
+        "## Rules by release",
+        paragraph(RULES),
+        "## Common claims",
+        paragraph(CLAIMS),
+        table(("claim", "true in", "today"), ((myth.claim, myth.true_in, myth.today) for myth in MYTHS)),
     )
 
 
 def _unmodelled_row(hazard: Hazard) -> tuple[str, ...]:
-    seen = "; ".join(f"brokers of {each.kafka}: {each.what}" for each in hazard.sightings)
-    return (
-        hazard.name,
-        hazard.title,
-        hazard.coincidence or hazard.needs,
-        hazard.remedy,
-        describe_releases(list(hazard.releases)),
-        seen or hazard.classes,
-    )
+    seen = ", ".join(dict.fromkeys(each.kafka for each in hazard.sightings))
+    return hazard.name, hazard.title, describe_releases(list(hazard.releases)), seen
 
 
 def _area(area: str, modelled: list[Exhibit]) -> list[str]:
@@ -81,35 +92,15 @@ def _area(area: str, modelled: list[Exhibit]) -> list[str]:
     return [
         f"## {title}",
         f"[{more}]({more}) has the details.",
-        table(
-            (
-                "entry",
-                "bug",
-                "what fails",
-                "releases that have it",
-                "first releases without it",
-                "real brokers",
-                "scenario",
-            ),
-            map(_row, found),
-        ),
+        table(("entry", "bug", "what fails", "releases that have it", "real brokers"), map(_row, found)),
     ]
 
 
 def _row(exhibit: Exhibit) -> tuple[str, ...]:
-    assert exhibit.shown_by is not None
     return (
         exhibit.name,
         exhibit.story.title,
         ", ".join(exhibit.outcomes) or "none found",
-        exhibit.affected,
-        exhibit.fixed,
-        "; ".join(f"{each.kafka}: {_shown_by(each)}" for each in exhibit.evidence),
-        f"`{exhibit.shown_by.target}`",
+        exhibit.affected.removesuffix(ALL_RELEASES),
+        ", ".join(dict.fromkeys(each.kafka for each in exhibit.evidence)),
     )
-
-
-def _shown_by(evidence: BrokerEvidence) -> str:
-    if evidence.saw:
-        return f"{evidence.saw} ([{evidence.page}]({evidence.page}))"
-    return ", ".join(f"`{name}`" for name in evidence.experiments)

@@ -189,7 +189,6 @@ def test_runs_without_an_experiment_are_evidence_too():
     assert [each.kafka for each in evidence["C14"]] == ["4.2.0", "4.3.1", "4.4.0"]
     for each in (*evidence["R18"], *evidence["C14"]):
         assert each.saw in each.sentence and each.saw in each.note and each.page in each.note
-        assert each.saw in museum_page.render()
         text = (DOCS / each.page).read_text()
         assert each.kafka in text and Path(each.script).name in text and (DOCS / each.script).exists()
 

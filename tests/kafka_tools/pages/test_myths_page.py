@@ -1,4 +1,4 @@
-"""docs/myths.md decides each claim by running scenarios."""
+"""The page of common claims decides each claim by running scenarios."""
 
 import re
 

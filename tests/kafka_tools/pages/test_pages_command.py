@@ -38,3 +38,13 @@ def test_a_page_that_is_out_of_date_is_reported_and_kept(two_pages, tmp_path, ca
 def test_a_folder_that_does_not_exist(two_pages, tmp_path, capsys):
     assert main(["pages", str(tmp_path / "none")]) == 2
     assert "name the folder of the pages" in capsys.readouterr().err
+
+
+def test_a_long_page_is_printed(capsys):
+    assert main(["pages", "--print", "versions"]) == 0
+    assert "\n# Rules and bugs by release\n" in capsys.readouterr().out
+
+
+def test_a_printed_page_is_neither_compared_nor_built(tmp_path, capsys):
+    assert main(["pages", "--print", "myths", "--site", str(tmp_path)]) == 2
+    assert "--print prints one page" in capsys.readouterr().err

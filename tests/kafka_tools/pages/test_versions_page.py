@@ -1,4 +1,4 @@
-"""docs/versions.md is computed from the table of rules and from the scenarios."""
+"""The page of rules by release is computed from the table of rules and from the scenarios."""
 
 import re
 
