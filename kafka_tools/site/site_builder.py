@@ -15,10 +15,10 @@ from checker.errors import InputError, InternalError, MissingExtraError, OutputE
 from checker.run import ledger
 from kafka_tools.matrix.matrix_page import PAGE, default_cache, write_matrix
 from kafka_tools.pages.museum.entries import AREAS, Exhibit, exhibits
+from kafka_tools.pages.write_pages import LONG_PAGES
 from kafka_tools.site import exhibit_pages
 from kafka_tools.site.counterexample_pages import write_counterexamples
 from kafka_tools.site.links import problems_of
-from kafka_tools.pages.write_pages import LONG_PAGES
 from kafka_tools.site.navigation import read_navigation
 from kafka_tools.site.staged_docs import INDEX, StagedDocs
 
