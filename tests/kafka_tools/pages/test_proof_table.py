@@ -19,9 +19,9 @@ def test_the_table_has_what_the_certificates_say():
     found = proof_table.certificates()
     assert len(found) > 2
     file, certificate = found[0]
-    changed = dataclasses.replace(certificate, properties=("is_blue",), seconds=98765.0)
+    changed = dataclasses.replace(certificate, properties=("is_blue",))
     row = proof_table.table([(file, changed)]).splitlines()[-1]
-    assert f"`{file}`" in row and "`is_blue`" in row and "98765.0" in row
+    assert f"`{file.stem}`" in row and "`is_blue`" in row
     assert (DOCS.parent / file).exists()
 
 
