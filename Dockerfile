@@ -1,4 +1,4 @@
-# An image with Tidemark, PySpark and Java for a driver (docs/scale.md).
+# An image with Tidemark, PySpark and Java for a driver (docs/stores.md).
 FROM python:3.11-slim-bookworm
 
 # Slim images lack the folder, without which the package of Java cannot be configured.

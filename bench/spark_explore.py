@@ -1,4 +1,4 @@
-"""Cost of exploration on Spark beside the native engine: `python bench/spark_explore.py`, used in docs/scale.md."""
+"""Cost of exploration on Spark beside the native engine: `python bench/spark_explore.py`, used in docs/stores.md."""
 
 from __future__ import annotations
 

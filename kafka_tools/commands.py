@@ -299,8 +299,8 @@ def pages(
     from checker.errors import InputError
 
     if printed is not None:
-        if check or site is not None:
-            raise InputError("--print prints one page: leave out --check and --site")
+        if check or site is not None or no_matrix:
+            raise InputError("--print prints one page: leave out --check, --site and --no-matrix")
         from kafka_tools.pages.write_pages import LONG_PAGES
 
         print(LONG_PAGES[printed](), end="")

@@ -50,7 +50,6 @@ NOT_RUN = {
     "pip install -e '.[prove]'": "changes the environment of the tests; docs/tutorial.md has it with a new one",
     "python -m checker run consumer": SCENARIOS,
     "python -m checker run producer broker": SCENARIOS,
-    "python -m checker run producer/idempotent_producer": SCENARIOS,
     "python -m checker run replication": SCENARIOS,
     "python -m checker run replication/partition": SCENARIOS,
     "python -m checker run transactions": SCENARIOS,
@@ -60,13 +59,10 @@ NOT_RUN = {
     "python -m checker pages": "writes into docs/; tests/kafka_tools/pages computes the pages and compares them",
     "python -m checker pages --site DIR": "builds the site from docs/; its tests do the same",
     "python -m checker run replication/kip320 --set log_size=4 --set max_records=4 --checkpoint DIR --every 10m": LONG,
-    "python -m checker run producer/repaired_producer/one_fault_of_each_kind --set max_timeouts=1": LONG,
-    "python -m checker run replication/kip320_first_try --set max_leader_epoch=3 --keep-going": LONG,
     "python -m checker run replication/kip320 --set max_leader_epoch=4 --store compact --checkpoint DIR": LONG,
     "python -m checker simulate producer/plain_producer --out DIR": WALKS,
     "python -m checker report DIR": WALKS,
     "python -m checker traces replay DIR --walk 486 --shrink": WALKS,
-    "python -m pytest -m slow tests/spark_analysis/test_standalone_cluster.py": "a step of .ci/run runs the slow tests",
     "python3 -m venv environment && environment/bin/pip install venv-pack '.[spark]' && "
     "environment/bin/venv-pack -p environment -o environment.tar.gz": CLUSTER,
     "PYSPARK_PYTHON=./environment/bin/python "
@@ -128,7 +124,6 @@ SLOW = {
     "--set crashes=1": 12.0,
     "python -m checker run transactions/exactly_once_loop/t8_recovered_mapping": 0.9,
     "python -m checker run transactions/transactional_reader/t9_unclean_election_loses_the_marker": 0.9,
-    "python -m checker run transactions/transactional_reader/t11_delayed_fetch_loses_aborted_list": 0.9,
     "python -m checker run replication/partition/r18_missed_leader_epoch --out DIR": 0.9,
     "python -m checker run producer/buffer_pool producer/append producer/metadata_wait producer/routing": 4.1,
     "python -m checker prove replication/kip320/two_replicas": 1.9,
@@ -136,7 +131,6 @@ SLOW = {
     "--unbounded max_records --unbounded max_leader_epoch": 34.0,
     "python -m checker prove SPEC/SCENARIO --method induction": 0.8,
     "python -m checker prove my_peterson.py": 0.9,
-    "python -m checker prove one_lemma.py": 0.9,
     "python -m checker prove examples/peterson": 0.8,
     "python -m checker prove examples/peterson --explain mutual_exclusion/enter": 0.8,
     "python -m checker prove examples/peterson --certificate peterson.toml": 0.8,
@@ -147,15 +141,11 @@ SLOW = {
     "python -m checker prove my_peterson.py --method pdr": 1.0,
     "python -m checker prove producer/idempotent_log --unbounded batches --unbounded log_size --unbounded max_sequence "
     "--unbounded max_batch_records": 5.0,
-    "python -m checker prove producer/cache_of_one --property retries_recognised --unbounded batches "
-    "--unbounded log_size --unbounded max_sequence --unbounded max_batch_records --timeout 10": 1.5,
     "python -m checker prove specs/fenced_store.py/fenced_store/two_workers": 0.9,
     "python -m checker prove specs/proved_store.py --unbounded grants --unbounded updates": 0.9,
     "python -m checker run replication/kip320/three_replicas_three_epochs --engine spark --checkpoint DIR": 5.0,
     "python -m checker simulate producer/plain_producer --set refusals=1 --sweep max_in_flight=1,2,3 --sweep "
     "retries=0,1 --traces 20000 --out grid": 5.0,
-    "python -m checker simulate producer/plain_producer --set refusals=1 --sweep max_in_flight=1,2 --traces 2000 "
-    "--beyond --out beyond": 1.8,
     "python -m checker simulate replication/truncate_to_high_watermark/two_replicas_three_epochs --traces 200000 "
     "--depth 40 --seed 7 --out walks": 9.0,
     "python -m checker report walks": 9.0,
