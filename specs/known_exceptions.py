@@ -94,4 +94,4 @@ def note_on(hazard: Hazard) -> GuaranteeNote:
     shown = f" Shown by Kafka's classes: {hazard.classes}." if hazard.classes and not seen else ""
     command = f" `python -m checker run {hazard.shown_by}` shows it." if hazard.shown_by else ""
     needs = hazard.coincidence or hazard.needs
-    return GuaranteeNote(f"{hazard.title} ({hazard.name}): {needs}{seen}{shown}{command}")
+    return GuaranteeNote(f"{hazard.title} ({hazard.name}): {needs}{seen}{shown}{command}", takes=hazard.takes)

@@ -65,10 +65,14 @@ class GuaranteeRow:
 
 @dataclass(frozen=True)
 class GuaranteeNote:
-    """A remark on a cell, and the checks that demonstrate it: each must find a violation."""
+    """A remark on a cell, and the checks that demonstrate it: each must find a violation.
+
+    `takes`: after what an exception happens if it takes more than the column says, such as "3 restarts".
+    """
 
     text: str
     checks: tuple[GuaranteeCheck, ...] = ()
+    takes: str = ""
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,9 @@ def _pattern(tabulation: GuaranteeTable, row: GuaranteeRow) -> tuple[str, ...]:
 
 def _but(tabulation: GuaranteeTable, cell: GuaranteeCell) -> str:
     """Return what follows a "no" that has known exceptions, or ""."""
-    exceptions = _exceptions(tabulation, cell)
+    names = _exceptions(tabulation, cell)
+    takes = {name: tabulation.table.notes[name].takes for name in names}
+    exceptions = [f"{name} after {takes[name]}" if takes[name] else name for name in names]
     return f", but {', '.join(exceptions)}" if exceptions else ""
 
 

@@ -134,12 +134,14 @@ def _widths(
 def _cell(answer: GuaranteeAnswer | None, longest: int) -> str:
     """Return a verdict as the cell of a table: "yes/2" needs two coincidences, an id is that of an entry.
 
-    An entry with a name that is longer than `longest` is "known".
+    An entry with a name that is longer than `longest` is "known". "R18/3": the entry takes three events.
     """
     if answer is None:
         return "-"
     if answer.verdict == "known":
-        name = answer.hazards[0].name if len(answer.hazards) == 1 else f"{answer.hazards[0].name}+"
+        first = answer.hazards[0]
+        times = f"/{first.takes.partition(' ')[0]}" if first.takes else ""
+        name = f"{first.name}{times}" if len(answer.hazards) == 1 else f"{first.name}{times}+"
         return name if len(name) <= max(longest, len("known")) else "known"
     number = f"/{answer.coincidences}" if answer.coincidences else ""
     return "?" if answer.verdict == "undecided" else f"{answer.verdict}{number}"

@@ -135,7 +135,7 @@ def verdict_sentences(advice: Advice) -> list[str]:
         parts = [f"{joined(verbs, 'or')} {failure.phrase}" for failure, verbs in mildest.items()]
         sentences.append(f"{_with_defaults(advice, mildest)} can be {'; '.join(parts)}.")
     if known:
-        parts = [f"{_outcomes(answers)} ({names})" for names, answers in known.items()]
+        parts = [f"{_known_outcomes(answers[0].hazards, answers)} ({names})" for names, answers in known.items()]
         sentences.append(f"By a way that the exploration does not have, a record can also be {'; '.join(parts)}.")
     if advice.cluster.ephemeral_disks:
         sentences.append(
@@ -255,7 +255,7 @@ def known_entries(advice: Advice) -> Iterator[tuple[Hazard, list[GuaranteeAnswer
 
 def known_sentence(hazard: Hazard, answers: Sequence[GuaranteeAnswer]) -> str:
     """Return what an entry knows beyond the exploration: what happens, what it needs, and what prevents it."""
-    outcomes = f"a record can be {_outcomes(answers)}. " if answers else ""
+    outcomes = f"a record can be {_known_outcomes([hazard], answers)}. " if answers else ""
     return f"{hazard.title}: {outcomes}{_facts(hazard)}"
 
 
@@ -298,9 +298,20 @@ def impossible_sentence(advice: Advice, failure: FailureMode) -> str:
 
 def coincidence_sentence(advice: Advice) -> str:
     """Return the legend of the numbers in the table, "" if it has none."""
-    if not any(answer.coincidences for answer in advice.answers):
+    number = max((answer.coincidences for answer in advice.answers), default=0)
+    if number == 0:
         return ""
-    return "yes/3: three failures and slow followers together; with fewer slow followers there is no counterexample"
+    counted = "1 failure or slow follower" if number == 1 else f"{number} failures and slow followers"
+    return f"yes/{number}: it takes {counted}, and no fewer slow followers suffice"
+
+
+def _known_outcomes(hazards: Sequence[Hazard], answers: Sequence[GuaranteeAnswer]) -> str:
+    """Return what entries cause where the exploration says no, after as many events as they take."""
+    takes = dict.fromkeys(hazard.takes for hazard in hazards)
+    if "" in takes:
+        return _outcomes(answers)
+    verbs = dict.fromkeys(answer.question.verb for answer in answers)
+    return f"{joined(list(verbs), 'or')} after {joined(list(takes), 'or')}"
 
 
 def _outcomes(answers: Sequence[GuaranteeAnswer]) -> str:

@@ -65,6 +65,9 @@ def test_exceptions_and_differences_have_their_notes_in_short(checker, tmp_path)
     assert "No, but an entry: another model" in out
     assert "- It reaches two.\n" in out and "Aside." not in out
     assert "Aside." in checker(*command, "--verbose").out
+    more = excepted.read_text().replace('"deadlock")),)', '"deadlock")),), takes="3 restarts"')
+    excepted.write_text(more)
+    assert "resets no\n  no, but deeper after 3 restarts: falls\n" in checker(*command).out
     out = checker("run", differing(tmp_path, True, False), "--table", "--engine", "python", "--workers", "1").out
     assert "No, but an entry" not in out and "- It reaches two.\n" in out
 

@@ -233,6 +233,38 @@ def test_a_story_says_what_a_follower_lags_behind():
     assert "which lags, from the ISR" in " ".join(step.text for step in steps_of(answer))
 
 
+def table_of(found):
+    """Return the cells of the table of an answer, and all of its text."""
+    text = plain(advice_lines(found, ()))
+    table = text[text.index("... after") :].split("\n", 1)[1]
+    return table[: table.index(":")], text
+
+
+@pytest.mark.parametrize(
+    ("failure", "question", "settings", "legend"),
+    [
+        ("power-loss", "loss", {"acks": "all", "min.insync.replicas": "1"}, "yes/3: it takes 3 failures and slow"),
+        ("slow-follower", "stuck", TWO_IN_SYNC, "yes/2: it takes 2 failures and slow"),
+        ("crash", "loss", PLAIN | {"acks": "1"}, "yes/1: it takes 1 failure or slow follower, and"),
+        ("slow-follower", "loss", TWO_IN_SYNC, ""),
+        ("consumer-crash", "gaps", {}, "yes/1: it takes 1 failure"),
+    ],
+)
+def test_the_legend_of_the_numbers_is_that_of_a_cell(failure, question, settings, legend):
+    cells, text = table_of(advice(failure, question, settings))
+    assert ("it takes" in text) == bool(legend) and legend in " ".join(text.split())
+    assert legend.partition(":")[0] in cells
+
+
+@pytest.mark.parametrize("failure", ["leader-change", "leader-changes"])
+def test_an_entry_that_takes_more_than_the_row_says_how_many(failure):
+    cells, text = table_of(advice(failure, "loss", TWO_IN_SYNC))
+    text = " ".join(text.split())
+    assert "R18/3" in cells
+    assert "a record can also be lost after 3 planned leader changes (R18)." in text
+    assert "R18: A leader that missed an epoch trusts old offsets: a record can be lost after 3 planned" in text
+
+
 @pytest.mark.parametrize("failure", ["leader-change", "leader-changes", "unclean-election"])
 def test_one_replica_has_no_other_leader(failure):
     settings = {"unclean.leader.election.enable": "true"}
