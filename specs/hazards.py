@@ -126,11 +126,11 @@ class Hazard:
     `outcomes` and `after` are keys of `OUTCOMES` and `EVENTS`: any of the events suffices. `also` are outcomes that it
     has under further conditions, which an exploration decides: there the entry names a cause. `coincidence`, or else
     `needs`, says what has to coincide. `is_rare`: it needs more than the event. `takes`: a number and what has to
-    happen as often, if one event of `after` is too few. `conditions` all have to hold. One of `reopened_by` that is known to hold undoes the rules that removed the entry from later releases. `first`
-    and `last` are the first and the last release that have it if no change in `specs.kafka_versions` says so. `remedy`
-    is for people; the settings that help are in `conditions`. `shown_by` is the scenario of which the constants in
-    `Condition.without` are; "" if no spec has the entry yet. `classes`: it was shown by calling Kafka's own classes.
-    `page` is a page of docs/.
+    happen as often, if one event of `after` is too few. `conditions` all have to hold. One of `reopened_by` that is
+    known to hold undoes the rules that removed the entry from later releases. `first` and `last` are the first and the
+    last release that have it if no change in `specs.kafka_versions` says so. `remedy` is for people; the settings that
+    help are in `conditions`. `shown_by` is the scenario of which the constants in `Condition.without` are; "" if no
+    spec has the entry yet. `classes`: it was shown by calling Kafka's own classes. `page` is a page of docs/.
     """
 
     name: str

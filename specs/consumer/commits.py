@@ -39,7 +39,7 @@ class PollLoop(Consumer):
         Event("init", "The consumer is at the beginning of the partition, and no offset is committed"),
         Event("poll", "A poll returns {count} record{'s'[:count - 1]} from offset {position} on", at="'consumer'"),
         Event("commit_position", "The consumer commits its position {position}", "commit {position}", "'consumer'"),
-        Event("process", "The application processes record {in_hand[0]}", at="'consumer'"),
+        Event("process", "The application processes record {in_hand[0]}", at="'consumer'", leaves_out=("processed",)),
         Event("fail_and_close", "An exception ends the loop, and the consumer is closed{', which commits its position "
             "' + str(position) if commit == 'auto' else ''}", "exception, close", "'consumer'", "shutdown"),
         Event("revoke", "A rebalance takes the partition from the consumer, inside poll{', which commits offset ' + "

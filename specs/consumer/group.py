@@ -46,9 +46,9 @@ class ConsumerGroup(Spec):
     """One partition, a coordinator and several consumers; each consumer polls, processes and commits in one thread.
 
     The classic group protocol with eager rebalances: a consumer gives the partition up before it rejoins. A rebalance
-    ends when every member has joined or was evicted. The coordinator evicts a member when its session times out or
-    max.poll.interval.ms has passed. It does not notify the member, which learns of its eviction in a later poll or from
-    a refused commit. Until then it processes the records that it holds.
+    ends when every member has joined or was evicted. The coordinator evicts a member when its session times out; after
+    max.poll.interval.ms its heartbeat thread leaves the group. The thread that polls learns of it in a later poll or
+    from a refused commit. Until then it processes the records that it holds.
 
     Kafka's COMPLETING_REBALANCE (the leader computes the assignment) takes no time here.
     """
@@ -96,18 +96,18 @@ class ConsumerGroup(Spec):
     ).with_events(
         Event("join", "{member} joins the group{' again' if member in in_group else ''}", "", "member"),
         Event("poll", "{member} polls {count} record{'s'[:count - 1]} from offset {position[member]} on", "", "member"),
-        Event("process", "{member} processes record {in_hand[member][0]}", "", "member"),
+        Event("process", "{member} processes record {in_hand[member][0]}", "", "member", leaves_out=("effects",)),
         Event("complete_rebalance", "Generation {generation + 1} begins, and the assignor chooses {owner}",
             "generation {generation + 1}", "'coordinator'", "new epoch"),
         Event("sync", "{member} gets its assignment{', and begins at the committed offset ' + str(committed) if member "
             "in owners and position[member] is None else ''}", "", "member"),
-        Event("evict", "The coordinator removes {member} from the group: max.poll.interval.ms has passed",
-            "evicts {member}", "'coordinator'", "timeout"),
+        Event("evict", "max.poll.interval.ms passes, and the heartbeat thread of {member} leaves the group",
+            "{member} leaves", "'coordinator'", "timeout"),
         Event("time_out", "The coordinator removes {member} from the group: its session has timed out",
             "session of {member} expires", "'coordinator'", "timeout"),
         Event("commit_position", "{member} commits offset {position[member]}{', which is refused' if not "
             "accepts_commit_of(member) else ''}", "", "member", "{'refusal' if not accepts_commit_of(member) else ''}"),
-        Event("learn_of_eviction", "{member} learns of it, and drops the partition", "is fenced", "member", "refusal"),
+        Event("learn_of_eviction", "{member} learns that it is out, drops the partition", "out", "member", "refusal"),
     )  # fmt: skip
 
     def init(self):

@@ -56,7 +56,7 @@ class WorkerPool(Consumer):
         Event("produce", "The leader appends record {len(key_of)} with key {key}", at="'partition'"),
         Event("poll", "The poll thread gets {count} record{'s'[:count - 1]} from offset {position} on, and gives each "
             "to a worker", at="'poll thread'"),
-        Event("process", "Worker {worker} processes record {queue[worker][0]}", at="worker"),
+        Event("process", "Worker {worker} processes record {queue[worker][0]}", at="worker", leaves_out=("processed",)),
         Event("commit_offset", "The poll thread commits {position if commit == 'auto' else contiguous_end()}", "commit",
             "'poll thread'"),
     )  # fmt: skip

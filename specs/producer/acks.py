@@ -54,7 +54,7 @@ class Acks(Partition):
         Event("leader_increment_high_watermark", "{leader} commits record {log[leader][high_watermark]}, which every "
             "member of the ISR has", "commit", "leader"),
         Event("leader_acknowledge", "{leader} answers the requests below its high watermark", "", "leader"),
-        Event("leader_shrink_isr", "{leader} removes {follower} from the ISR", "", "leader"),
+        Event("leader_shrink_isr", "{'Slow' if follower in alive else 'Dead'} {follower} leaves the ISR", at="leader"),
         Event("follower_fetch", "{follower} copies record {log[leader][len(log[follower])]} from {leader}"),
         Event("broker_crash", "The process of {broker} dies; its log survives", "crash", "broker", "crash"),
         Event("controller_elect", "The controller elects {broker}{', which is not in the ISR (unclean)' if broker not "

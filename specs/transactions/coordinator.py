@@ -425,8 +425,8 @@ class Coordinator(CoordinatorRules):
             "The answer of {partition} to the marker of coordinator epoch {coordinator_epoch} arrives{', while another "
                 "thread holds the lock' if locked else ''}", "marker of {partition}", "'coordinator'"),
         Event("expire", "The unused transactional id expires", "expiry", "'coordinator'", "lost state"),
-        Event("elect", "A broker is elected as coordinator, and loads the log {'with' if has_pending else 'without'} "
-            "the change that is being written", "election", "'coordinator'", "election"),
+        Event("elect", "Another broker becomes the coordinator, and loads the log {'with' if has_pending else "
+            "'without'} the change that is being written", "election", "'coordinator'", "election"),
         Event("time_out", "The transaction times out: it is to be aborted{', which raises epoch ' + str(metadata.epoch)"
             " + ' to fence the client, and raises it again to end' if fence_raises_epoch_twice else ''}", "timeout",
             "'coordinator'", "timeout"),

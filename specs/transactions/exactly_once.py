@@ -267,7 +267,7 @@ class ExactlyOnceLoop(Spec):
         Event("commit", "{instance} sends EndTxn(commit)"),
         Event("lose_answer_of_commit", "{instance} sends EndTxn(commit); the answer is lost", "no answer", "instance",
             "disconnect"),
-        Event("repeat_commit", "{instance} sends EndTxn(commit) again, or gives up"),
+        Event("repeat_commit", "{instance} {'sends EndTxn(commit) again' if lost_commit == 'repeat' else 'gives up'}"),
         Event("lose_answer_of_offsets", "{instance} sends TxnOffsetCommit; the answer is lost", "no answer", "instance",
             "disconnect"),
         Event("abort", "{instance} sends EndTxn(abort)", "abort", "instance", "abort"),

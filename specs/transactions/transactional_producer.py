@@ -222,9 +222,10 @@ class Transactions(PartitionRules, CoordinatorRules):
         Event("abort", "{instance} calls abortTransaction", "abort", "instance", "abort"),
         Event("upgrade_cluster", "The cluster is upgraded to transaction version 2", "upgrade", "'coordinator'"),
         Event("learn_version", "{instance} learns of transaction version 2", "learns of version 2", "instance"),
-        Event("end", "{instance} {'ends it empty' if len(client[instance].added) == 0 else 'sends EndTxn: ' + "
-            "str(answer_end_of(client[instance])).replace('none', 'success')}", "", "'coordinator'", "{'refusal' if "
-            "len(client[instance].added) > 0 and str(answer_end_of(client[instance])) != 'none' else ''}"),
+        Event("end", "{instance} {'ends an empty transaction without a request' if len(client[instance].added) == 0 "
+            "else 'sends EndTxn: ' + str(answer_end_of(client[instance])).replace('none', 'success')}", "",
+            "'coordinator'", "{'refusal' if len(client[instance].added) > 0 and str(answer_end_of(client[instance])) "
+            "!= 'none' else ''}"),
         Event("delay_end", "A copy of EndTxn of {instance} stays in the network", "copy", "'network'"),
         Event("time_out_commit", "commitTransaction of {instance} times out", "timeout", "instance", "timeout"),
         Event("produce_late", "A late copy of {late.batch} reaches the leader of {late.partition}{', and passes, as a "
@@ -235,12 +236,12 @@ class Transactions(PartitionRules, CoordinatorRules):
         Event("end_late", "A late EndTxn({late.decision}) of {late.identity} reaches the coordinator", "late copy"),
         Event("mark_late", "A late copy of marker {late.marker} reaches {late.partition}", "late copy"),
         Event("time_out", "The transaction times out: it is to be aborted", "timeout", "'coordinator'", "timeout"),
-        Event("mark", "The leader of {partition} gets the marker {marker()}{str(write_marker_as(marker_version, "
-            "partition, marker())).replace('none', '')}{'' if answered else ', and its answer is lost'}", "",
-            "partition", "{'' if answered else 'disconnect'}"),
+        Event("mark", "The leader of {partition} gets the marker {marker()}{(': ' + str(write_marker_as("
+            "marker_version, partition, marker()))).replace(': none', '')}{'' if answered else ', and its answer is "
+            "lost'}", "", "partition", "{'' if answered else 'disconnect'}"),
         Event("complete_transaction", "Every partition has its marker: it is complete", "complete", "'coordinator'"),
         Event("delay_marker", "A copy of the marker for {partition} stays in the network", "copy", "'network'"),
-        Event("elect_coordinator", "Another coordinator is elected", "election", "'coordinator'", "election"),
+        Event("elect_coordinator", "Another broker becomes the coordinator", "election", "'coordinator'", "election"),
         Event("expire", "{partition} forgets producer id {producer_id}", "forgets the producer", "partition",
             "lost state"),
     )  # fmt: skip

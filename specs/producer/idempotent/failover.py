@@ -19,8 +19,8 @@ class IdempotentFailover(IdempotentProducer):
             "follower copies", "f'leader of {partition}'"),
         Event("restart_follower", "The follower restarts; it remembers only what its snapshot has", "follower restarts",
             "f'leader of {partition}'", "restart"),
-        Event("fail_over", "The leader fails, and the follower becomes the leader, with the {follower_end[partition]} "
-            "batches that it has copied", "failover", "f'leader of {partition}'", "election"),
+        Event("fail_over", "The leader fails, and the follower, which has copied {follower_end[partition]} of its "
+            "batches, becomes the leader", "failover", "f'leader of {partition}'", "election"),
     )  # fmt: skip
 
     max_follower_restarts = Constant(1, at_least=0)

@@ -63,7 +63,7 @@ class Transaction(Spec):
         Event("append", "The leader appends record {sent}, sent in epoch {epoch}{'' if is_open else ', which opens a "
             "transaction'}", at="'leader'"),
         Event("refuse", "The leader refuses record {sent} as out of order", "refuses", "'leader'", "refusal"),
-        Event("init_producer_id", "The client raises its epoch to {epoch + 1}: the coordinator aborts what was sent",
+        Event("init_producer_id", "InitProducerId: the coordinator aborts what was sent, and answers epoch {epoch + 1}",
             "epoch {epoch + 1}", "'client'", "new epoch", leaves_out=("log",)),
         Event("commit", "The application commits the open transaction", "commit", "'client'", leaves_out=("log",)),
         Event("abort", "The application aborts", "abort", "'client'", "abort", leaves_out=("log",)),
