@@ -56,10 +56,9 @@ NOTES = {
              ("no_duplicate",)),)),
     "I2": GuaranteeNote(
         "A leader refuses the producer's first record: a new leader before it knows that it leads, any leader while "
-        "fewer replicas than min.insync.replicas have caught up with the records of other producers. It takes the "
-        "second, since it has no state of the producer, and refuses the first from then on (I2; Kafka 2.5 to 4.4). If "
-        "the producer raises its epoch after that, it writes the first record after the second, and the second once "
-        "more.",
+        "fewer than min.insync.replicas have caught up with the records of other producers. It takes the second, since "
+        "it has no state of the producer, and refuses the first from then on (I2; Kafka 2.5 to 4.4). If the producer "
+        "raises its epoch after that, it writes the first record after the second, and the second once more.",
         (GuaranteeCheck(Pipeline, dict(min_insync_replicas=2, slow_followers=0, broker_crashes=1),
              ("no_missing_earlier",)),
          GuaranteeCheck(Pipeline, dict(min_insync_replicas=2, other_records=True), ("no_missing_earlier",)),
