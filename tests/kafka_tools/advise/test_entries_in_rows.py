@@ -213,10 +213,16 @@ def test_a_cause_is_that_of_the_written_setting(version, producer, named):
 
 
 def test_a_rare_cause_comes_after_the_others_and_says_so():
-    found = causes(TYPICAL["acks=1"], "loss", "crash")
-    assert found[0].startswith("P7 ") and [text.startswith("rarer: ") for text in found] == sorted(
-        text.startswith("rarer: ") for text in found
-    )
+    found = causes(TYPICAL["two in sync"], "loss", "power-loss")
+    assert [text.partition(" (")[0] for text in found] == ["R11", "rarer: R20"]
+
+
+@pytest.mark.parametrize(("consumer", "verdict"), [({}, "no"), ({"client.rack": "a"}, "known")])
+def test_a_follower_serves_a_consumer_with_a_rack_alone(consumer, verdict):
+    asked = cluster(hazards()["R9"].releases[-1], consumer=consumer)
+    questions = [BY_NAME["vanishing-reads"]]
+    (answer,) = answer_questions(asked, find_nothing, [BY_SLUG["crash"]], questions).answers
+    assert answer.verdict == verdict
 
 
 @pytest.mark.parametrize(("version", "is_offered"), [("3.9.2", False), ("4.0.0", True)])
