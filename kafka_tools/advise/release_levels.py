@@ -6,7 +6,7 @@ import re
 
 from kafka_tools.advise.configuration_keys import UNREAD_FEATURES
 from kafka_tools.advise.written_settings import WrittenSetting
-from specs.kafka_releases import OLDEST_SUPPORTED, RELEASES, find_release, release_number
+from specs.kafka_releases import OLDEST_SUPPORTED, RELEASES, release_number
 
 _OF_RELEASES = (
     "inter.broker.protocol.version",
@@ -34,12 +34,7 @@ def unread_level(given: WrittenSetting, version: str) -> str:
     numbers = tuple(map(int, line[1].split(".")))
     if numbers >= release_number(version)[: len(numbers)]:
         return ""
-    again = f" Ask again with --kafka {line[1]}, and take the worse answer." if _is_supported(line[1]) else ""
+    supported = RELEASES[RELEASES.index(OLDEST_SUPPORTED) :]
+    is_supported = any(release.startswith(f"{line[1]}.") for release in supported)
+    again = f" Ask again with --kafka {line[1]}, and take the worse answer." if is_supported else ""
     return f"{start}. Brokers of Kafka {version} then keep some rules of {line[1]}, which the answers lack.{again}"
-
-
-def _is_supported(line: str) -> bool:
-    try:
-        return find_release(line, OLDEST_SUPPORTED) in RELEASES
-    except ValueError:
-        return False
