@@ -407,7 +407,7 @@ class _Gathering:
 def _shown(given: WrittenSetting, role: Role, client: Client, known: bool) -> str:
     """Return a name if it is safe to print: an unknown name may be a piece of a secret that spans several lines."""
     name = given.written_name
-    is_plain = len(name) <= 80 and re.fullmatch(r"[A-Za-z0-9._-]+", name)
+    is_plain = len(name) <= 80 and re.fullmatch(r"[A-Za-z0-9._%-]+", name)
     # In nested form, no name can be a piece of a value.
     pattern = _NESTED_NAME if given.file.endswith(NESTED_SUFFIXES) else _NAME
     is_name = pattern.fullmatch(name) and given.value
