@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +19,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if sys.dont_write_bytecode:
-    # Tests start hundreds of interpreters. Without byte code each would compile the checker again.
-    BYTE_CODE = tempfile.TemporaryDirectory(prefix="tidemark-byte-code-")
-    os.environ["PYTHONPYCACHEPREFIX"] = BYTE_CODE.name
+    # Tests start hundreds of interpreters. Without byte code each would compile the checker again, and each process of
+    # pytest-xdist would rewrite the assertions of all tests again. Byte code of temporary files is that of other runs.
+    BYTE_CODE = Path(__file__).parents[1] / "build" / "byte-code"
+    shutil.rmtree(BYTE_CODE / tempfile.gettempdir().lstrip(os.sep), ignore_errors=True)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(BYTE_CODE)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 SPREAD = (
