@@ -169,8 +169,9 @@ function readPasted() {
 // Set the switch of a setting, or return why the page has none.
 function readSetting(name, value, values) {
   if (name === "enable.auto.commit") {
+    if (!["true", "false"].includes(value)) return "is neither true nor false";
     values.commits = value === "true" ? "auto" : "last";
-    return ["true", "false"].includes(value) ? "" : "is neither true nor false";
+    return "";
   }
   const found = name === "commits" ? undefined : data.switches.find((each) => each.name === name && each.role);
   if (!found) return "not a switch of this page; advise reads it";
@@ -348,7 +349,7 @@ function repairBy(changes) {
 function repairParts([changes, cost, , divergence]) {
   const with_ = `${changesText(changes)}${remaining({})}`;
   const undo = element("button", { type: "button", id: "undo", onclick: () => change({ ...was }) }, "Undo the change");
-  const said = !divergence ? `With ${with_} these steps do not lead to it.`
+  const said = !divergence ? `With ${with_} the same steps do not lead to it.`
     : divergence[1] ? `With ${with_} the same schedule is refused at step ${divergence[0]}.`
       : `With ${with_} the same schedule diverges at step ${divergence[0]}: ${data.texts[divergence[2]]}`;
   const parts = [element("p", { class: "ok", id: "repaired" }, element("b", {}, said))];
@@ -363,7 +364,7 @@ function pictureParts([steps, outcome, chart], found, repair) {
   const button = (id, text, to) => element("button", { type: "button", id, disabled: to < 1 || to > steps.length || to === step,
     onclick: () => { stop(); go(to); } }, text);
   const player = element("div", { class: "player" }, button("first", "First", 1), button("back", "Back", step - 1),
-    element("button", { type: "button", id: "play", onclick: () => (timer ? stop() : play()) }, timer ? "Pause" : "Play"),
+    element("button", { type: "button", id: "play", onclick: () => { if (timer) { stop(); showPicture(); } else play(); } }, timer ? "Pause" : "Play"),
     button("forward", "Next", step + 1), button("last", "Last", steps.length),
     element("span", { id: "position" }, `step ${step} of ${steps.length}`));
   const isLast = step === steps.length && !repair;

@@ -115,6 +115,10 @@ def test_a_repair_is_a_configuration_with_a_no_and_the_schedule_diverges_there(d
             # A known bug that needs more than the event remains: `advise` offers the change, too.
             assert data["verdicts"][repaired[0]] in ("no", "known") and not weakens
             assert all(hazards()[name].is_rare for name in repaired[4])
+            if failure == "disk-lost":
+                # The same steps are possible, and the record then is not acknowledged yet.
+                assert divergence is None
+                continue
             step, is_refused, text = divergence
             assert 1 < step <= cell[7] and data["texts"][text]
             seen += is_refused
