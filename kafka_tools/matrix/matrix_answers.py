@@ -169,7 +169,7 @@ def _repairs(
         for combined in itertools.combinations(changes, size):
             other = by_key.get(_key_with(each.settings, combined))
             # The cheap test first: few changes help.
-            if other is None or not _is_no(other.advice, answer) or search.candidate(combined) is None:
+            if other is None or not is_no(other.advice, answer) or search.candidate(combined) is None:
                 continue
             divergence = book.divergence_of(answer, other.advice.cluster)
             weakens = any(change.weakens for change in combined)
@@ -202,7 +202,7 @@ def _key_with(settings: Settings, changes: Sequence[SettingChange]) -> str:
     return key_of({**settings, **values}) if is_known else ""
 
 
-def _is_no(other: Advice, answer: GuaranteeAnswer) -> bool:
+def is_no(other: Advice, answer: GuaranteeAnswer) -> bool:
     """Return whether an answer is no in another configuration, as the search for remedies decides it."""
     if cannot_happen(answer.failure, other.config):
         return True

@@ -8,9 +8,12 @@ import re
 import pytest
 
 from checker.cli.app import main
-from kafka_tools.matrix.matrix_answers import refusal_of
+from kafka_tools.advise.advice import Advice, GuaranteeAnswer
+from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.questions import FAILURES, QUESTIONS
+from kafka_tools.matrix.matrix_answers import is_no, refusal_of
 from kafka_tools.matrix.matrix_page import FOLDER, PAGE, write_matrix
-from kafka_tools.matrix.switches import SWITCHES, assignments, configurations, defaults, is_chosen, key_of
+from kafka_tools.matrix.switches import SWITCHES, assignments, cluster_of, configurations, defaults, is_chosen, key_of
 from kafka_tools.pages.museum.entries import exhibits
 from specs.hazards import hazards
 
@@ -123,6 +126,19 @@ def test_a_repair_is_a_configuration_with_a_no_and_the_schedule_diverges_there(d
             assert 1 < step <= cell[7] and data["texts"][text]
             seen += is_refused
     assert seen > 3
+
+
+def test_a_known_bug_that_needs_nothing_more_is_no_repair():
+    cluster = cluster_of(BASE)
+    question, failure = QUESTIONS[0], FAILURES[1]
+
+    def is_repaired(verdict, names):
+        found = GuaranteeAnswer(question, failure, verdict, None, 0, None, tuple(map(hazards().get, names)))
+        return is_no(Advice(cluster, resolve(cluster), [found]), found)
+
+    assert hazards()["R18"].is_rare and not hazards()["P7"].is_rare
+    assert is_repaired("no", []) and is_repaired("known", ["R18"])
+    assert not any([is_repaired("known", ["R18", "P7"]), is_repaired("undecided", []), is_repaired("yes", [])])
 
 
 def test_every_configuration_is_once_and_its_settings_are_those_of_advise():
