@@ -481,6 +481,26 @@ class AssignsTheParameter(Base):
             self.reset(node)
 
 
+class LastInHelper(Base):
+    def lead(self, member):
+        self.leader = member
+
+    @action
+    def go(self):
+        for node in Node:
+            self.lead(node)
+
+
+class LastValueInHelper(Base):
+    def count(self, number):
+        self.total = number
+
+    @action
+    def go(self):
+        for node in Node:
+            self.count(self.level[node])
+
+
 class ReturnedList(Base):
     def members(self):
         return [node for node in Node if node in self.active]
@@ -511,6 +531,8 @@ class EffectInMap(EffectInPart):
 REFUSED = [
     (AssignsTheItem, "it assigns node"),
     (AssignsTheParameter, "it assigns node"),
+    (LastInHelper, "the last iteration decides the value of self.leader"),
+    (LastValueInHelper, "the last iteration decides the value of self.total"),
     (ReturnedList, "is a list in the order of Node"),
     (EffectInPart, "calls a helper that uses `require` in the order of Node"),
     (EffectInMap, "calls a helper that uses `require` in the order of Node"),

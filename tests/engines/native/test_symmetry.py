@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from checker.api import SpecChecks
 from checker.engines.native.engine import compile_native, compile_program, explore, explore_compiled
 from checker.engines.native.lowering import permuted_states
 from checker.errors import SpecError
@@ -177,6 +178,47 @@ def test_an_exchange_that_leaves_out_a_sequence_stores_other_states(monkeypatch)
     exact = count()
     monkeypatch.setattr(permuted_states._Exchange, "_change_items", lambda *given: None)
     assert count() != exact
+
+
+class Shelf(Domain):
+    size, prefix = 3, "s"
+
+
+class Library(Spec):
+    """Maps from the members of one domain to those of another, in each kind of value, and maps of other keys."""
+
+    nodes = Constant(2)
+    first = Map(Node, Option(Shelf))
+    copies = Map(Node, SetOf(Shelf))
+    holder = Map(Shelf, Option(Node))
+    newest = Map(bool, Option(Shelf))
+    line = Seq(Shelf, 1)
+
+    @action
+    def put(self, node: Node, shelf: Shelf):
+        require(self.first[node] is None and self.holder[shelf] is None)
+        self.first[node] = shelf
+        self.holder[shelf] = node
+        self.newest[len(self.line) > 0] = shelf
+
+    @action
+    def copy(self, node: Node, other: Node):
+        require(self.first[other] is not None and len(self.copies[node]) < 1)
+        self.copies[node].add(self.first[other])
+
+    @action
+    def wait(self, shelf: Shelf):
+        require(len(self.line) < 1 and shelf not in self.line)
+        self.line.append(shelf)
+
+    @invariant
+    def one_copy(self):
+        return all(len(self.copies[node]) < 2 for node in Node)
+
+
+def test_two_domains_and_maps_between_them():
+    native, python = (SpecChecks(engine=engine, symmetry=True).explore(Library) for engine in ("native", "python"))
+    assert native.levels == python.levels and native.generated_states == python.generated_states
 
 
 class Crowd(Domain):
