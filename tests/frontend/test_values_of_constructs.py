@@ -248,6 +248,14 @@ class Values(Spec):
         self.number = least + self.halved(y)
 
     @action
+    def numbers_that_fall_in_a_loop(self):
+        rest, last = 9, 2
+        for x in self.line:
+            rest -= x + 1
+            last = min(last, x)
+        self.number = rest + last
+
+    @action
     def lists_in_loops(self):
         self.number = sum(x * y for x in self.line for y in self.line if x != y)
         self.chosen = {x for x in self.line if x > 0}
