@@ -49,6 +49,18 @@ class Counting(Spec):
         return True
 
 
+class CountingTwice(Counting):
+    """The counter with another note, which replaces the branches of the first one."""
+
+    def note(self, count):
+        self.big = count == 3
+
+
+def test_a_method_that_is_replaced_has_no_branches():
+    _, missing, total = uncovered(CountingTwice, BehaviourCoverage())
+    assert total == 2 and {each.method for each in missing} == {"add"}
+
+
 def behaviour(*steps):
     """Return the behaviour of some steps from the initial state."""
     spec = Counting()

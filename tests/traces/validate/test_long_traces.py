@@ -198,6 +198,7 @@ def test_a_window_has_room_while_identities_are_left():
 
 def test_what_was_forgotten_adds_up():
     assert prefix_of_log(3, (1, 2)) == FinishedPrefix(3, (1, 2, 3), (1, 2))
+    assert prefix_of_log(1) == FinishedPrefix(1, (1,), (0, 0))
     forgotten = Forgotten()
     for records, entries, sequences in [(2, (1, 2), (0, 3)), (1, (), (0, 2)), (3, (2,), (1, 4))]:
         forgotten.add(FinishedPrefix(records, entries, sequences))

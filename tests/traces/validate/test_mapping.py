@@ -74,6 +74,12 @@ def test_mappings_are_loaded_from_files_and_modules(tmp_path):
     file.write_text("from traces.validate import Mapping\nclass A(Mapping): pass\nclass B(Mapping): pass\n")
     assert type(load_mapping(f"{file}:B")).__name__ == "B"
     assert type(load_mapping("kafka_tools.librdkafka.plain")).__name__ == "PlainClient"
+    # A dataclass looks its module up.
+    (tmp_path / "kept.py").write_text(
+        "from __future__ import annotations\nfrom dataclasses import dataclass\nfrom traces.validate import Mapping\n"
+        "@dataclass\nclass Kept:\n    number: int\nclass A(Mapping): pass\n"
+    )
+    assert type(load_mapping(f"{tmp_path}/kept.py")).__name__ == "A"
     for name, sentence in (
         (str(file), "has several mappings; name one of .*mine.py:A, .*mine.py:B"),
         (f"{file}:C", "has no mapping C: "),

@@ -96,6 +96,19 @@ def test_event_with_several_possible_steps(validators, engine):
     assert validators[engine].validate(recorded(either)).verdict == "rejected"
 
 
+def test_an_event_that_may_be_a_step_counts_as_one():
+    class Perhaps(WireLog):
+        @event("perhaps")
+        def perhaps(self, found):
+            return [Observation({"sent": 1}), PossibleStep("lose")]
+
+    validator = Validator(moves_of(Wire(), "python", ()), Perhaps())
+    outcome = validator.validate(
+        recorded(sent(0), {"event": "perhaps"}, {"event": "looked", "stored": [], "colour": "red"})
+    )
+    assert (outcome.verdict, outcome.steps, outcome.seen) == ("conforms", 2, 1)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_step_out_of_bounds_leaves_a_trace_undecided(validators, engine):
     events = [sent(0), sent(1), sent(2), sent(3), {"event": "overflowed"}]
@@ -231,6 +244,7 @@ def test_mapping_that_does_not_fit_the_spec_is_refused(validators):
     ("expression", "why"),
     [
         ("wire[", "is not an expression"),
+        ("wire\0", "is not an expression: source code string cannot contain null bytes"),
         ("nothing", "nothing"),
         ("wire.colour", "which is not a field"),
         ("wire.get(a=1, a=2)", "cannot be compiled: keyword argument repeated: a"),
