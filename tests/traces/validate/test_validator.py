@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from checker.errors import UserError
 from checker.language import Bag, Domain, Map, OneOf, Option, Range, Seq, SetOf, Spec, Struct, action, invariant
+from tests.traces.validate import toys
 from tests.traces.validate.toys import Post, PostLog, Wire, WireLog, recorded, walk
 from traces.validate import Mapping, Observation, PossibleStep, event
 from traces.validate.moves import InterpretedMoves, NativeMoves, invariants_of, moves_of
 from traces.validate.observations import matches, plain_text
+from traces.validate.task import RunningValidation, ValidationTask
 from traces.validate.validator import ValidationLimits, Validator
 
 ENGINES = ("python", "native")
@@ -115,6 +117,12 @@ def test_step_out_of_bounds_leaves_a_trace_undecided(validators, engine):
     outcome = validators[engine].validate(recorded(*events))
     assert (outcome.verdict, outcome.limits) == ("undecided", {"bounds"})
     assert outcome.rejection.reasons[0].kind == "bounds"
+
+
+@pytest.mark.parametrize(("silent", "verdict"), [(None, "conforms"), (0, "undecided"), (1, "conforms")])
+def test_a_task_may_limit_the_silent_steps(silent, verdict):
+    task = ValidationTask(f"{toys.__file__}/wire", f"{toys.__name__}:WireLog", engine="python", silent=silent)
+    assert RunningValidation(task).outcome(recorded(sent(0), sent(1), sent(2), sent(3))).verdict == verdict
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -245,6 +253,7 @@ def test_mapping_that_does_not_fit_the_spec_is_refused(validators):
     [
         ("wire[", "is not an expression"),
         ("wire\0", "is not an expression: source code string cannot contain null bytes"),
+        ("'\ud800'", "surrogates not allowed"),
         ("nothing", "nothing"),
         ("wire.colour", "which is not a field"),
         ("wire.get(a=1, a=2)", "cannot be compiled: keyword argument repeated: a"),
