@@ -45,7 +45,7 @@ def compiled(expression: str) -> tuple[CodeType, frozenset[str]]:
     try:
         return compile(tree, "<expectation>", "eval"), frozenset(attributes)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        what = error.msg if isinstance(error, SyntaxError) else error
+        what = error.msg if isinstance(error, SyntaxError) else str(error)
         raise InputError(f"the mapping's {_shown(expression)} cannot be compiled: {what}") from None
 
 

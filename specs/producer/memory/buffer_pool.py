@@ -337,7 +337,7 @@ class CloseLeavesWaiters(BufferPool):
     """
 
     draws = BufferPool.draws.with_events(
-        Event("close", "The producer is closed, and wakes no waiting thread", "closed", "'pool'", "shutdown"))  # fmt: skip
+        Event("close", "The producer closes, and wakes no waiting thread", "closed", "'pool'", "shutdown"))  # fmt: skip
 
     def close_pool(self):
         """Refuse further allocations without a signal."""
