@@ -77,7 +77,17 @@ def test_scenarios_have_the_result_of_the_native_engine(name, monkeypatch):
     assert content_of(found) == content_of(expected)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[f"{row['module']} {row['constants']}" for row in ROWS])
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(
+            row,
+            id=f"{row['module']} {row['constants']}",
+            marks=pytest.mark.slow if row["constants"] == {"processes": 3, "tickets": 2} else (),
+        )
+        for row in ROWS
+    ],
+)
 def test_golden_counts_are_those_of_the_native_engine(row, monkeypatch):
     monkeypatch.setattr(search, "MOST_ENTRIES", 1 << 14)
     spec = spec_of(row)
