@@ -21,7 +21,7 @@ from checker.run.plan import Plan
 from tests.agreement.engines import compare_runs, compare_state
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
-SECONDS = 10.0 if _THOROUGH else 0.08
+SECONDS = 10.0 if _THOROUGH else 0.15
 """Seconds for which states of a scenario are compared; enough for all states of a small scenario."""
 
 ENTRIES = [entry for family in registry.families() for entry in family.entries if entry.scenarios]

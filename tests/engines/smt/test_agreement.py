@@ -18,7 +18,7 @@ from tests.agreement.spec_source import spec_source
 from tests.engines.smt.single_state import SymbolicStateEngine
 
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
-SECONDS = 10.0 if THOROUGH else 0.1
+SECONDS = 10.0 if THOROUGH else 0.2
 """Time for comparing states of one real spec."""
 
 FEW = ("broker", "examples", "replication", "producer/acks", "producer/drain", "producer/idempotent_failover")
