@@ -53,7 +53,7 @@ WORDS: dict[tuple[str, str], list[str]] = {
     ("experiment", "--out"): ["experiment", "p3-lost-response", "--out", "DIR"],
     ("experiment", "--again"): ["experiment", "soak", "--again", "DIR", "--out", "NEW"],
     ("pages", "folder"): ["pages", "DIR", "--check"],
-    ("pages", "--site"): ["pages", "DOCS", "--site", "DIR"],
+    ("pages", "--site"): ["pages", "DOCS", "--site", "DIR", "--no-matrix"],
     ("record", "--cluster"): ["record", "NEW", "--cluster", "DIR", "--partition", "mine-0"],
 }
 """For each option or argument that may be a folder, words of a command line that give it the folder DIR."""
