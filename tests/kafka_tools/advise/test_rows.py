@@ -13,7 +13,7 @@ from kafka_tools.advise.answer_sentences import impossible_sentence, steps_of
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.questions import FAILURES, QUESTIONS
 from kafka_tools.advise.remedy_search import advise
-from kafka_tools.advise.survey import Explored, run
+from kafka_tools.advise.survey import Explored, ModelExploration, run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 from tests.support.surveys import explore_once
 
@@ -223,6 +223,23 @@ def test_a_failure_includes_what_slow_followers_suffice_for(failure, replicas):
     questions = [BY_NAME[name] for name in sorted(I2_OF_SLOW_FOLLOWERS)]
     found = answer_questions(cluster, explore_once, [BY_SLUG["slow-follower"], BY_SLUG[failure]], questions)
     assert {answer.verdict for answer in found.answers} == {"yes"} and len(found.answers) == 6
+
+
+def explore_slow_followers_only(surveys):
+    """Explore surveys without another failure; the others find nothing."""
+    for survey in surveys:
+        if all(left == () for left, _ in survey.asked):
+            yield from explore_once([survey])
+        else:
+            explorations = [ModelExploration(survey.model, left, names, names, None) for left, names in survey.asked]
+            yield [(exploration, Explored("complete", 1, ())) for exploration in explorations]
+
+
+def test_a_row_of_the_producer_shows_what_only_the_row_of_slow_followers_has():
+    failures = [BY_SLUG["slow-follower"], BY_SLUG["lost-response"]]
+    cluster = cluster_of(TWO_IN_SYNC, "4.3.0")
+    found = answer_questions(cluster, explore_slow_followers_only, failures, [BY_NAME["reorder"]])
+    assert [answer.verdict for answer in found.answers] == ["yes", "yes"]
 
 
 def test_a_story_says_what_a_follower_lags_behind():
