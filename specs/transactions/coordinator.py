@@ -427,8 +427,8 @@ class Coordinator(CoordinatorRules):
         Event("expire", "The unused transactional id expires", "expiry", "'coordinator'", "lost state"),
         Event("elect", "Another broker becomes the coordinator, and loads the log {'with' if has_pending else "
             "'without'} the change that is being written", "election", "'coordinator'", "election"),
-        Event("time_out", "The transaction times out: it is to be aborted{', which raises epoch ' + str(metadata.epoch)"
-            " + ' to fence the client, and raises it again to end' if fence_raises_epoch_twice else ''}", "timeout",
+        Event("time_out", "The transaction times out: it is to be aborted{', and epoch ' + str(metadata.epoch) + ' is '"
+            "'raised twice' if fence_raises_epoch_twice and aborts_with_version_2() else ''}", "timeout",
             "'coordinator'", "timeout"),
     )  # fmt: skip
 

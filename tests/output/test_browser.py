@@ -67,8 +67,11 @@ def position(page):
     return int(number)
 
 
-def test_page_opens_at_the_violation(open_page, kip101_page):
+def test_page_opens_at_its_first_step(open_page, kip101_page):
     page = open_page(kip101_page)
+    assert position(page) == 1
+    assert page.locator("#back").is_disabled()
+    page.keyboard.press("End")
     assert position(page) == 12
     assert page.locator("#forward").is_disabled()
     assert page.locator(".step.now .failure").is_visible()
@@ -81,7 +84,7 @@ def test_deep_link_opens_its_step(open_page, kip101_page):
     wait_until(page, "#slider", value="3")
     assert position(page) == 3
     assert position(open_page(kip101_page, "#step=99")) == 12
-    assert position(open_page(kip101_page, "#step=<script>")) == 12
+    assert position(open_page(kip101_page, "#step=<script>")) == 1
 
 
 def test_keys_move_through_the_steps_and_change_the_address(open_page, kip101_page):
@@ -126,17 +129,15 @@ def test_every_lane_is_inside_the_box_of_the_chart(open_page):
         logs = Map(Node, Seq(Range(100_000_000, 100_000_009), 4))
         draws = Drawing(
             Lane("node", each=Node, logs=(Log("logs"),)),
-            Lane(
-                "a",
-            ),
-            Lane("b"),
-            Lane("c"),
-            Lane("d"),
+            *(Lane(title, facts={"count": "count"}) for title in "abcd"),
         )
+        count = Range(0, 4)
 
         @action
         def write(self):
-            self.logs[Node[0]].append(100_000_000 + len(self.logs[Node[0]]))
+            for node in Node:
+                self.logs[node].append(100_000_000 + len(self.logs[node]))
+            self.count = len(self.logs[Node[0]])
 
         @invariant
         def is_short(self):
@@ -145,6 +146,7 @@ def test_every_lane_is_inside_the_box_of_the_chart(open_page):
     spec = Wide()
     (violation,) = explore(spec, Plan(("is_short",), workers=1)).violations
     page = open_page(counterexample_page(spec, violation, PageContext("wide", "")))
+    assert page.locator(".chart-lanes b").count() == 6
     box = page.locator(".chart").evaluate("box => [box.scrollWidth, box.clientWidth]")
     assert box[0] <= box[1]
 
@@ -158,7 +160,7 @@ def test_play_stops_at_the_last_step(open_page, kip101_page):
 
 
 def test_steps_go_round_the_loop_of_a_lasso(open_page):
-    page = open_page(lasso_page("is_done"))
+    page = open_page(lasso_page("is_done"), "#step=2")
     assert position(page) == 2
     assert page.locator("#position").text_content() == "2 / 4 ↻"
     for key, number in [("ArrowRight", 3), ("j", 4), ("ArrowRight", 3), ("ArrowRight", 4), ("ArrowLeft", 3)]:
@@ -180,6 +182,7 @@ def test_steps_go_round_the_loop_of_a_lasso(open_page):
 
 def test_a_system_that_stays_ends_with_its_last_step(open_page):
     page = open_page(lasso_page("is_done", stutters=True))
+    page.keyboard.press("End")
     assert position(page) == 3
     assert page.locator("#forward").is_disabled()
 

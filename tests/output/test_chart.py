@@ -1,5 +1,6 @@
 """The sequence chart: lanes, events, messages, logs with lost records, and markup in names."""
 
+import itertools
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -7,6 +8,7 @@ import pytest
 
 from checker.engines.native.engine import explore
 from checker.output.page.chart import chart
+from checker.output.page.chart_boxes import boxes_of
 from checker.output.page.render import PageContext, counterexample_page
 from checker.run.plan import Plan
 from checker.run.registry import select
@@ -119,6 +121,34 @@ def test_a_lost_connection_and_a_restart_differ(found):
     drawn = chart(spec, violation.trace, violation)
     assert events(drawn, 4) == [("p1", "restart")]
     assert [cell.text for cell in drawn.logs[-1].cells if cell.is_violation] == ["s0"]
+
+
+def test_labels_that_meet_at_one_place_are_apart(found):
+    """Two answers are lost where one connection is: their labels are above each other."""
+    spec, violation = found("producer/idempotent_producer/i7_restart")
+    drawn = chart(spec, violation.trace, violation)
+    lost = [arrow for arrow in drawn.arrows if arrow.style == "lost"]
+    assert len({(arrow.x2, arrow.y2) for arrow in lost}) == 1 < len(lost)
+    boxes = [box for _, box in boxes_of(drawn)]
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+
+
+def test_a_lane_without_events_is_named_instead_of_drawn(found):
+    spec, violation = found("producer/idempotent_producer/i13_expiry")
+    drawn = chart(spec, violation.trace, violation)
+    assert [lane.title for lane in drawn.lanes] == ["client of p1", "leader of p1"]
+    assert drawn.idle == ("producer",)
+    page = counterexample_page(spec, violation, PageContext("x", "run"))
+    assert "not drawn, because nothing happens there: producer" in page
+
+
+def test_a_lane_whose_values_only_change_has_labels_for_them(found):
+    spec, violation = found("consumer/consumer_protocol/c8_partition_epoch_lost")
+    drawn = chart(spec, violation.trace, violation)
+    x = x_of(drawn, "partition 0")
+    labels = [" ".join(node.lines) for node in drawn.nodes if node.x == x]
+    assert labels[0] == "owned at epoch none → 1 assigned to none → c1"
+    assert labels[-1].startswith("owned at epoch 1 → none")
 
 
 def test_rows_do_not_overlap(r1):

@@ -336,9 +336,6 @@ class CloseLeavesWaiters(BufferPool):
     Source: Apache Kafka, KafkaProducer.close and BufferPool before commit 80438f7b1a.
     """
 
-    draws = BufferPool.draws.with_events(
-        Event("close", "The producer closes, and wakes no waiting thread", "closed", "'pool'", "shutdown"))  # fmt: skip
-
     def close_pool(self):
         """Refuse further allocations without a signal."""
         self.pool_closed = True

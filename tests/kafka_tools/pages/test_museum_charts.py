@@ -1,0 +1,40 @@
+"""The charts of the museum can be read: no label covers another one, and a lane is drawn if something happens there."""
+
+import itertools
+
+import pytest
+
+from checker.output.page.chart import chart
+from checker.output.page.chart_boxes import boxes_of
+from checker.output.page.story import story_of
+from tests.kafka_tools.pages.test_museum_stories import violations
+
+DRAWN_AS_A_MESSAGE = {"socket of connection 0", "socket of connection 1"}
+"""Lanes of places where requests wait between two other lanes: the chart draws them as messages between those."""
+
+
+@pytest.mark.slow
+def test_no_label_covers_another_label_a_sign_or_a_log():
+    for target, spec, violation in violations():
+        drawn = chart(spec, violation.trace, violation)
+        boxes = boxes_of(drawn)
+        for (one, first), (other, second) in itertools.combinations(boxes, 2):
+            assert not first.overlaps(second), f"{target}: {one} and {other}"
+        for text, box in boxes:
+            assert 0 <= box.left and box.right <= drawn.width and 0 <= box.top, f"{target}: {text}"
+
+
+@pytest.mark.slow
+def test_every_lane_shows_something_and_no_lane_where_something_happens_is_left_out():
+    left_out = 0
+    for target, spec, violation in violations():
+        drawn = chart(spec, violation.trace, violation)
+        shown = {part.x for part in (*drawn.nodes, *drawn.logs)}
+        shown |= {x for arrow in drawn.arrows for x in (arrow.x1, arrow.x2)}
+        shown |= {line.x for line in drawn.life_lines if line.style != "runs"}
+        assert [lane.title for lane in drawn.lanes if lane.x not in shown] == [], target
+        steps = [step.view for step in story_of(spec, violation).steps[1:] if step.view is not None]
+        changed = {lane.title for view in steps for lane in view.lanes if lane.is_changed or lane.is_violation}
+        assert changed.isdisjoint(set(drawn.idle) - DRAWN_AS_A_MESSAGE), target
+        left_out += len(drawn.idle)
+    assert left_out > 20
