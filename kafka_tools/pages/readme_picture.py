@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 from checker.output.page.chart import chart
@@ -14,21 +15,33 @@ _ENTRY = "R18"
 _FIRST_STEP = 12
 """The first step of the picture: before it, a record is copied and the leadership moves once."""
 
+_RULE = re.compile(r"^ *([^{}@/]+?) \{[^{}]*\}\n", re.MULTILINE)
+"""A rule of a style sheet on lines of its own, with its selectors."""
+
 _SENTENCE_WIDTH = 46
 """Characters of a line in the column of sentences."""
 
 
 def render() -> str:
-    """Return the SVG file: the sentences of the last steps, and beside them the chart of lanes and messages."""
+    """Return the SVG file: the last sentences, the chart beside them, and the rules of style that it uses."""
     (shown,) = (each.shown_by for each in exhibits_of(_ENTRY))
     assert shown is not None
     run = run_scenario(shown.target)
     found = counterexample_of(run, run.result.violations[0])
     drawn = chart(found.spec, found.violation.trace, found.violation)
-    return rendered(
+    picture = rendered(
         "picture.svg.j2",
         package="kafka_tools.pages",
         lines={row.number: textwrap.wrap(row.sentence, _SENTENCE_WIDTH) for row in drawn.rows},
         chart=drawn,
         first=drawn.rows[_FIRST_STEP - 1],
     )
+    used = {*re.findall(r"<(\w+)", picture), *" ".join(re.findall(r'class="([^"]+)"', picture)).split()}
+    picture = re.sub(r"/\*.*?\*/\n*", "", picture, flags=re.DOTALL)
+    return _RULE.sub(lambda rule: rule[0] if _is_used(rule[1], used) else "", picture)
+
+
+def _is_used(selectors: str, used: set[str]) -> bool:
+    """Return whether an element of the picture can match one of the selectors: `used` are its tags and classes."""
+    names = [set(re.findall(r"[\w-]+", re.sub(r":[\w-]+(\(.*?\))?", "", each))) for each in selectors.split(",")]
+    return any(found <= used for found in names)

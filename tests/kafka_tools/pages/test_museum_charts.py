@@ -21,7 +21,7 @@ def test_no_label_covers_another_label_a_sign_or_a_log():
         for (one, first), (other, second) in itertools.combinations(boxes, 2):
             assert not first.overlaps(second), f"{target}: {one} and {other}"
         for text, box in boxes:
-            assert 0 <= box.left and box.right <= drawn.width and 0 <= box.top, f"{target}: {text}"
+            assert box.left >= 0 and box.right <= drawn.width and box.top >= 0, f"{target}: {text}"
 
 
 @pytest.mark.slow
