@@ -15,7 +15,7 @@ _ENTRY = "R18"
 _FIRST_STEP = 12
 """The first step of the picture: before it, a record is copied and the leadership moves once."""
 
-_RULE = re.compile(r"^ *([^{}@/]+?) \{[^{}]*\}\n", re.MULTILINE)
+_RULE = re.compile(r"^ *([^{}@<]+?) \{[^{}]*\}\n", re.MULTILINE)
 """A rule of a style sheet on lines of its own, with its selectors."""
 
 _SENTENCE_WIDTH = 46

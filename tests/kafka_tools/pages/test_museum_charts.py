@@ -1,12 +1,14 @@
 """The charts of the museum can be read: no label covers another one, and a lane is drawn if something happens there."""
 
 import itertools
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from checker.output.page.chart import chart
 from checker.output.page.chart_boxes import boxes_of
 from checker.output.page.story import story_of
+from kafka_tools.pages import readme_picture
 from tests.kafka_tools.pages.test_museum_stories import violations
 
 DRAWN_AS_A_MESSAGE = {"socket of connection 0", "socket of connection 1"}
@@ -38,3 +40,9 @@ def test_every_lane_shows_something_and_no_lane_where_something_happens_is_left_
         assert changed.isdisjoint(set(drawn.idle) - DRAWN_AS_A_MESSAGE), target
         left_out += len(drawn.idle)
     assert left_out > 20
+
+
+def test_the_picture_of_readme_is_well_formed_and_has_only_the_rules_that_it_uses():
+    picture = readme_picture.render()
+    assert ElementTree.fromstring(picture).tag.endswith("svg")
+    assert ".sign.election circle" in picture and ".matrix" not in picture and ".player" not in picture
