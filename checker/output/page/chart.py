@@ -22,7 +22,7 @@ from checker.explain.step_sentences import StepSentence, described_steps
 from checker.language.default_drawing import drawing_of
 from checker.language.drawing import Drawing, EventKind, Log
 from checker.language.spec import Spec
-from checker.output.page.chart_boxes import LABEL_CHARACTER, LABEL_LINE, Box, arrow_label_box, log_box, node_boxes
+from checker.output.page.chart_boxes import LABEL_CHARACTER, LABEL_LINE, ChartBox, arrow_label_box, log_box, node_boxes
 from checker.output.page.story import bindings_of
 from checker.run.result import TraceStep, Violation
 
@@ -288,7 +288,7 @@ class _ChartBuilder:
         self._bindings = bindings_of(spec, violation) if violation is not None and trace else FailureBindings()
         for row in self._rows:
             row.lane = self._lane(row)
-        self._occupied: list[Box] = []
+        self._occupied: list[ChartBox] = []
         self._crowded: set[float] = set()
         self._tail = 0
         self._changes = [change for row in self._rows for change in self._changes_elsewhere(row)]

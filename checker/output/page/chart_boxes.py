@@ -23,7 +23,7 @@ _DOT, _SIGN, _MARK = 6, 10, 12
 
 
 @dataclass(frozen=True)
-class Box:
+class ChartBox:
     """A rectangle in a drawing, in pixels."""
 
     left: float
@@ -31,35 +31,35 @@ class Box:
     top: float
     bottom: float
 
-    def overlaps(self, other: Box) -> bool:
+    def overlaps(self, other: ChartBox) -> bool:
         """Return whether two boxes share a point inside both."""
         return (
             self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
         )
 
 
-def arrow_label_box(x: float, y: float, lines: Sequence[str], width: float) -> Box:
+def arrow_label_box(x: float, y: float, lines: Sequence[str], width: float) -> ChartBox:
     """Return the box of an arrow's label at `x` percent of a drawing; `y` is the base line of its first line."""
     return _text_box(x, y, lines, width, LABEL_LINE)
 
 
-def node_boxes(node: ChartNode, width: float) -> Iterator[Box]:
+def node_boxes(node: ChartNode, width: float) -> Iterator[ChartBox]:
     """Yield the box of a node's label, if it has one, and of its sign."""
     middle = node.x * width / 100
     if node.lines:
         yield _text_box(node.x, node.y + (23 if node.kind else 20), node.lines, width, _NODE_LINE)
     radius = _MARK if node.is_violated else _SIGN if node.kind else _DOT
     # The label is right below the dot, inside the mark.
-    yield Box(middle - radius, middle + radius, node.y - radius, node.y + (radius if node.kind else _DOT))
+    yield ChartBox(middle - radius, middle + radius, node.y - radius, node.y + (radius if node.kind else _DOT))
 
 
-def log_box(log: ChartLog, width: float) -> Box:
+def log_box(log: ChartLog, width: float) -> ChartBox:
     """Return the box of a log."""
     middle, half = log.x * width / 100, sum(cell.width for cell in log.cells) / 2
-    return Box(middle - half, middle + half, log.y, log.y + _CELL)
+    return ChartBox(middle - half, middle + half, log.y, log.y + _CELL)
 
 
-def boxes_of(chart: SequenceChart) -> list[tuple[str, Box]]:
+def boxes_of(chart: SequenceChart) -> list[tuple[str, ChartBox]]:
     """Return every label, sign and log of a chart as text and box."""
     width = chart.width
     nodes = [(" ".join((node.kind, *node.lines)), box) for node in chart.nodes for box in node_boxes(node, width)]
@@ -71,6 +71,6 @@ def boxes_of(chart: SequenceChart) -> list[tuple[str, Box]]:
     return [*nodes, *logs, *arrows]
 
 
-def _text_box(x: float, y: float, lines: Sequence[str], width: float, height: float) -> Box:
+def _text_box(x: float, y: float, lines: Sequence[str], width: float, height: float) -> ChartBox:
     middle, half = x * width / 100, max((len(line) for line in lines), default=2) * LABEL_CHARACTER * 0.5
-    return Box(middle - half, middle + half, y - 11, y + height * (len(lines) - 1) + 3)
+    return ChartBox(middle - half, middle + half, y - 11, y + height * (len(lines) - 1) + 3)
