@@ -1,4 +1,4 @@
-"""The picture of README: how released brokers lose an acknowledged record (R18), as an SVG file."""
+"""Pictures of counterexamples of the catalogue as SVG files, for README and the pages of docs/."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ from checker.output.page.render import render as rendered
 from kafka_tools.pages.museum.named_entries import exhibits_of
 from kafka_tools.pages.scenario_runs import counterexample_of, run_scenario
 
-_ENTRY = "R18"
-
-_FIRST_STEP = 12
-"""The first step of the picture: before it, a record is copied and the leadership moves once."""
-
 _RULE = re.compile(r"^ *([^{}@<]+?) \{[^{}]*\}\n", re.MULTILINE)
 """A rule of a style sheet on lines of its own, with its selectors."""
 
@@ -22,9 +17,9 @@ _SENTENCE_WIDTH = 46
 """Characters of a line in the column of sentences."""
 
 
-def render() -> str:
-    """Return the SVG file: the last sentences, the chart beside them, and the rules of style that it uses."""
-    (shown,) = (each.shown_by for each in exhibits_of(_ENTRY))
+def render(entry: str, first: int = 1) -> str:
+    """Return the SVG file of an entry: the sentences from step `first` on, the chart beside them, and their style."""
+    (shown,) = (each.shown_by for each in exhibits_of(entry))
     assert shown is not None
     run = run_scenario(shown.target)
     found = counterexample_of(run, run.result.violations[0])
@@ -34,7 +29,7 @@ def render() -> str:
         package="kafka_tools.pages",
         lines={row.number: textwrap.wrap(row.sentence, _SENTENCE_WIDTH) for row in drawn.rows},
         chart=drawn,
-        first=drawn.rows[_FIRST_STEP - 1],
+        first=drawn.rows[first - 1],
     )
     used = {*re.findall(r"<(\w+)", picture), *" ".join(re.findall(r'class="([^"]+)"', picture)).split()}
     picture = re.sub(r"/\*.*?\*/\n*", "", picture, flags=re.DOTALL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from checker.errors import InputError, OutputError
@@ -12,7 +13,11 @@ from kafka_tools.pages.museum import museum_page
 PAGES: Mapping[str, Callable[[], str]] = {
     "high-watermark.md": high_watermark_page.render,
     "museum.md": museum_page.render,
-    "pictures/r18.svg": readme_picture.render,
+    "pictures/c7.svg": partial(readme_picture.render, "C7"),
+    "pictures/i7.svg": partial(readme_picture.render, "I7"),
+    "pictures/r1.svg": partial(readme_picture.render, "R1"),
+    # Before step 12, a record is copied and the leadership moves once.
+    "pictures/r18.svg": partial(readme_picture.render, "R18", 12),
     "proving.md": proof_table.render,
 }
 """The pages and pictures: the name of the file, and the function that computes its text."""
