@@ -54,15 +54,9 @@ NOT_RUN = {
     "python -m checker run replication/partition": SCENARIOS,
     "python -m checker run transactions": SCENARIOS,
     "python -m checker run transactions/transactional_reader transactions/exactly_once_loop": SCENARIOS,
-    "python -m checker run producer --out DIR": f"{SCENARIOS}; other pages have --out with one scenario",
-    "python -m checker run producer --table": "tests/specs/test_guarantees.py computes the table",
     "python -m checker pages": "writes into docs/; tests/kafka_tools/pages computes the pages and compares them",
-    "python -m checker pages --site DIR": "builds the site from docs/; its tests do the same",
     "python -m checker run replication/kip320 --set log_size=4 --set max_records=4 --checkpoint DIR --every 10m": LONG,
     "python -m checker run replication/kip320 --set max_leader_epoch=4 --store compact --checkpoint DIR": LONG,
-    "python -m checker simulate producer/plain_producer --out DIR": WALKS,
-    "python -m checker report DIR": WALKS,
-    "python -m checker traces replay DIR --walk 486 --shrink": WALKS,
     "python3 -m venv environment && environment/bin/pip install venv-pack '.[spark]' && "
     "environment/bin/venv-pack -p environment -o environment.tar.gz": CLUSTER,
     "PYSPARK_PYTHON=./environment/bin/python "
@@ -81,7 +75,6 @@ NOT_RUN = {
     "python -m checker validate producer/plain_producer one.jsonl --mapping kafka_tools.librdkafka.plain": TIMING,
     "python -m checker experiment my.toml --kafka 3.9.2": KAFKA,
     "python -m checker cluster up DIR --brokers 3 --proxies": KAFKA,
-    "python -m checker cluster up DIR --brokers 3": KAFKA,
     "python -m checker cluster status DIR": KAFKA,
     "python -m checker cluster kill DIR 2": KAFKA,
     "python -m checker cluster cut DIR 1 2": KAFKA,
@@ -98,7 +91,6 @@ NOT_RUN = {
     "python -m checker validate broker/leader_state/i7_restart DIR/producer.jsonl "
     "--mapping kafka_tools.recording.leader_state": KAFKA,
     "python -m checker validate replication/partition LOG --mapping kafka_tools.recording.partition": KAFKA,
-    "python -m checker audit DIR": KAFKA,
     "python -m checker audit /var/lib/kafka/data": KAFKA,
     "python -m checker audit broker1/orders-0 broker2/orders-0": KAFKA,
     "python -m checker audit DIR --no-crc": KAFKA,
@@ -110,10 +102,6 @@ NOT_RUN = {
 """The commands that no test runs as they stand, with the reasons. Those of the checker are parsed."""
 
 SLOW = {
-    "python -m checker run replication/kip101": 1.2,
-    "python -m checker run replication/kip320 --symmetry": 2.0,
-    "python -m checker run SPEC/SCENARIO --engine spark --checkpoint OTHER_DIR": 1.0,
-    "python -m checker mutate examples/peterson/exclusive": 2.0,
     "python -m checker mutate replication/kip320 --max 40 --json mutants.json": 9.5,
     "python -m checker advise producer.properties server.properties --kafka 3.7": 0.8,
     "python -m checker advise producer.properties --kafka 4.3": 11.0,
@@ -126,7 +114,6 @@ SLOW = {
     "python -m checker run transactions/transactional_reader/t9_unclean_election_loses_the_marker": 0.9,
     "python -m checker run replication/partition/r18_missed_leader_epoch --out DIR": 0.9,
     "python -m checker run producer/buffer_pool producer/append producer/metadata_wait producer/routing": 4.1,
-    "python -m checker prove replication/kip320/two_replicas": 1.9,
     "python -m checker prove replication/kip320_history/three_replicas --unbounded replicas --unbounded log_size "
     "--unbounded max_records --unbounded max_leader_epoch": 34.0,
     "python -m checker prove SPEC/SCENARIO --method induction": 0.8,
