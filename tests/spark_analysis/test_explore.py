@@ -75,6 +75,8 @@ def same(found: Result, expected: Result) -> None:
         (violation.property, violation.kind, violation.length) for violation in expected.violations
     )
     assert (found.reached, found.unreached) == (expected.reached, expected.unreached)
+    # A duration, and no reading of the clock.
+    assert 0 <= found.compile_seconds < time.perf_counter()
     generated = {action: coverage.generated for action, coverage in found.coverage.items()}
     assert generated == {action: coverage.generated for action, coverage in expected.coverage.items()}
     distinct = sum(coverage.distinct for coverage in found.coverage.values())
