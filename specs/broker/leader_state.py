@@ -67,8 +67,7 @@ class LeaderState(ProducerState):
         Event("begin_verification", "A transaction's batch s{sequence} waits for the coordinator", "verify",
             "partition"),
         Event("expire_producer", "The leader forgets the producer, whose state expires", "expiry", "partition",
-            "lost state"),
-    )  # fmt: skip
+            "lost state"))  # fmt: skip
 
     @action
     def produce(self, partition: Partition, epoch: ProducerEpoch, sequence: Sequence, records: RecordCount):

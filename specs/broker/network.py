@@ -100,8 +100,7 @@ class BrokerNetwork(Sender):
         Event("handler_refuse", "{handler} refuses " + sender.records_of("handling[handler]") +
             ": too few replicas are in sync", "refuses", "handler", "refusal"),
         Event("purgatory_complete", "Replicas have " + sender.records_of("purgatory[0]") + ", which is answered", "",
-            "'network'"),
-    )  # fmt: skip
+            "'network'"))  # fmt: skip
 
     def init(self):
         """All faults may happen."""

@@ -32,8 +32,7 @@ class BackgroundCommits(PollLoop):
         Event("fail_commit", "The commit of position {position} fails, and the background thread will retry it",
             "commit fails", "'consumer'", "refusal"),
         Event("retry_commit", "The background thread retries the commit, with the {'latest position ' + str(position) "
-            "if retries_with == 'latest' else 'same offset ' + str(retried)}", "retry", "'consumer'"),
-    )  # fmt: skip
+            "if retries_with == 'latest' else 'same offset ' + str(retried)}", "retry", "'consumer'"))  # fmt: skip
 
     commit = Constant("auto", one_of=("auto",))
     commits = Constant("before_fetching", one_of=("any_time", "before_fetching", "while_polling"))

@@ -43,8 +43,7 @@ class PollLoop(Consumer):
         Event("fail_and_close", "An exception ends the loop, and the consumer is closed{', which commits its position "
             "' + str(position) if commit == 'auto' else ''}", "exception, close", "'consumer'", "shutdown"),
         Event("revoke", "A rebalance takes the partition from the consumer, inside poll{', which commits offset ' + "
-            "str(position) + ' before' if commit == 'auto' else ''}", "revoked", "'consumer'", "shutdown"),
-    )  # fmt: skip
+            "str(position) + ' before' if commit == 'auto' else ''}", "revoked", "'consumer'", "shutdown"))  # fmt: skip
 
     def init(self):
         """The consumer starts; `failures` exceptions and `rebalances` may happen."""

@@ -55,8 +55,7 @@ class Consumer(Spec, abstract=True):
         Event("crash", "The consumer's process dies", kind="crash", at="'consumer'"),
         Event("start", "A consumer is assigned the partition, and {'begins at the committed offset ' + str(committed) "
             "if committed is not None else 'has no committed offset: auto.offset.reset=' + str(auto_offset_reset) + ', "
-            "position ' + str(starting_offset())}", kind="restart", at="'consumer'"),
-    )  # fmt: skip
+            "position ' + str(starting_offset())}", kind="restart", at="'consumer'"))  # fmt: skip
 
     def init(self):
         """The consumer owns the partition and is at its beginning; no offset is committed."""

@@ -171,8 +171,7 @@ class ConsumerProtocol(Spec):
         Event("handle_late_and_assign", "The coordinator handles a late heartbeat of {member}, and computes a new "
             "target: {str(assignment)}", "", "'coordinator'"),
         Event("time_out_session", "The coordinator removes {member}, whose session has timed out, from the group",
-            "session of {member} expires", "'coordinator'", "timeout"),
-    )  # fmt: skip
+            "session of {member} expires", "'coordinator'", "timeout"))  # fmt: skip
 
     def init(self):
         """No consumer has joined."""

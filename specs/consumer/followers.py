@@ -49,8 +49,7 @@ class FetchFromFollower(Spec):
         ),
     ).with_events(
         Event("fail_over", "The leader dies, and the follower leads with what it has", "failover", "'follower'",
-            "election"),
-    )  # fmt: skip
+            "election"))  # fmt: skip
 
     def init(self):
         """Both logs are empty, and the follower is in the ISR."""

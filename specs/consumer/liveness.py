@@ -48,8 +48,7 @@ class RefusedClaims(CooperativeLiveness):
             "if len(latest_claimants()) > 1 else 'Generation ' + str(generation + 1) + ' begins, and the assignor "
             "chooses ' + str(owner)}", "{'exception' if len(latest_claimants()) > 1 else ''}", "'coordinator'",
             "new epoch"),
-        Event("poll_again", "{member} polls again, and another rebalance begins", "polls again", "member"),
-    )  # fmt: skip
+        Event("poll_again", "{member} polls again, and another rebalance begins", "polls again", "member"))  # fmt: skip
 
     refused = bool
 

@@ -75,8 +75,7 @@ class OffsetExpiry(OffsetReset):
     draws = OffsetReset.draws.with_events(
         Event("tick", "Time passes", at="'partition'", kind="timeout"),
         Event("expire_offset", "The committed offset {committed} expires: offsets.retention.minutes has passed",
-            "offset expires", "'partition'", "lost state"),
-    )  # fmt: skip
+            "offset expires", "'partition'", "lost state"))  # fmt: skip
 
     retention = Constant(2, at_least=1)
     longest_outage = Constant(1, at_least=0)

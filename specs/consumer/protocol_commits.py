@@ -52,8 +52,7 @@ class ProtocolCommits(ConsumerProtocol):
         Event("send_commit", "{member} commits offset {position[member]}, with epoch {epoch[member]}", "", "member"),
         Event("handle_commit", "The coordinator {'accepts' if accepts(member, commit[member].epoch) else 'refuses'} "
             "the commit of offset {commit[member].offset} by {member}, sent in epoch {commit[member].epoch}", "",
-            "'coordinator'", "{'refusal' if not accepts(member, commit[member].epoch) else ''}"),
-    )  # fmt: skip
+            "'coordinator'", "{'refusal' if not accepts(member, commit[member].epoch) else ''}"))  # fmt: skip
 
     def update_member(self, member, state, epoch, assigned, pending):
         """Store a member; a newly assigned partition gets the epoch. Source: computeNextAssignment of 4.3."""

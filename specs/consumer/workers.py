@@ -58,8 +58,7 @@ class WorkerPool(Consumer):
             "to a worker", at="'poll thread'"),
         Event("process", "Worker {worker} processes record {queue[worker][0]}", at="worker", leaves_out=("processed",)),
         Event("commit_offset", "The poll thread commits {position if commit == 'auto' else contiguous_end()}", "commit",
-            "'poll thread'"),
-    )  # fmt: skip
+            "'poll thread'"))  # fmt: skip
 
     @action
     def produce(self, key: Key):

@@ -429,8 +429,7 @@ class Coordinator(CoordinatorRules):
             "'without'} the change that is being written", "election", "'coordinator'", "election"),
         Event("time_out", "The transaction times out: it is to be aborted{', and epoch ' + str(metadata.epoch) + ' is '"
             "'raised twice' if fence_raises_epoch_twice and aborts_with_version_2() else ''}", "timeout",
-            "'coordinator'", "timeout"),
-    )  # fmt: skip
+            "'coordinator'", "timeout"))  # fmt: skip
 
     def init(self):
         """Begin with no request sent, and with the expirations that may occur."""

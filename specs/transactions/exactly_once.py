@@ -278,8 +278,7 @@ class ExactlyOnceLoop(Spec):
         Event("time_out_slow", "The transaction of id {producer_id} times out", "timeout", "'coordinator'", "timeout"),
         Event("expire", "The coordinator forgets the id of {instance}", "expiry", "'coordinator'", "lost state"),
         Event("crash", "{instance} dies", "crash", "instance", "crash"),
-        Event("restart", "{instance} starts again", "restart", "instance", "restart"),
-    )  # fmt: skip
+        Event("restart", "{instance} starts again", "restart", "instance", "restart"))  # fmt: skip
 
     def init(self):
         """All instances run and are members of the group, and the first one has the partition."""

@@ -154,8 +154,7 @@ class TransactionalReader(Spec):
         Event("elect", "The leader of {partition} dies; the follower is elected", "election", "partition", "election"),
         Event("abort_hanging", "An operator aborts the hanging t{transaction} in {partition}"),
         Event("complete_fetch", "The fetch that waits at {partition} is completed"),
-        Event("receive", "The reader processes the response of {partition}"),
-    )  # fmt: skip
+        Event("receive", "The reader processes the response of {partition}"))  # fmt: skip
 
     def init(self):
         """The partitions are empty, and their replicas in sync."""

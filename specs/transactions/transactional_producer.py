@@ -243,8 +243,7 @@ class Transactions(PartitionRules, CoordinatorRules):
         Event("delay_marker", "A copy of the marker for {partition} stays in the network", "copy", "'network'"),
         Event("elect_coordinator", "Another broker becomes the coordinator", "election", "'coordinator'", "election"),
         Event("expire", "{partition} forgets producer id {producer_id}", "forgets the producer", "partition",
-            "lost state"),
-    )  # fmt: skip
+            "lost state"))  # fmt: skip
 
     @assume
     def an_upgrade_begins_with_version_1(self):

@@ -106,8 +106,7 @@ class TwoPhaseCommit(CoordinatorRules):
         Event("end_late", "A late copy of EndTxn({late.decision}) of {late.identity} reaches the coordinator"),
         Event("complete_transaction", "Every partition has its marker", "complete", "'coordinator'"),
         Event("time_out", "The transaction times out", "timeout", "'coordinator'", "timeout"),
-        Event("crash", "{instance} dies", "crash", "instance", "crash"),
-    )  # fmt: skip
+        Event("crash", "{instance} dies", "crash", "instance", "crash"))  # fmt: skip
 
     @assume
     def epochs_are_raised(self):

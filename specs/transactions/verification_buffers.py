@@ -70,8 +70,7 @@ class VerificationBuffers(Spec):
             "'own' else str(receiver[request])}", "appends {request}", "handler"),
         Event("end_append", "{request} is {'refused: two handlers have used one buffer' if is_damaged[request] else "
             "'appended'}", "{'refused' if is_damaged[request] else 'appended'}", "request", "{'refusal' if "
-                "is_damaged[request] else ''}"),
-    )  # fmt: skip
+                "is_damaged[request] else ''}"))  # fmt: skip
 
     def request_of(self, handler):
         """Return the request that a handler appends, or none."""

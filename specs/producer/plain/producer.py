@@ -67,8 +67,7 @@ class PlainProducer(Sender):
         Event("broker_is_not_leader", "{node} refuses " + _RECORDS + ": it no longer leads", "not leader", "node",
             "refusal"),
         Event("leader_moves_to", "{node}, which has the whole log, becomes the leader of partition {partition}",
-            "leads partition {partition}", "node", "election"),
-    )  # fmt: skip
+            "leads partition {partition}", "node", "election"))  # fmt: skip
 
     def init(self):
         """All faults may happen."""

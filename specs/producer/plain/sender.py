@@ -87,8 +87,7 @@ SENDER_EVENTS = (
     Event("connection_closed", "The connection to {node} closes, or a request times out: all requests in flight fail",
         "connection lost", "'producer'", "disconnect"),
     Event("delivery_timeout", "delivery.timeout.ms passes for record {overdue + 1}", "timeout", "'producer'",
-        "timeout"),
-)  # fmt: skip
+        "timeout"))  # fmt: skip
 """What the application and the producer do; every spec of a broker adds its own events."""
 
 
