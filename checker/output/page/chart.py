@@ -47,7 +47,7 @@ _CELL_CHARACTER = 7.3
 _TITLE_CHARACTER = 9
 """Width of a character of the title of a lane, in pixels."""
 
-_USUAL, MOST_WIDTH = 850, 985
+_USUAL, MOST_WIDTH = 850, 995
 """Pixels of the usual and of the largest width of the drawing on a page of 1,280 pixels."""
 
 _SHORT_PARTS = (0.5, 0.38, 0.62, 0.28, 0.72)

@@ -125,9 +125,10 @@ def test_every_step_of_the_museum_is_in_a_lane_on_the_screen():
     for target, spec, violation in violations():
         drawn = chart(spec, violation.trace, violation)
         assert drawn.least_width <= MOST_WIDTH, target
-        lanes = {lane.title for lane in drawn.lanes}
-        for sentence, event in described_steps(spec, violation.trace, violation.failed_action):
-            assert event is None or event.lane in lanes, f"{target}: {sentence}"
+        heights = {node.y for node in drawn.nodes if node.is_event}
+        steps = described_steps(spec, violation.trace, violation.failed_action)
+        for row, (sentence, event) in zip(drawn.rows, steps, strict=True):
+            assert event is None or row.y in heights, f"{target}: {sentence}"
 
 
 def test_a_page_begins_with_the_entry_that_its_scenario_shows():
