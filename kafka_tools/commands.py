@@ -287,7 +287,7 @@ def pages(
         ),
     ] = None,
 ) -> int:
-    """Write the pages of docs/ that are computed, build the site, or print a page.
+    """Write computed pages, build the site, or print a long page.
 
     museum.md lists the catalogue of bugs. high-watermark.md shows a trace of the specification. The site has all pages
     of docs/, those that --print prints, for each entry of the catalogue a page with its counterexamples, and

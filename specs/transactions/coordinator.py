@@ -427,9 +427,9 @@ class Coordinator(CoordinatorRules):
         Event("expire", "The unused transactional id expires", "expiry", "'coordinator'", "lost state"),
         Event("elect", "Another broker becomes the coordinator, and loads the log {'with' if has_pending else "
             "'without'} the change that is being written", "election", "'coordinator'", "election"),
-        Event("time_out", "The transaction times out: it is to be aborted{', and epoch ' + str(metadata.epoch) + ' is '"
-            "'raised twice' if fence_raises_epoch_twice and aborts_with_version_2() else ''}", "timeout",
-            "'coordinator'", "timeout"))  # fmt: skip
+        Event("time_out", "The transaction times out: it is to be aborted{'. The fence raises epoch ' + "
+            "str(metadata.epoch) + ', and the abort is to raise it again' if fence_raises_epoch_twice and "
+            "aborts_with_version_2() else ''}", "timeout", "'coordinator'", "timeout"))  # fmt: skip
 
     def init(self):
         """Begin with no request sent, and with the expirations that may occur."""

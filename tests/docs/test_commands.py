@@ -290,11 +290,13 @@ def test_all_commands_print_what_the_page_shows(page, problems):
 def parse(words):
     """Parse the words of a command of the checker; raise a UsageError if a command or option does not exist."""
     command, name = app, PROGRAM
+    # A command keeps its help option, with the names that the first context gives it.
+    context = click.Context(app, **app.context_settings)
     while isinstance(command, click.Group):
-        name, command, words = command.resolve_command(click.Context(command), words)
+        name, command, words = command.resolve_command(context, words)
     # `--help` ends the command.
     with contextlib.suppress(click.exceptions.Exit):
-        return command.make_context(name, list(words))
+        return command.make_context(name, list(words), parent=context)
 
 
 def request_of(words):

@@ -628,7 +628,9 @@ class _ChartBuilder:
         return tuple(dict.fromkeys(leads))
 
     def _arrows(self) -> Iterator[ChartArrow]:
-        for found in self._transfers:
+        # The labels of messages that one step loses stand above one another, that of the first one at the top.
+        placed = sorted(self._transfers, key=lambda each: each.sent if each.is_lost else 0, reverse=True)
+        for found in placed:
             if found.source in self._x and found.target in self._x:
                 yield self._message(found)
         # A change in the lane that a message comes from in the same step, as by acks=1: both arrows are horizontal.

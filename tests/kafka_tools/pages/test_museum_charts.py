@@ -43,6 +43,6 @@ def test_every_lane_shows_something_and_no_lane_where_something_happens_is_left_
 
 
 def test_the_picture_of_readme_is_well_formed_and_has_only_the_rules_that_it_uses():
-    picture = readme_picture.render()
+    picture = readme_picture.render("R18", 12)
     assert ElementTree.fromstring(picture).tag.endswith("svg")
     assert ".sign.election circle" in picture and ".matrix" not in picture and ".player" not in picture
