@@ -80,15 +80,15 @@ class Pipeline(ExpiringProducer):
                 "closed connection{'' if appends(late[0]) else ', and does not append it'}"),
             Event("leader_refuse", "{leader} refuses record {requests[0].record}: {'too few replicas are in sync' if "
                 "has_too_few_replicas() else error_of(requests[0]).name}{abort_text() if not has_too_few_replicas() "
-                "and aborts_transaction(requests[0]) else ''}", at="leader", kind="refusal"),
+                "and aborts_transaction(requests[0]) else ''}", "refuses", "leader", "refusal"),
             Event("leader_refuse_too_early", "{leader} does not know yet that it leads, and refuses record "
-                "{requests[0].record} with NOT_LEADER_OR_FOLLOWER", at="leader", kind="refusal"),
+                "{requests[0].record} with NOT_LEADER_OR_FOLLOWER", "refuses", "leader", "refusal"),
             Event("leader_reject", "{leader} rejects record {requests[0].record} with an error that is not "
-                "retriable{abort_text() if transactional else ''}", at="leader", kind="refusal"),
+                "retriable{abort_text() if transactional else ''}", "rejects", "leader", "refusal"),
             Event("leader_refuse_after_append", "{leader} answers NOT_ENOUGH_REPLICAS_AFTER_APPEND for record "
-                "{handled[0].record}, which it keeps", at="leader", kind="refusal"),
+                "{handled[0].record}, which it keeps", "refuses", "leader", "refusal"),
             Event("former_leader_refuse", "The former leader refuses record {stranded[0].record}, and the producer "
-                "will send it again", at="'partition'", kind="refusal"),
+                "will send it again", "refuses", "'partition'", "refusal"),
             Event("leader_acknowledge", "{leader} acknowledges record {handled[0].record}{', and the producer takes "
                 "the records before it, which it has yet to send again, for acknowledged' if implicit_acks and "
                 "any(record < handled[0].record for record in queue) else ''}", leaves_out=("acked",)),
