@@ -239,13 +239,15 @@ def _picture(picture: Picture) -> list[Any]:
 
 def _hazard(hazard: Hazard) -> dict[str, Any]:
     """Return what the page says of an entry of the catalogue: its page, what was seen, and its tickets."""
-    exhibit = next(each for each in exhibits() if each.name == hazard.name)
+    # An entry without a scenario is no exhibit of the museum.
+    exhibit = next((each for each in exhibits() if each.name == hazard.name), None)
+    sightings = [f"Seen on brokers of Kafka {each.kafka}: {each.what}." for each in hazard.sightings]
     return {
         "title": hazard.title,
         "needs": hazard.coincidence or hazard.needs,
         "remedy": hazard.remedy,
-        "seen": [f"{each.sentence}." for each in exhibit.evidence],
-        "page": f"museum/{hazard.name}.html",
-        "tickets": [[ticket, ticket_url(ticket)] for ticket in exhibit.story.tickets],
+        "seen": [f"{each.sentence}." for each in exhibit.evidence] if exhibit is not None else sightings,
+        "page": f"museum/{hazard.name}.html" if exhibit is not None else "",
+        "tickets": [[ticket, ticket_url(ticket)] for ticket in exhibit.story.tickets] if exhibit is not None else [],
         "command": f"python -m checker run {hazard.shown_by}" if hazard.shown_by else "",
     }

@@ -419,7 +419,9 @@ function factParts(found, failure) {
   const facts = names.map((name) => {
     const hazard = data.hazards[name];
     const tickets = hazard.tickets.flatMap(([ticket, url]) => [" ", element("a", { href: url }, ticket)]);
-    return element("li", {}, element("p", {}, element("a", { href: hazard.page }, element("b", {}, name)), ` ${hazard.title}.`, ...tickets),
+    const title = element("b", {}, name);
+    const linked = hazard.page ? element("a", { href: hazard.page }, title) : title;
+    return element("li", {}, element("p", {}, linked, ` ${hazard.title}.`, ...tickets),
       element("p", {}, `It needs: ${hazard.needs} Remedy: ${hazard.remedy}`),
       ...hazard.seen.map((text) => element("p", {}, element("b", {}, "Real brokers: "), text)),
       ...(hazard.command ? [element("p", {}, element("code", {}, hazard.command))] : []));
