@@ -170,7 +170,8 @@ def gather(
         notes.append(f"{release.where} has Kafka {release.value}, and the answers are for {version}: see --kafka")
     notes += [*gathering.replaced, *later]
     notes += _notes_on_other_clients(reads)
-    notes += _notes_on_shared_names(reads, names, is_chosen=client_of_user is not None)
+    if client_of_user is None and client == "java":
+        notes += _notes_on_shared_names(reads, names)
     notes += frameworks.notes(present, options, version)
     notes += frameworks.check_overrides(overrides, options, version, Framework.CONNECT_WORKER in present)
     return ClusterConfig(
@@ -219,15 +220,13 @@ def _refuse_unread_files(reads: Sequence[ConfigurationFile], gathering: _Gatheri
             )
 
 
-def _notes_on_shared_names(
-    reads: Sequence[ConfigurationFile], names: Sequence[str], *, is_chosen: bool
-) -> Iterator[str]:
+def _notes_on_shared_names(reads: Sequence[ConfigurationFile], names: Sequence[str]) -> Iterator[str]:
     """Yield a note if no name shows which client the files configure, and their form is not that of Java's client."""
     of_clients = [read for read in reads if any(read.roles.get(role) for role in CLIENT_ROLES) and not read.frameworks]
     is_of_java = all(read.file.endswith(".properties") for read in of_clients)
     of_librdkafka = names_of("producer", "librdkafka") | names_of("consumer", "librdkafka")
     of_others = names_of("topic") | names_of("broker")
-    if not is_chosen and not is_of_java and of_librdkafka | of_others >= set(names):
+    if not is_of_java and of_librdkafka | of_others >= set(names):
         yield (
             "the answers are for Kafka's Java client. librdkafka (confluent-kafka for Python, Go, .NET and Node) has "
             "the same names and other defaults: for such a client, add --client librdkafka"

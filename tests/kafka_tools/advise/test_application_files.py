@@ -114,6 +114,9 @@ def test_names_with_a_prefix_alone_show_no_framework(tmp_path, line):
         ("client.json", '{"producer": {"acks": "all", "max.block.ms": 1}}', None, False),
         ("client.json", '{"producer": {"acks": "all"}}', "java", False),
         ("producer.properties", "acks=all\n", None, False),
+        # Aliases that librdkafka alone has show the client.
+        ("client.conf", "metadata.broker.list=b\nrequest.required.acks=-1\n", None, False),
+        ("client.json", '{"message.timeout.ms": 30000, "acks": "all"}', None, False),
     ],
 )
 def test_names_that_two_clients_share_are_noted(tmp_path, name, text, client, is_noted):
