@@ -82,7 +82,7 @@ def advise(
     Connect, Kafka Streams, Spring, MicroProfile and Strimzi.
 
     Exit status: 0 answered, 1 a required guarantee does not hold, 2 wrong input or settings that Kafka refuses, 3 not
-    fully explored, or a required guarantee has an exception in the catalogue that --accept does not name.
+    fully explored, or a required guarantee is not decided, also for an exception that --accept does not name.
     """
     from checker.engines.native.llvm import code_cache
     from checker.run.workers import default_workers

@@ -11,8 +11,10 @@ from kafka_tools.advise.advice import Advice, GuaranteeAnswer
 from kafka_tools.advise.hazard_answers import of_transactions
 from kafka_tools.advise.questions import GuaranteeQuestion
 from kafka_tools.advise.remedy_texts import RemedyText, remedy_texts
+from kafka_tools.advise.requirements import NOTHING_REQUIRED, Demand, requirements
 from kafka_tools.advise.transaction_answers import transaction_notes
 
+_REQUIREMENT_STYLES = {"holds": "bold green", "does not hold": "bold red", "is not decided": "bold yellow"}
 _VERDICT_STYLES = {"yes": "bold red", "no": "green", "known": "bold yellow", "undecided": "yellow"}
 
 WIDTH = 80
@@ -25,12 +27,11 @@ _MOST_OF_AN_ID = 20
 """The longest name of an entry in a cell, if the table has room for it."""
 
 
-def advice_lines(
-    advice: Advice, required: Sequence[GuaranteeQuestion], accepted: frozenset[str] = frozenset()
-) -> Iterator[Line]:
+def advice_lines(advice: Advice, demand: Demand = NOTHING_REQUIRED) -> Iterator[Line]:
     """Yield the answers as lines of at most `WIDTH` columns."""
     yield from _verdict_lines(advice)
-    yield from _requirement_lines(advice, required, accepted)
+    for requirement in requirements(advice, demand):
+        yield from _wrapped(requirement.sentence, after="  ", style=_REQUIREMENT_STYLES[requirement.verdict])
     yield BLANK
     yield from _matrix_lines(advice)
     for caveat in answer_sentences.caveats(advice):
@@ -64,25 +65,6 @@ def _verdict_lines(advice: Advice) -> Iterator[Line]:
     yield from _wrapped(answer_sentences.settings_sentence(advice), style="dim")
     for sentence in advice.cluster.unread:
         yield from _wrapped(sentence, style="bold yellow")
-
-
-def _requirement_lines(
-    advice: Advice, required: Sequence[GuaranteeQuestion], accepted: frozenset[str]
-) -> Iterator[Line]:
-    for question in required:
-        answers = [answer for answer in advice.answers if answer.question == question]
-        failing = [answer.failure.name for answer in answers if answer.verdict == "yes"]
-        if failing:
-            yield from _wrapped(
-                f"required no-{question.name} does not hold: {', '.join(failing)}", after="  ", style="bold red"
-            )
-        elif any(answer.verdict == "undecided" for answer in answers) or not advice.is_whole:
-            yield from _wrapped(f"required no-{question.name} is not decided", style="bold yellow")
-        else:
-            known = dict.fromkeys(hazard.name for answer in answers for hazard in answer.hazards)
-            if names := [name for name in known if name not in accepted]:
-                text = f"required no-{question.name} holds but for {', '.join(names)}: --accept {','.join(names)}"
-                yield from _wrapped(f"{text} accepts that", after="  ", style="bold yellow")
 
 
 # The table.

@@ -14,9 +14,7 @@ from checker.output.files import make_folder
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing, require_own_page
 from checker.printable import printable
 from checker.run.interrupts import interruptible
-from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from kafka_tools.advise import answer_sentences, transaction_answers, versions
-from kafka_tools.advise.advice import Advice
 from kafka_tools.advise.advice_pages import write_pages
 from kafka_tools.advise.advice_text import advice_lines
 from kafka_tools.advise.answer_cache import AnswerCache, default_folder
@@ -31,11 +29,10 @@ from kafka_tools.advise.questions import (
     QUESTIONS,
     FailureMode,
     GuaranteeQuestion,
-    cannot_happen,
     is_relevant,
 )
 from kafka_tools.advise.remedy_search import advise
-from specs.hazards import hazards
+from kafka_tools.advise.requirements import ACCEPTABLE, Demand, exit_status
 
 
 @dataclass(frozen=True)
@@ -65,9 +62,8 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
 
     Raises InputError for files that cannot be read, for wrong values, and for settings that Kafka refuses.
     """
-    required = _required(options.require)
-    accepted = _accepted(options.accepted)
-    failures = _failures(options.failures)
+    named = _failures(options.failures)
+    demand = Demand(_required(options.require, named), _accepted(options.accepted), named)
     cluster = _cluster(files, options)
     refusal = resolve(cluster).refusal
     if refusal is not None:
@@ -84,7 +80,7 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
     with interruptible() as cancelled:
         cache = AnswerCache(default_folder()) if options.use_cache else None
         explorer = ParallelExplorer(options.processes, options.max_states, cache, cancelled)
-        advice = advise(cluster, explorer.explore, failures=failures, largest_change=options.largest_change)
+        advice = advise(cluster, explorer.explore, failures=named or FAILURES, largest_change=options.largest_change)
         explore = transaction_answers.explorer(options.max_states, cancelled, cache)
         advice.transactions.extend(transaction_answers.transaction_answers(cluster, advice.config, explore, cancelled))
         if cache is not None:
@@ -92,40 +88,50 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
         advice.is_whole &= not cancelled.is_set()
     pages = write_pages(advice, options.out, files) if options.out is not None else {}
     if options.json:
-        _write_json(options.json, answer_sentences.to_json(advice, pages))
+        _write_json(options.json, answer_sentences.to_json(advice, pages, demand))
     if options.json != STANDARD_OUTPUT:
-        styled_lines.write(advice_lines(advice, required, accepted), sys.stdout)
+        styled_lines.write(advice_lines(advice, demand), sys.stdout)
         if options.out is not None:
             print(printable(f"pages: {options.out / 'index.html'}"))
-    return _status(advice, required, accepted, bool(options.failures))
+    return exit_status(advice, demand)
 
 
-def _required(text: str) -> tuple[GuaranteeQuestion, ...]:
-    """Return the questions that must be answered no; raise InputError for an unknown one."""
+def _required(text: str, named: Sequence[FailureMode]) -> tuple[GuaranteeQuestion, ...]:
+    """Return the questions that must be answered no; raise InputError for one that no named failure can affect."""
     names = {f"no-{question.name}": question for question in QUESTIONS}
     asked = [name.strip() for name in text.split(",")] if text else []
     for name in asked:
         if name not in names:
             raise InputError(f"--require does not know {name!r}: choose from {', '.join(names)}")
+        if named and not any(is_relevant(names[name], failure) for failure in named):
+            concerned = [failure.slug for failure in FAILURES if is_relevant(names[name], failure)]
+            raise InputError(
+                f"--failure {','.join(failure.slug for failure in named)} cannot affect {name}, so that nothing would "
+                f"be checked: name one of {', '.join(concerned)}"
+            )
     return tuple(names[name] for name in dict.fromkeys(asked))
 
 
 def _accepted(names: Sequence[str]) -> frozenset[str]:
-    """Return the entries of the catalogue that are accepted; raise InputError for an unknown one."""
-    asked = [name.strip() for given in names for name in given.split(",")]
+    """Return the entries and the questions about transactions that are accepted; raise InputError for an unknown one.
+
+    A line that the terminal has wrapped may be copied: white space counts as one space.
+    """
+    asked = [" ".join(name.split()) for given in names for name in given.split(",")]
     for name in asked:
-        if name not in hazards():
-            raise InputError(f"--accept does not know {name!r}: choose from {', '.join(hazards())}")
+        if name not in ACCEPTABLE:
+            raise InputError(f"--accept does not know {name!r}: choose from {', '.join(ACCEPTABLE)}")
     return frozenset(asked)
 
 
 def _failures(names: Sequence[str]) -> tuple[FailureMode, ...]:
+    """Return the failures that are named; raise InputError for an unknown one."""
     known = {failure.slug: failure for failure in FAILURES}
     asked = [name.strip() for given in names for name in given.split(",")]
     for name in asked:
         if name not in known:
             raise InputError(f"--failure does not know {name!r}: choose from {', '.join(known)}")
-    return tuple(known[name] for name in dict.fromkeys(asked)) or FAILURES
+    return tuple(known[name] for name in dict.fromkeys(asked))
 
 
 def _cluster(files: Sequence[str], options: AdviseOptions) -> ClusterConfig:
@@ -140,36 +146,6 @@ def _cluster(files: Sequence[str], options: AdviseOptions) -> ClusterConfig:
     if options.replication_factor is not None:
         cluster = cluster.changed("topic", "replication.factor", str(options.replication_factor))
     return cluster.committing(options.commits)
-
-
-def _status(advice: Advice, required: Sequence[GuaranteeQuestion], accepted: frozenset[str], is_named: bool) -> int:
-    if any(answer.question in required and answer.verdict == "yes" for answer in advice.answers):
-        return EXIT_VIOLATED
-    names = {question.name for question in required}
-    if any(answer.question.of in names and answer.verdict == "yes" for answer in advice.transactions):
-        return EXIT_VIOLATED
-    asked = [answer.verdict for answer in advice.answers if not required or answer.question in required]
-    asked += [answer.verdict for answer in advice.transactions if not required or answer.question.of in names]
-    known = {
-        hazard.name
-        for answer in advice.answers
-        if answer.question in required and answer.verdict == "known"
-        for hazard in answer.hazards
-    }
-    if not advice.is_whole or "undecided" in asked or known - accepted or _lacks_answers(advice, required, is_named):
-        return EXIT_STOPPED
-    return EXIT_OK
-
-
-def _lacks_answers(advice: Advice, required: Sequence[GuaranteeQuestion], is_named: bool) -> bool:
-    """Return whether a failure that can happen and matters to a required guarantee was not explored.
-
-    A failure that `--failure` does not name is one of the table's notes, unless the disks end with the brokers.
-    """
-    if not (is_named or advice.cluster.ephemeral_disks):
-        return False
-    unexplored = [failure for failure in advice.impossible if not cannot_happen(failure, advice.config)]
-    return any(is_relevant(question, failure) for failure in unexplored for question in required)
 
 
 def _write_json(name: str, content: dict[str, object]) -> None:

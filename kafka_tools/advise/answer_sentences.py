@@ -24,6 +24,7 @@ from kafka_tools.advise.questions import (
     why_impossible,
 )
 from kafka_tools.advise.remedy_texts import cost_sentence, joined
+from kafka_tools.advise.requirements import NOTHING_REQUIRED, Demand, requirements
 from kafka_tools.advise.survey import ModelExplorer
 from kafka_tools.advise.transaction_answers import TransactionAnswer, transaction_notes
 from specs.hazards import EVENTS, Hazard
@@ -130,7 +131,7 @@ def verdict_sentences(advice: Advice) -> list[str]:
         for answer in answers:
             if answer.verdict == "known":
                 known.setdefault(joined([hazard.name for hazard in answer.hazards], "and"), []).append(answer)
-    sentences = [] if advice.answers or not advice.is_whole else ["Nothing was explored: no answer, and not safe."]
+    sentences = [] if advice.answers or not advice.is_whole else [_sentence_without_answers(advice)]
     if mildest:
         parts = [f"{joined(verbs, 'or')} {failure.phrase}" for failure, verbs in mildest.items()]
         sentences.append(f"{_with_defaults(advice, mildest)} can be {'; '.join(parts)}.")
@@ -155,6 +156,12 @@ def verdict_sentences(advice: Advice) -> list[str]:
     if not advice.is_whole:
         sentences.append("Interrupted: the answers that are missing in the table are not decided, and not safe.")
     return sentences
+
+
+def _sentence_without_answers(advice: Advice) -> str:
+    if advice.impossible and all(cannot_happen(failure, advice.config) for failure in advice.impossible):
+        return f"With these settings, {joined([each.name for each in advice.impossible], 'and')} cannot happen."
+    return "Nothing was explored: no answer, and not safe."
 
 
 def _with_defaults(advice: Advice, mildest: Mapping[FailureMode, Sequence[str]]) -> str:
@@ -350,11 +357,15 @@ def explored_sentence(advice: Advice) -> str:
     )
 
 
-def to_json(advice: Advice, pages: dict[tuple[str, str], str]) -> dict[str, Any]:
+def to_json(advice: Advice, pages: dict[tuple[str, str], str], demand: Demand = NOTHING_REQUIRED) -> dict[str, Any]:
     """Return the answers as a JSON object; `pages` maps question and failure to the page of each yes."""
     return {
         "replicas": replicas_sentence(advice),
         "verdict": verdict_sentences(advice),
+        "required": [
+            {"guarantee": f"no-{each.question.name}", "verdict": each.verdict, "sentence": each.sentence}
+            for each in requirements(advice, demand)
+        ],
         "not_read": list(advice.cluster.unread),
         "kafka": advice.cluster.version,
         "client": advice.cluster.client,

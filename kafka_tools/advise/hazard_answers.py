@@ -16,7 +16,7 @@ def hazards_of(
     cluster: ClusterConfig, config: EffectiveConfig, question: GuaranteeQuestion, failure: FailureMode
 ) -> tuple[Hazard, ...]:
     """Return the entries that say yes to a question for a failure, or for one that it includes."""
-    return tuple(known_hazards(cluster.version, facts_of(cluster, config), question.name, _events_within(failure)))
+    return tuple(known_hazards(cluster.version, facts_of(cluster, config), question.name, events_within(failure)))
 
 
 def causes_of(
@@ -26,7 +26,7 @@ def causes_of(
 
     A record that is left out counts as acknowledged only for a client that acknowledges earlier records implicitly.
     """
-    facts, events = facts_of(cluster, config), _events_within(failure)
+    facts, events = facts_of(cluster, config), events_within(failure)
     left_out_is_lost = acknowledges_implicitly(cluster, config)
     return tuple(
         hazard
@@ -36,7 +36,7 @@ def causes_of(
     )
 
 
-def _events_within(failure: FailureMode) -> frozenset[str]:
+def events_within(failure: FailureMode) -> frozenset[str]:
     """Return the events that may happen with a failure: itself, and those that need less."""
     if failure.left and not failure.overrides:
         return frozenset(
@@ -66,8 +66,10 @@ def unexplored(cluster: ClusterConfig, config: EffectiveConfig) -> dict[str, tup
     }
 
 
-def of_transactions(cluster: ClusterConfig, config: EffectiveConfig) -> tuple[Hazard, ...]:
-    """Return the entries about the transactions of a transactional producer that its release has."""
+def of_transactions(
+    cluster: ClusterConfig, config: EffectiveConfig, events: frozenset[str] | None = None
+) -> tuple[Hazard, ...]:
+    """Return the entries about the transactions of a transactional producer after some events (None: any)."""
     if not config.is_transactional:
         return ()
-    return tuple(known_hazards(cluster.version, facts_of(cluster, config), "transactions"))
+    return tuple(known_hazards(cluster.version, facts_of(cluster, config), "transactions", events))

@@ -17,7 +17,7 @@ from kafka_tools.advise.configuration_keys import TRANSACTION_VERSION
 from kafka_tools.advise.effective_config import EffectiveConfig
 from kafka_tools.advise.survey import Explored
 from specs.kafka_versions import EPOCH_PER_TRANSACTION, VERIFIES_TRANSACTIONS
-from specs.transactions.guarantees import PROPERTIES, RULES, SIZES
+from specs.transactions.guarantees import ENTRIES, PROPERTIES, RULES, SIZES
 from specs.transactions.transactional_producer import Transactions
 from specs.transactions.two_phase_commit import TwoPhaseCommit
 
@@ -41,7 +41,8 @@ _RESTARTED = dict(instances=2, max_epoch=8, max_late=0, max_arrivals=3, log_size
 class TransactionQuestion:
     """A question about transactions: the spec, its size and the properties that answer it.
 
-    `of`: the guarantee of `--require` that a yes violates, "" if none. `name` is part of the names of pages.
+    `of`: the guarantee of `--require` that a yes violates. `events`: the events after which it asks, of `EVENTS`.
+    `entry`: the entry of the catalogue that it is about, "" if none. `name` is part of the names of pages.
     """
 
     name: str
@@ -49,30 +50,65 @@ class TransactionQuestion:
     spec: type[Spec]
     size: Constants
     properties: tuple[str, ...]
-    of: str = ""
+    of: str
+    events: tuple[str, ...]
+    entry: str = ""
+
+    @property
+    def accepted_as(self) -> str:
+        """The name of a yes in `--accept`."""
+        return self.entry or self.name
 
 
-def _of_column(column: str, text: str, of: str = "") -> TransactionQuestion:
+def _of_column(column: str, text: str, of: str, *events: str) -> TransactionQuestion:
     """Return the question of a column of the table of docs/transactions.md."""
     spec, size = SIZES[column]
     room = dict(log_size=10) if spec is Transactions else {}
-    return TransactionQuestion(column.replace("_", "-"), text, spec, {**size, **room}, PROPERTIES[column], of)
+    name, entry = column.replace("_", "-"), ENTRIES[column]
+    return TransactionQuestion(name, text, spec, {**size, **room}, PROPERTIES[column], of, events, entry)
+
+
+_LATE_RECORD = ("network-delay", "delivery-timeout")
+"""A client gives up a record after a delivery timeout, and the request may still arrive."""
+
+_COORDINATOR_MOVES = (
+    "coordinator-change",
+    "leader-change",
+    "crash",
+    "power-loss",
+    "empty-disk",
+    "disk-lost",
+    "blackout",
+    "retries-exhausted",
+)
+"""The coordinator leads a partition, and moves with its leadership: also after a broker stops."""
+
+_TIMEOUT, _RESTART = "transaction-timeout", "producer-restart"
 
 
 QUESTIONS = (
-    _of_column("late_hang", "a transaction stays open for ever after a late record (T1)", "stuck"),
-    _of_column("late_read", "an aborted record is committed by a late request (T2)"),
-    _of_column("late_torn", "half of a transaction is committed after a late EndTxn (T3)", "loss"),
-    _of_column("coordinator", "a transaction never completes after the coordinator has moved (T4)", "stuck"),
-    _of_column("exhausted", "a transaction stays open for ever because no epoch is left (T6)", "stuck"),
-    _of_column("late_marker", "a committed record is lost by a late marker", "loss"),
-    _of_column("timeout", "half of a transaction is committed after transaction.timeout.ms (T8)", "loss"),
+    _of_column("late_hang", "a transaction stays open for ever after a late record (T1)", "stuck", *_LATE_RECORD),
+    _of_column("late_read", "an aborted record is committed by a late request (T2)", "duplicates", *_LATE_RECORD),
+    _of_column("late_torn", "half of a transaction is committed after a late EndTxn (T3)", "loss", "network-delay"),
+    _of_column(
+        "coordinator",
+        "a transaction never completes after the coordinator has moved (T4)",
+        "stuck",
+        *_COORDINATOR_MOVES,
+    ),
+    _of_column("exhausted", "a transaction stays open for ever because no epoch is left (T6)", "stuck", _TIMEOUT),
+    _of_column("late_marker", "a committed record is lost by a late marker", "loss", "network-delay"),
+    _of_column(
+        "timeout", "half of a transaction is committed after transaction.timeout.ms (T8)", "loss", _TIMEOUT, _RESTART
+    ),
     TransactionQuestion(
         "restart",
         "a producer restarts, and the unfinished transaction of the former instance is committed",
         Transactions,
         _RESTARTED,
         ("fenced_is_never_committed", "all_or_nothing"),
+        "duplicates",
+        (_RESTART,),
     ),
     TransactionQuestion(
         "repeated",
@@ -81,6 +117,7 @@ QUESTIONS = (
         {**_RESTARTED, "transactions": 1, "max_late": 1, "gives_up": False, "commit_timeout": "repeated"},
         ("committed_once",),
         "duplicates",
+        (_RESTART,),
     ),
 )
 
@@ -92,6 +129,7 @@ TWO_PHASE_QUESTIONS = (
         dict(instances=1),
         ("store_and_kafka_agree",),
         "loss",
+        (_TIMEOUT,),
     ),
     TransactionQuestion(
         "prepared-restart",
@@ -100,6 +138,7 @@ TWO_PHASE_QUESTIONS = (
         dict(instances=2, times_out=False),
         ("store_and_kafka_agree",),
         "loss",
+        (_RESTART,),
     ),
 )
 """Questions about a producer with transaction.two.phase.commit.enable=true (KIP-939)."""

@@ -37,6 +37,18 @@ def test_require_sets_the_exit_status(checker, require, status):
     assert ("required no-loss does not hold: a broker crash" in outcome.out) == bool(status)
 
 
+def test_a_failure_that_cannot_happen_denies_nothing(checker, tmp_path):
+    path, options = FIXTURES / "server-durable.properties", ("--kafka", "4.3", "--changes", "0")
+    asked = ("--require", "no-loss", "--accept", "producer  H-3", "--json", tmp_path / "a.json")
+    outcome = checker("advise", path, *options, "--failure", "unclean-election", *asked)
+    assert outcome.status == 0
+    assert "With these settings, an unclean election cannot happen." in outcome.out
+    said = "required no-loss holds: an unclean election cannot happen with unclean.leader.election.enable=false"
+    assert said in " ".join(outcome.out.split())
+    (required,) = json.loads((tmp_path / "a.json").read_text())["required"]
+    assert required == {"guarantee": "no-loss", "verdict": "holds", "sentence": said}
+
+
 def test_json_and_pages(checker, tmp_path):
     path = FIXTURES / "low-latency-producer.properties"
     outcome = checker("advise", path, "--kafka", "3.7", *QUICK, "--json", tmp_path / "a.json", "--out", tmp_path / "p")
@@ -101,6 +113,14 @@ def test_a_limit_leaves_an_answer_undecided(checker):
         (["no-such-file"], "cannot be read"),
         ([FIXTURES / "producer-shipped.properties", "--kafka", "1.0"], "Kafka 1.0 is not a release from 2.0.0"),
         ([FIXTURES / "producer-shipped.properties", "--require", "no-worries"], "--require does not know 'no-worries'"),
+        (
+            [FIXTURES / "producer-shipped.properties", "--require", "no-stuck", "--failure", "consumer-crash"],
+            "--failure consumer-crash cannot affect no-stuck, so that nothing would be checked: name one of slow",
+        ),
+        (
+            [FIXTURES / "producer-shipped.properties", "--require", "no-loss", "--accept", "late-torn"],
+            "--accept does not know 'late-torn': choose from P1, ",
+        ),
         ([FIXTURES / "producer-shipped.properties", "--failure", "flood"], "--failure does not know 'flood'"),
         ([FIXTURES / "producer-shipped.properties", "--json", "/proc/no/such.json"], "/proc/no/such.json cannot be"),
     ],

@@ -9,11 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from checker.output.styled_lines import plain
-from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from kafka_tools.advise import answer_sentences, transaction_answers
 from kafka_tools.advise.advice import Advice, Fix, GuaranteeAnswer, Remedy
 from kafka_tools.advise.advice_text import advice_lines
-from kafka_tools.advise.advise_command import _status
 from kafka_tools.advise.availability import Availability
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.effective_config import resolve
@@ -111,7 +109,7 @@ def test_nothing_is_safe_without_answers_or_before_the_end():
 def test_the_table_has_a_cell_for_each_kind_of_answer():
     rows = {
         text[:24].strip(): text[24:].split()
-        for text in plain(advice_lines(advice(*MIXED[:1] + MIXED[4:]), ())).splitlines()
+        for text in plain(advice_lines(advice(*MIXED[:1] + MIXED[4:]))).splitlines()
     }
     assert rows["a slow follower"][0] == "no" and rows["a slow follower"][-1] == ENTRIES[0].name
     assert rows["a broker crash"] == ["-", "no", "?", f"{ENTRIES[0].name}+"]
@@ -133,47 +131,8 @@ KNOWN = answer("loss", "crash", "known", 0)
 )
 def test_only_a_whole_no_is_green(made, colour):
     # The line about the replicas comes first, without a colour.
-    style = next(style for line in advice_lines(made, ()) for _, style in line if style)
+    style = next(style for line in advice_lines(made) for _, style in line if style)
     assert style == f"bold {colour}"
-
-
-@pytest.mark.parametrize(
-    ("made", "required", "accepted", "status"),
-    [
-        (advice(NO), ["loss"], (), EXIT_OK),
-        (advice(YES), ["loss"], (), EXIT_VIOLATED),
-        (advice(YES, UNKNOWN), ["loss"], (), EXIT_VIOLATED),
-        (advice(YES), [], (), EXIT_OK),
-        (advice(YES), ["gaps"], (), EXIT_OK),
-        (advice(UNKNOWN), ["loss"], (), EXIT_STOPPED),
-        (advice(UNKNOWN), [], (), EXIT_STOPPED),
-        (advice(UNKNOWN), ["gaps"], (), EXIT_OK),
-        (advice(NO, is_whole=False), [], (), EXIT_STOPPED),
-        (advice(KNOWN), ["loss"], (), EXIT_STOPPED),
-        (advice(KNOWN), ["loss"], (0,), EXIT_OK),
-        (advice(KNOWN), ["loss"], (1,), EXIT_STOPPED),
-        (advice(KNOWN), [], (), EXIT_OK),
-    ],
-)
-def test_the_exit_status(made, required, accepted, status):
-    names = frozenset(ENTRIES[number].name for number in accepted)
-    assert _status(made, [BY_NAME[name] for name in required], names, False) == status
-
-
-@pytest.mark.parametrize(("verdict", "status"), [("yes", EXIT_VIOLATED), ("no", EXIT_OK), ("undecided", EXIT_STOPPED)])
-def test_the_exit_status_of_an_answer_about_transactions(verdict, status):
-    asked = SimpleNamespace(question=SimpleNamespace(of="stuck"), verdict=verdict)
-    assert _status(advice(transactions=[asked]), [BY_NAME["stuck"]], frozenset(), False) == status
-    assert _status(advice(transactions=[asked]), [BY_NAME["loss"]], frozenset(), False) == EXIT_OK
-
-
-@pytest.mark.parametrize(
-    ("failure", "is_named", "status"),
-    [("crash", True, EXIT_STOPPED), ("crash", False, EXIT_OK), ("rebalance", True, EXIT_OK)],
-)
-def test_a_named_failure_that_was_not_explored_is_not_safe(failure, is_named, status):
-    made = advice(NO, impossible=(BY_SLUG[failure],))
-    assert _status(made, [BY_NAME["loss"]], frozenset(), is_named) == status
 
 
 def test_what_no_remedy_prevents():
@@ -256,7 +215,7 @@ def test_json_has_every_answer():
 )
 def test_what_the_model_leaves_out_is_a_note(written, says):
     made = advice(NO, written=written, version="3.7")
-    notes, text = answer_sentences.caveats(made), " ".join(plain(advice_lines(made, ())).split())
+    notes, text = answer_sentences.caveats(made), " ".join(plain(advice_lines(made)).split())
     assert says in " ".join(notes) and bool(notes) == bool(says)
     assert all(note in text for note in notes)
 
@@ -269,7 +228,7 @@ def test_an_exploration_of_transactions_that_met_a_limit_is_not_safe(ended, verd
     found = list(transaction_answers.answers_to(asked, cluster, (1, 2), lambda *_: explored, threading.Event()))
     assert [(one.question, one.transaction_version) for one in found] == [(q, v) for v in (1, 2) for q in asked]
     assert {(one.verdict, one.distinct_states) for one in found} == {(verdict, 9)}
-    text = plain(advice_lines(advice(NO, written={"transactional.id": "t"}, transactions=found), ()))
+    text = plain(advice_lines(advice(NO, written={"transactional.id": "t"}, transactions=found)))
     assert text.count(f"  {verdict:9}  {asked[0].text.split()[0]}") == 4
     # The rest of an answer begins below its text.
     assert re.search(rf"^  {verdict:9}  \S.*\n {{13}}\S", text, re.MULTILINE)

@@ -21,6 +21,7 @@ from kafka_tools.advise.questions import FAILURES, QUESTIONS
 from kafka_tools.advise.remedies import CHANGES_OF
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.remedy_texts import cost_sentence, remedy_texts
+from kafka_tools.advise.requirements import Demand
 from kafka_tools.advise.survey import run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 
@@ -47,7 +48,7 @@ def explorer(max_states=None, surveys_answered=None):
 
 
 def text_of(advice, required=()):
-    return plain(advice_lines(advice, required))
+    return plain(advice_lines(advice, Demand(tuple(required))))
 
 
 @pytest.fixture(scope="module")

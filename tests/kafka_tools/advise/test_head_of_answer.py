@@ -31,7 +31,7 @@ def advice_on(cluster):
 
 
 def text_of(advice):
-    return " ".join("".join(text for text, _ in line) for line in advice_lines(advice, ()))
+    return " ".join("".join(text for text, _ in line) for line in advice_lines(advice))
 
 
 # Replicas.

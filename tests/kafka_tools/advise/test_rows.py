@@ -252,7 +252,7 @@ def test_a_story_says_what_a_follower_lags_behind():
 
 def table_of(found):
     """Return the cells of the table of an answer, and all of its text."""
-    text = plain(advice_lines(found, ()))
+    text = plain(advice_lines(found))
     table = text[text.index("... after") :].split("\n", 1)[1]
     return table[: table.index(":")], text
 
@@ -359,7 +359,7 @@ def test_the_table_fits_into_80_columns(version, settings):
         FAILURES,
         QUESTIONS,
     )
-    assert max(map(len, plain(advice_lines(advised, ())).splitlines())) <= 80
+    assert max(map(len, plain(advice_lines(advised)).splitlines())) <= 80
 
 
 EPHEMERAL = """
