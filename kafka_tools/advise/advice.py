@@ -16,6 +16,7 @@ from kafka_tools.advise.questions import (
     DISK_LOST,
     FailureMode,
     GuaranteeQuestion,
+    has_client_of,
     is_decidable,
     is_possible,
     is_relevant,
@@ -38,8 +39,9 @@ class GuaranteeAnswer:
 
     `exploration` decided it; `distinct_states` is its size. A yes has the counterexample `violation`, which may be one
     of a smaller failure that this one includes. `known`: the exploration has no counterexample, but an entry in
-    `hazards` says yes. `undecided`: a limit was reached first, or the model lacks what could turn a no into a yes
-    (`is_decidable`). `hazards` has the entries of the catalogue that say yes.
+    `hazards` says yes. `undecided`: a limit was reached first, the model lacks what could turn a no into a yes
+    (`is_decidable`), or the counterexample needs the client of a later release (`has_client_of`). `hazards` has the
+    entries of the catalogue that say yes.
     """
 
     question: GuaranteeQuestion
@@ -172,7 +174,17 @@ def answer_questions(
             answer = replace(answer, verdict="undecided")
         advice.answers.append(_with_hazards(answer, cluster, config))
     _explore_fewer_slow_followers(advice, explore)
+    advice.answers = [_with_client_of_release(answer, cluster, config) for answer in advice.answers]
     return advice
+
+
+def _with_client_of_release(
+    answer: GuaranteeAnswer, cluster: ClusterConfig, config: EffectiveConfig
+) -> GuaranteeAnswer:
+    """Return an answer; a yes that needs an action of a later client is not decided."""
+    if answer.violation is None or has_client_of(cluster.version, answer.violation.trace):
+        return answer
+    return _with_hazards(replace(answer, verdict="undecided", violation=None), cluster, config)
 
 
 def _explore_fewer_slow_followers(advice: Advice, explore: Explore) -> None:

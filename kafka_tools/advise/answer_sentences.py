@@ -186,7 +186,8 @@ def caveats(advice: Advice) -> list[str]:
         found.append(
             "The model has the idempotent client of 2.5 and later. An earlier client resets its sequences when a "
             "broker has lost them (docs/idempotence.md, I4 and I5). So a no of the model about records that are "
-            "written twice or out of order, or stuck, decides nothing for this release."
+            "written twice or out of order, or stuck, decides nothing for this release, nor does a yes that takes the "
+            "next epoch."
         )
     if config.hides_aborted_records:
         found.append(

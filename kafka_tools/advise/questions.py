@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from checker.run.result import TraceStep
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import EffectiveConfig
 from kafka_tools.advise.models import UNLIMITED_RETRIES, VICTIMS, Left, Model, has_consumer_protocol
@@ -228,6 +229,12 @@ def is_decidable(question: GuaranteeQuestion, cluster: ClusterConfig, config: Ef
         return False
     has_earlier_client = not BUMPS_EPOCH_ON_LOST_STATE.applies_to(cluster.version)
     return not (has_earlier_client and config["enable.idempotence"] == "true" and question.name in OF_PRODUCER_STATE)
+
+
+def has_client_of(version: str, trace: Sequence[TraceStep]) -> bool:
+    """Return whether the client of a release has every action of a counterexample; see `is_decidable`."""
+    is_raised = any(step.action in ("producer_bump_epoch", "bump_epoch") for step in trace)
+    return not is_raised or BUMPS_EPOCH_ON_LOST_STATE.applies_to(version)
 
 
 def refuses_every_write(cluster: ClusterConfig, config: EffectiveConfig) -> bool:

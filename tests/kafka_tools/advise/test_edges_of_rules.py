@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from kafka_tools.advise.advice import answer_questions
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.configuration_keys import key_of
@@ -102,6 +103,22 @@ def test_idempotence_before_2_5_is_a_remedy_that_names_its_limits():
     advice = advise(asked, explore_once, failures=failures, questions=duplicates, largest_change=1)
     (remedy,) = advice.remedies
     assert remedy.changes == (EARLIER_IDEMPOTENCE,) and advice.searched
+
+
+@pytest.mark.parametrize(("version", "verdict"), [("2.1", "undecided"), ("2.4", "undecided"), ("2.5", "yes")])
+def test_a_yes_that_takes_the_next_epoch_needs_the_client_of_2_5(version, verdict):
+    """KIP-360."""
+    asked = cluster(version, enable_idempotence="true", acks="all").changed("topic", "min.insync.replicas", "2")
+    (answer,) = answer_questions(asked, explore_once, [FAILURES[0]], QUESTIONS[1:2]).answers
+    assert (answer.question.name, answer.failure.slug, answer.verdict) == ("duplicates", "slow-follower", verdict)
+    assert (answer.violation is None) == (verdict == "undecided")
+
+
+def test_a_yes_without_the_next_epoch_is_one_of_an_earlier_client_too():
+    asked = cluster("2.1", enable_idempotence="true", acks="all")
+    restart = [failure for failure in FAILURES if failure.slug == "producer-restart"]
+    (answer,) = answer_questions(asked, explore_once, restart, QUESTIONS[1:2]).answers
+    assert answer.verdict == "yes"
 
 
 def test_a_search_that_is_interrupted_has_not_tried_every_change():
