@@ -76,9 +76,10 @@ def _requirement(advice: Advice, demand: Demand, question: GuaranteeQuestion) ->
     names = [*(each.question.accepted_as for each in about if each.verdict == "yes"), *known]
     accepted = [name for name in dict.fromkeys(names) if name in demand.accepted]
     names = [name for name in dict.fromkeys(names) if name not in demand.accepted]
-    way_out = f"; --accept {shlex.quote(','.join(names))} accepts that" if names else ""
-    denials = [answer.failure.name for answer in answers if answer.verdict == "yes"]
-    denials += _denials_of_transactions(about, names)
+    rows = [answer.failure.name for answer in answers if answer.verdict == "yes"]
+    what = "all but the rows of the table" if rows else "that"
+    way_out = f"; --accept {shlex.quote(','.join(names))} accepts {what}" if names else ""
+    denials = [*rows, *_denials_of_transactions(about, names)]
     exceptions = [name for name in known if name in names]
     if denials:
         also = f"; known: {', '.join(exceptions)}" if exceptions else ""
