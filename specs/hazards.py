@@ -59,7 +59,7 @@ STORY_FIELDS = frozenset({"area", "tickets", "story", "remedied_by"})
 class Condition:
     """A condition on one effective setting: its value is one of `values`, or a number within a limit.
 
-    The limit is a number (`above`, `below`), or the value of another setting (`up_to`: not above it).
+    The limits are numbers (`above`, `below`), and the value of another setting (`up_to`: not above it).
     `without`: the constants of the scenario with which the harm does not happen, in contrast to this condition. `why`
     says why the condition is needed if no constant of the scenario has it. `remedy` is the value that advice offers,
     "" if the opposite of the condition is no remedy. `only_after`: the events of the entry for which the condition is
@@ -94,8 +94,8 @@ class Condition:
         if self.values:
             return value in self.values
         number = float(value)
-        if self.up_to:
-            return self.up_to not in config or number <= float(config[self.up_to])
+        if self.up_to in config and number > float(config[self.up_to]):
+            return False
         return (self.above is None or number > self.above) and (self.below is None or number < self.below)
 
     def __str__(self) -> str:

@@ -230,3 +230,52 @@ def test_a_remedy_that_the_release_lacks_is_not_offered(version, is_offered):
     asked = cluster(version, **_TRANSACTIONAL)
     changes = remedies_in(hazards()["producer H-3"], asked, resolve(asked), LOST)
     assert ({"transaction.version": "2"} in changes) is is_offered
+
+
+# A log that is rewritten behind the consumer.
+
+REWRITES = ["crash", "unclean-election", "power-loss", "crash-and-power-loss", "blackout", "empty-disk"]
+UNCLEAN, FLUSHED = {"unclean.leader.election.enable": "true"}, {"flush.messages": "1"}
+TWO_IN_SYNC = {"min.insync.replicas": "2"}
+
+
+@pytest.mark.parametrize("version", ["2.1.1", "2.2.2", "2.3.1", "4.3.1"])
+@pytest.mark.parametrize(
+    ("topic", "level", "expected"),
+    [
+        (UNCLEAN, "0", REWRITES),
+        ({}, "0", REWRITES[2:]),
+        (FLUSHED, "0", ["empty-disk"]),
+        (UNCLEAN | FLUSHED, "0", REWRITES),
+        (TWO_IN_SYNC, "1", ["crash-and-power-loss", "blackout"]),
+        (TWO_IN_SYNC | FLUSHED, "1", []),
+        (TWO_IN_SYNC | {"replication.factor": "1"}, "1", REWRITES[2:]),
+        (UNCLEAN | {"replication.factor": "1"}, "0", REWRITES[2:]),
+    ],
+)
+def test_a_consumer_may_read_on_over_a_log_that_lost_records(version, topic, level, expected):
+    """Before 2.3 by C6, later by C16: after each event that can remove a record that was read."""
+    if level == "1" and not version.startswith("4."):
+        pytest.skip("eligible leader replicas exist since 4.0")
+    asked = cluster(version, topic=topic, broker={"eligible.leader.replicas.version": level})
+    asked = asked.changed("topic", "replication.factor", topic.get("replication.factor", "3"))
+    gaps = BY_NAME["gaps"]
+    answers = answer_questions(asked, find_nothing, [BY_SLUG[slug] for slug in REWRITES], [gaps]).answers
+    possible = [slug for slug in expected if slug in {answer.failure.slug for answer in answers}]
+    name = "C6" if version < "2.3" else "C16"
+    saying = {answer.failure.slug for answer in answers if name in {hazard.name for hazard in answer.hazards}}
+    assert saying == {*possible}
+    assert all(answer.verdict == "known" for answer in answers if answer.failure.slug in saying)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("topic", [UNCLEAN, {}, FLUSHED, TWO_IN_SYNC, TWO_IN_SYNC | UNCLEAN], ids=str)
+def test_no_row_denies_a_gap_where_a_read_record_vanishes(topic):
+    """Where the pipeline removes a record that was read, the consumer of 2.2 may skip the one in its place."""
+    asked = cluster("2.2.2", topic=topic, producer={"enable.idempotence": "false", "acks": "all"})
+    questions = [BY_NAME["vanishing-reads"], BY_NAME["gaps"]]
+    advice = answer_questions(asked, explore_once, [BY_SLUG[slug] for slug in REWRITES], questions)
+    for slug in REWRITES:
+        vanishes, skipped = (advice.answer(question, BY_SLUG[slug]) for question in questions)
+        if vanishes is not None and vanishes.verdict == "yes":
+            assert skipped.verdict in ("yes", "known"), slug

@@ -220,6 +220,7 @@ def test_a_condition_without_a_scenario_has_a_reason():
         (Condition("retries", above=1), ["2", "2147483647"], ["0", "1"]),
         (Condition("retries", below=2), ["1", "0"], ["2"]),
         (Condition("retries", up_to="attempts"), ["1", "2"], ["3"]),
+        (Condition("retries", above=1, up_to="attempts"), ["2"], ["1", "3"]),
     ],
 )
 def test_conditions(condition, met, unmet):
