@@ -109,6 +109,8 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         "auto.commit.interval.ms": ConfigurationKey(),
         "client.rack": _OF_NODE,
         "group.instance.id": _OF_NODE,
+        "group.remote.assignor": _TEXT,
+        "heartbeat.interval.ms": ConfigurationKey(),
         "max.poll.interval.ms": ConfigurationKey(low=1),
         "partition.assignment.strategy": _TEXT,
         "session.timeout.ms": ConfigurationKey(),
@@ -148,6 +150,9 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
 """By role. `kafka-topics.sh --describe` prints `replication.factor`, and `kafka-features.sh describe` prints
 those of `FEATURES`."""
 
+_OF_GROUP_PROTOCOL = ("group.protocol", "group.remote.assignor", "heartbeat.interval.ms")
+"""Settings that affect the answers only by what Java's client accepts with each group protocol."""
+
 LIBRDKAFKA_KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
     "producer": {
         **KEYS["producer"],
@@ -156,7 +161,7 @@ LIBRDKAFKA_KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
     },
     "consumer": {
         # librdkafka commits automatically in the same way with both group protocols.
-        **{name: key for name, key in KEYS["consumer"].items() if name != "group.protocol"},
+        **{name: key for name, key in KEYS["consumer"].items() if name not in _OF_GROUP_PROTOCOL},
         "auto.offset.reset": ConfigurationKey(_LIBRDKAFKA_RESETS),
         "isolation.level": ConfigurationKey(_ISOLATION),
         "enable.auto.offset.store": _BOOL,

@@ -460,7 +460,7 @@ def _resolve_consumer(resolution: _ConfigResolution) -> None:
     is_automatic = resolution.take("enable.auto.commit", "true", ("consumer", "enable.auto.commit")) == "true"
     _resolve_reset(resolution)
     if cluster.client == "java" and CONSUMER_PROTOCOL_EARLY_ACCESS.applies_to(cluster.version):
-        resolution.take("group.protocol", "classic", ("consumer", "group.protocol"))
+        _resolve_group_protocol(resolution)
     stores = False
     if cluster.client == "librdkafka":
         name = "enable.auto.offset.store"
@@ -480,6 +480,39 @@ def _resolve_consumer(resolution: _ConfigResolution) -> None:
         resolution.choose("commits", cluster.commits, "--commits")
     else:
         resolution.choose("commits", "last", "assumed; set it with --commits")
+
+
+_UNSUPPORTED = {
+    "classic": ("group.remote.assignor",),
+    "consumer": ("partition.assignment.strategy", "heartbeat.interval.ms", "session.timeout.ms"),
+}
+"""By group protocol, the settings that a consumer may not have; a blank value is none."""
+
+_REFUSES_UNSUPPORTED = {"classic": (3, 9, 0), "consumer": (4, 0, 0)}
+"""The first release that refuses them."""
+
+
+def _resolve_group_protocol(resolution: _ConfigResolution) -> None:
+    """Set group.protocol, and refuse what does not go with it.
+
+    Source: ConsumerConfig.checkUnsupportedConfigsPostProcess (KAFKA-17338), checkGroupRemoteAssignor before 4.0.
+    """
+    cluster = resolution.cluster
+    protocol = resolution.take("group.protocol", "classic", ("consumer", "group.protocol"))
+    if release_number(cluster.version) >= _REFUSES_UNSUPPORTED[protocol]:
+        for name in _UNSUPPORTED[protocol]:
+            given = cluster.written.get(("consumer", name))
+            if given is not None and given.value:
+                resolution.refuse(
+                    f"ConfigException: {name} ({given.where}) cannot be set with group.protocol={protocol} "
+                    f"({resolution.choices['group.protocol'].origin})"
+                )
+    if protocol == "consumer" and cluster.controller is not None and cluster.controller.value == "zookeeper":
+        resolution.refuse(
+            f"UnsupportedVersionException: group.protocol=consumer ({resolution.choices['group.protocol'].origin}) "
+            f"needs brokers with KRaft (KIP-848), and ZooKeeper controls the cluster ({cluster.controller.where}): "
+            "set group.protocol=classic"
+        )
 
 
 def _resolve_isolation(resolution: _ConfigResolution) -> str:

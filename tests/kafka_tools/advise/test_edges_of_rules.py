@@ -243,3 +243,52 @@ def test_racks_and_another_release_are_suggested_against_losses_alone():
     assert suggested("4.0", "loss", "blackout", verdict="no") == []
     (text,) = suggested("4.0", "loss", "power-loss", acks="1")
     assert text.endswith("eligible.leader.replicas.version=1, acks=all, min.insync.replicas=2")
+
+
+def consumers(version, broker=(), client=None, **given):
+    """Return a cluster whose consumer has some settings, dots written as underscores; brokers as pairs."""
+    written = tuple(WrittenSetting(name.replace("_", "."), value, "c", 1) for name, value in given.items())
+    of_broker = tuple(WrittenSetting(name, value, "s", 1) for name, value in broker)
+    roles = {"consumer": written} | ({"broker": of_broker} if broker else {})
+    return gather([ConfigurationFile("c", roles)], version, client)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("session_timeout_ms", "10000"),
+        ("heartbeat_interval_ms", "1000"),
+        ("partition_assignment_strategy", "org.apache.kafka.clients.consumer.RangeAssignor"),
+    ],
+)
+def test_settings_of_the_classic_group_are_refused_with_the_consumer_protocol_since_4_0(name, value):
+    refusal = resolve(consumers("4.0.0", group_protocol="Consumer", **{name: value})).refusal
+    assert refusal.startswith(f"ConfigException: {name.replace('_', '.')} (c:1) cannot be set")
+    assert resolve(consumers("3.9.2", group_protocol="consumer", **{name: value})).refusal is None
+    assert resolve(consumers("4.0.0", group_protocol="classic", **{name: value})).refusal is None
+    assert resolve(consumers("4.0.0", **{name: value})).refusal is None
+
+
+def test_a_blank_setting_of_the_other_protocol_is_accepted():
+    given = {"group_protocol": "consumer", "partition_assignment_strategy": " "}
+    assert resolve(consumers("4.3.1", **given)).refusal is None
+    assert resolve(consumers("4.3.1", group_remote_assignor="")).refusal is None
+
+
+@pytest.mark.parametrize(("version", "is_refused"), [("3.8.1", False), ("3.9.0", True), ("4.3.1", True)])
+def test_a_remote_assignor_is_refused_with_the_classic_protocol_since_3_9(version, is_refused):
+    refusal = resolve(consumers(version, group_remote_assignor="uniform")).refusal
+    assert (refusal is not None) == is_refused
+    assert resolve(consumers(version, group_remote_assignor="uniform", group_protocol="consumer")).refusal is None
+
+
+@pytest.mark.parametrize(
+    ("broker", "is_refused"),
+    [((("zookeeper.connect", "z:2181"),), True), ((("process.roles", "broker"),), False), ((), False)],
+)
+def test_the_consumer_protocol_needs_kraft(broker, is_refused):
+    refusal = resolve(consumers("3.9.2", broker, group_protocol="consumer")).refusal
+    assert (refusal is not None) == is_refused
+    if is_refused:
+        assert "(c:1) needs brokers with KRaft" in refusal and "zookeeper.connect (s:1)" in refusal
+    assert resolve(consumers("3.9.2", broker, group_protocol="classic")).refusal is None
