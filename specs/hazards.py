@@ -36,7 +36,7 @@ EVENTS = {"none": "a slow follower at most", "leader-change": "a planned leader 
     "disk-lost": "one disk that is lost and never returns", "lost-response": "a lost or late response",
     "refused-request": "a request that the broker refuses", "delivery-timeout": "a delivery timeout",
     "retries-exhausted": "retries that are exhausted", "producer-restart": "a restart of the producer",
-    "consumer-crash": "a crash of the consumer",
+    "consumer-crash": "a crash of the consumer", "compaction": "compaction removes superseded records: not modelled",
     "application-exception": "an exception of the application that closes the consumer",
     "rebalance": "a rebalance while a record is processed", "eviction": "a consumer that is evicted while it works",
     "offsets-expire": "a group that is away longer than offsets.retention.minutes",

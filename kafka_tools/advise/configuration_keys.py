@@ -77,6 +77,11 @@ _OF_NODE = ConfigurationKey(shown=False, may_differ=True)
 _BOOL = ConfigurationKey({"true": "true", "false": "false"})
 _ACKS = {"all": "all", "-1": "all", "0": "0", "1": "1"}
 _RESETS = {"earliest": "earliest", "latest": "latest", "none": "none"}
+_POLICIES = {
+    "delete": "delete",
+    "compact": "compact",
+    **dict.fromkeys(("compact,delete", "compact, delete", "delete,compact", "delete, compact"), "compact,delete"),
+}
 _ISOLATION = {"read_uncommitted": "read_uncommitted", "read_committed": "read_committed"}
 _LIBRDKAFKA_RESETS = {
     "smallest": "earliest",
@@ -120,6 +125,7 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         "min.insync.replicas": ConfigurationKey(low=1),
         "unclean.leader.election.enable": _BOOL,
         "flush.messages": ConfigurationKey(low=1, high=2**63 - 1),
+        "cleanup.policy": ConfigurationKey(_POLICIES, any_case=False),
         "retention.ms": _LIMIT,
         "retention.bytes": _LIMIT,
         "delete.retention.ms": _LONG,
@@ -135,6 +141,7 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         "transaction.partition.verification.enable": _BOOL,
         "auto.leader.rebalance.enable": _BOOL,
         "log.cleaner.delete.retention.ms": _LONG,
+        "log.cleanup.policy": ConfigurationKey(_POLICIES, any_case=False),
         "log.retention.bytes": _LIMIT,
         "log.retention.hours": ConfigurationKey(low=-1),
         "log.retention.minutes": ConfigurationKey(low=-1),

@@ -374,6 +374,7 @@ def _resolve_times(resolution: _ConfigResolution) -> None:
     """Set retention, timeouts and expiry, with Kafka's defaults."""
     cluster = resolution.cluster
     _resolve_retention(resolution)
+    resolution.take("cleanup.policy", "delete", ("topic", "cleanup.policy"), ("broker", "log.cleanup.policy"))
     resolution.take("retention.bytes", "-1", ("topic", "retention.bytes"), ("broker", "log.retention.bytes"))
     resolution.take(
         "delete.retention.ms",

@@ -57,7 +57,8 @@ def unexplored(cluster: ClusterConfig, config: EffectiveConfig) -> dict[str, tup
     """Return every event that no model of advice has, with the entries that it may cause with these settings."""
     facts = facts_of(cluster, config)
     # A consumer without client.rack reads from the leader.
-    impossible = () if "client.rack" in config.choices else ("follower-reads",)
+    impossible = [] if "client.rack" in config.choices else ["follower-reads"]
+    impossible += [] if "compact" in config["cleanup.policy"] else ["compaction"]
     return {
         event: tuple(hazard for hazard in hazards().values() if event in hazard.events(cluster.version, facts))
         for event in EVENTS

@@ -158,7 +158,12 @@ def cannot_happen(failure: FailureMode, config: EffectiveConfig) -> str:
         return "cannot happen with one replica: no other broker can lead. A reassignment of the replica is not explored"
     if failure == EXHAUSTED and int(config["retries"]) >= UNLIMITED_RETRIES:
         return "cannot happen with unlimited retries; delivery.timeout.ms ends them"
-    if failure == RECORDS_EXPIRE and {_value(config, name) for name in ("retention.ms", "retention.bytes")} == {"-1"}:
+    is_deleted = _value(config, "cleanup.policy") != "compact"
+    if (
+        failure == RECORDS_EXPIRE
+        and is_deleted
+        and {_value(config, name) for name in ("retention.ms", "retention.bytes")} == {"-1"}
+    ):
         return "cannot happen with retention.ms=-1 and retention.bytes=-1"
     return ""
 
@@ -167,6 +172,8 @@ def why_impossible(failure: FailureMode, cluster: ClusterConfig, config: Effecti
     """Return why a failure cannot happen with these settings or is not explored, "" if it is explored."""
     if excluded := cannot_happen(failure, config):
         return excluded
+    if failure == RECORDS_EXPIRE and _value(config, "cleanup.policy") == "compact":
+        return "not explored with cleanup.policy=compact: retention deletes no record, and compaction is not modelled"
     if cluster.ephemeral_disks and failure != EMPTY_DISK and _loses_disks(failure):
         return f"not explored with disks that end with the broker ({cluster.ephemeral_disks}): see {EMPTY_DISK.name}"
     if failure == TIMEOUT and not config.has_short_delivery_timeout:

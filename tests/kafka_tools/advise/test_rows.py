@@ -9,7 +9,7 @@ from checker.cli.app import main
 from checker.output.styled_lines import plain
 from kafka_tools.advise.advice import answer_questions
 from kafka_tools.advise.advice_text import advice_lines
-from kafka_tools.advise.answer_sentences import impossible_sentence, steps_of
+from kafka_tools.advise.answer_sentences import impossible_sentence, steps_of, unexplored_sentence
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.questions import FAILURES, QUESTIONS
 from kafka_tools.advise.remedy_search import advise
@@ -412,3 +412,35 @@ def test_an_accepted_entry_of_the_catalogue_fails_no_gate(tmp_path, capsys):
     assert said in " ".join(capsys.readouterr().out.split())
     assert main([*words, "--accept", "R18"]) == 0
     assert main([*words, "--accept", "R81"]) == 2
+
+
+# Compaction.
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "policy", "has_row", "is_named"),
+    [
+        ("topic", "cleanup.policy", "delete", True, False),
+        ("topic", "cleanup.policy", "compact", False, True),
+        ("topic", "cleanup.policy", "delete, compact", True, True),
+        ("broker", "log.cleanup.policy", "compact", False, True),
+        ("topic", "retention.ms", "604800000", True, False),
+    ],
+)
+@pytest.mark.parametrize("retention", [None, "-1"])
+def test_a_compacted_log_keeps_records_by_key_and_not_by_age(role, name, policy, has_row, is_named, retention):
+    """Retention deletes from a log with the policy delete; compaction is named, whatever the retention is."""
+    settings = [(role, name, policy)]
+    settings += [("topic", "retention.ms", retention)] if retention and name != "retention.ms" else []
+    given = {}
+    for of, setting, value in settings:
+        given.setdefault(of, []).append(WrittenSetting(setting, value, "f", 1))
+    read = ConfigurationFile("f", {"producer": ()} | {of: tuple(each) for of, each in given.items()})
+    asked = gather([read], "4.1.0").changed("topic", "replication.factor", "3")
+    expiry = BY_SLUG["records-expire"]
+    found = answer_questions(asked, explore_once, [expiry], [BY_NAME["gaps"]])
+    is_kept = retention == "-1" and name != "retention.ms"
+    assert bool(found.answers) == (has_row and not is_kept)
+    assert ("compaction removes superseded records: not modelled" in unexplored_sentence(found)) == is_named
+    if not has_row:
+        assert impossible_sentence(found, expiry).startswith("not explored with cleanup.policy=compact")
