@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from checker.cli.declaration import CommandGroup, argument, option, refuse_options
 from checker.cli.options import JsonFile, Master, MaxStates, OutFolder, Workers
+from kafka_tools.advise.configuration_keys import MOST_REPLICAS
 from kafka_tools.advise.versions import LATEST, OLDEST
 
 
@@ -30,7 +31,7 @@ def advise(
     ] = None,
     replication_factor: Annotated[
         int | None,
-        option(min=1, max=7, metavar="N", help="The replication factor (default: from the files, else 3)."),
+        option(min=1, max=MOST_REPLICAS, metavar="N", help="The replication factor (default: from the files, else 3)."),
     ] = None,
     commits: Annotated[
         Literal["first", "last"] | None,

@@ -15,6 +15,7 @@ from kafka_tools.advise.configuration_keys import (
     CLIENT_ROLES,
     FEATURES,
     LIBRDKAFKA_ALIASES,
+    MOST_REPLICAS,
     ROLES,
     UNREAD_FEATURES,
     Client,
@@ -36,6 +37,9 @@ CHANGED = "changed"
 
 COMMAND_LINE = "--set"
 """The place of a setting of the command line."""
+
+_GAPLESS = "enable.gapless.guarantee"
+"""A setting of librdkafka's idempotent producer, which then sends nothing after a record that it drops."""
 
 _PREFIXES = (
     "authorizer.",
@@ -184,7 +188,7 @@ def gather(
         disks=_disks_of(reads),
         has_broker_file=any(_is_of_broker(read, client) for read in reads),
         controller_files=frozenset(read.file for read in reads if _is_of_controller(read)),
-        without_effect=tuple(sorted({*gathering.without_effect, *(name for read in reads for name in read.idle)})),
+        without_effect=tuple(sorted({*gathering.idle_names(), *(name for read in reads for name in read.idle)})),
         unread=tuple(gathering.unread),
         unknown=tuple(sorted(gathering.unknown)),
         notes=tuple(dict.fromkeys(notes)),
@@ -294,6 +298,9 @@ def _assignments(text: str, client: Client) -> list[tuple[Role, WrittenSetting]]
         raise InputError(f"--set: {name if re.fullmatch(r'[A-Za-z0-9._-]{1,80}', name) else 'the name'} {why}")
     if "topic" in asked:
         asked = ["topic"]
+    is_count = name in ("replication.factor", "default.replication.factor") and value.strip().isdecimal()
+    if is_count and not 1 <= int(value) <= MOST_REPLICAS:
+        raise InputError(f"Invalid value for '--set {name}': {value} is not in the range 1<=x<={MOST_REPLICAS}")
     setting = WrittenSetting(name, value, COMMAND_LINE, precedence=Precedence.COMMAND_LINE)
     return [(role, setting) for role in asked]
 
@@ -307,7 +314,8 @@ class _Gathering:
     ignored: tuple[str, ...]
     assigned: frozenset[tuple[Role, str]]
     chosen: dict[tuple[Role, str], list[WrittenSetting]] = field(default_factory=dict)
-    without_effect: set[str] = field(default_factory=set)
+    with_effect: set[tuple[str, str]] = field(default_factory=set)
+    without_effect: dict[tuple[str, str], str] = field(default_factory=dict)
     unread: dict[str, None] = field(default_factory=dict)
     replaced: list[str] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)
@@ -320,6 +328,12 @@ class _Gathering:
     def add(self, role: Role, given: WrittenSetting) -> None:
         """Add a setting."""
         name = LIBRDKAFKA_ALIASES.get(given.name, given.name) if self.client == "librdkafka" else given.name
+        is_gapless = (role, self.client, name) == ("producer", "librdkafka", _GAPLESS)
+        if is_gapless and given.value.strip().lower() in ("true", "t", "1"):
+            self.unread[f"Not modelled: {name}={given.value} ({given.where}) makes a gap a fatal error."] = None
+            self.with_effect.add((given.written_name, given.where))
+            self.known_files.add(given.file)
+            return
         if role in ("topic", "broker") and name in LEVELS and (unread := unread_level(given, self.version)):
             self.unread[unread] = None
             self.known_files.add(given.file)
@@ -327,6 +341,7 @@ class _Gathering:
         if key_of(role, self.client, name) is None:
             self._add_without_effect(role, given, name)
             return
+        self.with_effect.add((given.written_name, given.where))
         self.known_files.add(given.file)
         found = self.chosen.setdefault((role, name), [])
         loser = None
@@ -340,6 +355,10 @@ class _Gathering:
         if loser is not None and loser.line:
             self.replaced.append(f"{name} of {loser.where} is not in effect: {found[0].where} takes precedence")
 
+    def idle_names(self) -> list[str]:
+        """Return the names without an effect. A line of a file may give two clients a name: one effect suffices."""
+        return [shown for key, shown in self.without_effect.items() if key not in self.with_effect]
+
     def _add_without_effect(self, role: Role, given: WrittenSetting, name: str) -> None:
         known = name in names_of(role, self.client) or name.startswith(_PREFIXES) or name in LEVELS
         (self.known_files if known else self.unknown_files).add(given.file)
@@ -348,9 +367,10 @@ class _Gathering:
             self.refused_more += 1
             return
         shown = _shown(given, role, self.client, known)
-        (self.without_effect if known else self.unknown).add(shown)
         if known:
+            self.without_effect[given.written_name, given.where] = shown
             return
+        self.unknown.add(shown)
         place = f"{given.where}: " if shown == given.written_name else ""
         meant = resembled_setting(given.name, self.client)
         if not self._is_ignored(given):

@@ -18,6 +18,9 @@ ROLES: tuple[Role, ...] = (*CLIENT_ROLES, "topic", "broker")
 
 MOST = 2**31 - 1
 
+MOST_REPLICAS = 7
+"""The largest replication factor that the command line accepts: more replicas take too long to explore."""
+
 BY_DURATION = "by_duration:"
 """The prefix of an auto.offset.reset value that goes back by a duration (KIP-1106, 4.0)."""
 

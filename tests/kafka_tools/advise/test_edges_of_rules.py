@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from checker.errors import InputError
 from kafka_tools.advise.advice import answer_questions
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
@@ -292,3 +293,14 @@ def test_the_consumer_protocol_needs_kraft(broker, is_refused):
     if is_refused:
         assert "(c:1) needs brokers with KRaft" in refusal and "zookeeper.connect (s:1)" in refusal
     assert resolve(consumers("3.9.2", broker, group_protocol="classic")).refusal is None
+
+
+@pytest.mark.parametrize("name", ["replication.factor", "topic.replication.factor", "default.replication.factor"])
+@pytest.mark.parametrize(("number", "is_accepted"), [("0", False), ("1", True), ("7", True), ("8", False)])
+def test_the_command_line_sets_as_many_replicas_as_its_option(name, number, is_accepted):
+    given = [ConfigurationFile("p", {"producer": ()})]
+    if is_accepted:
+        gather(given, "4.1.0", assigned=[f"{name}={number}"])
+    else:
+        with pytest.raises(InputError, match=rf"{number} is not in the range 1<=x<=7"):
+            gather(given, "4.1.0", assigned=[f"{name}={number}"])

@@ -176,3 +176,26 @@ def test_the_row_of_an_exception_says_which_one(tmp_path):
 def test_a_feature_is_no_setting_of_a_broker():
     changes = [SettingChange("broker", "eligible.leader.replicas.version", "1"), SettingChange("producer", "acks", "1")]
     assert changes_text(changes) == "eligible.leader.replicas.version=1 (feature level) and acks=1 (producer)"
+
+
+# Names that both clients of a file have.
+
+
+def librdkafka_file(tmp_path, text):
+    path = tmp_path / "client.conf"
+    path.write_text(f"metadata.broker.list=x:9092\n{text}")
+    return gather([read(str(path))], "4.1.0", "librdkafka")
+
+
+def test_a_setting_in_effect_for_one_client_of_a_file_is_not_named_as_idle(tmp_path):
+    cluster = librdkafka_file(tmp_path, "group.id=g\nmax.in.flight=2\nenable.idempotence=true\n")
+    assert resolve(cluster)["max.in.flight.requests.per.connection"] == "2"
+    assert cluster.without_effect == ("group.id", "metadata.broker.list")
+
+
+@pytest.mark.parametrize(("value", "is_named"), [("true", True), ("T", True), ("false", False)])
+def test_a_fatal_gap_is_named_as_not_modelled(tmp_path, value, is_named):
+    cluster = librdkafka_file(tmp_path, f"enable.idempotence=true\nenable.gapless.guarantee={value}\n")
+    named = [f"Not modelled: enable.gapless.guarantee={value} (client.conf:3) makes a gap a fatal error."]
+    assert list(cluster.unread) == (named if is_named else [])
+    assert ("enable.gapless.guarantee" in cluster.without_effect) != is_named
