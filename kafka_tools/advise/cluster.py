@@ -27,6 +27,7 @@ from kafka_tools.advise.configuration_keys import (
 from kafka_tools.advise.controller_mode import Controller, controller_of
 from kafka_tools.advise.kubernetes_files import KAFKA_VERSION
 from kafka_tools.advise.nested_settings import NESTED_SUFFIXES
+from kafka_tools.advise.node_roles import PROCESS_ROLES
 from kafka_tools.advise.release_levels import LEVELS, unread_level
 from kafka_tools.advise.resemblance import SIMILAR, resembled_setting, suggestion
 from kafka_tools.advise.versions import lacks
@@ -89,7 +90,7 @@ class ClusterConfig:
     """A cluster and its clients: the Kafka version, the kind of client, and the written settings with an effect.
 
     `frameworks` run the clients, `options` are the settings of these frameworks. `has_broker_file`: a file configures a
-    broker, so that the defaults of the broker apply to its topics. `controller_files` configure a controller.
+    broker, so that the defaults of the broker apply to its topics.
     `controller`: ZooKeeper or KRaft, None if not known. `disks`: a value of `broker_disks`, None if no file has one.
     `unread`: sentences on settings that may change the answers and that no exploration reads.
     """
@@ -102,7 +103,6 @@ class ClusterConfig:
     controller: WrittenSetting | None = None
     disks: WrittenSetting | None = None
     has_broker_file: bool = False
-    controller_files: frozenset[str] = frozenset()
     replication_factor: int | None = None
     commits: str | None = None
     without_effect: tuple[str, ...] = ()
@@ -158,8 +158,11 @@ def gather(
     owners = file_conflicts.owners(reads)
     file_conflicts.refuse_different_files(reads, client)
     options = _options_of(reads)
+    mode = controller_of(reads, [given for _, given in from_command_line], version, controller)
     for role, given in ((role, given) for read in reads for role, found in read.roles.items() for given in found):
-        gathering.add(role, given)
+        # The dynamic value of one broker is not the controller's, except that ZooKeeper's controller is a broker.
+        if role != "controller" or given.precedence != Precedence.ENFORCED or mode is None or mode.value != "kraft":
+            gathering.add(role, given)
     for role, given in frameworks.own_settings(present, options, version):
         if owners.get(role) != file_conflicts.NO_FRAMEWORK:
             gathering.add(role, given)
@@ -184,12 +187,11 @@ def gather(
         written,
         frameworks=present,
         options=options,
-        controller=controller_of(reads, [given for _, given in from_command_line], version, controller),
+        controller=mode,
         disks=_disks_of(reads),
         has_broker_file=any(_is_of_broker(read, client) for read in reads),
-        controller_files=frozenset(read.file for read in reads if _is_of_controller(read)),
         without_effect=tuple(sorted({*gathering.idle_names(), *(name for read in reads for name in read.idle)})),
-        unread=tuple(gathering.unread),
+        unread=(*gathering.unread, *_unread_of_controller(written)),
         unknown=tuple(sorted(gathering.unknown)),
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -210,6 +212,23 @@ def _without_later_settings(written: Written, version: str, client: Client) -> t
             raise InputError(f"{text}: leave it out, or name a later release with --kafka")
         notes.append(f"{text}, and ignores it")
     return {key: given for key, given in written.items() if not lacks(version, client, *key)}, notes
+
+
+def _unread_of_controller(written: Written) -> Iterator[str]:
+    """Yield a sentence if only a broker allows unclean elections, and the controller's file is not given."""
+    name = "unclean.leader.election.enable"
+    of_broker = written.get(("broker", name))
+    is_decided = ("topic", name) in written or ("controller", name) in written
+    if lacks_controller(written) and not is_decided and of_broker is not None and of_broker.value == "true":
+        yield (
+            f"Not read: {name} of the controller, which decides. {of_broker.where} allows unclean elections, but is of "
+            "a broker alone: name the controller's file."
+        )
+
+
+def lacks_controller(written: Written) -> bool:
+    """Return whether the files are of a broker of KRaft, and none is of a controller."""
+    return ("broker", PROCESS_ROLES) in written and ("controller", PROCESS_ROLES) not in written
 
 
 def _refuse_unread_files(reads: Sequence[ConfigurationFile], gathering: _Gathering) -> None:
@@ -253,14 +272,8 @@ def _is_of_broker(read: ConfigurationFile, client: Client) -> bool:
     """Return whether a file configures a broker: it has a broker's setting with an effect, or nothing else."""
     settings = [given for given in read.roles.get("broker", ()) if given.name not in (*FEATURES, *UNREAD_FEATURES)]
     return bool(settings) and (
-        any(key_of("broker", client, given.name) for given in settings) or set(read.roles) == {"broker"}
+        any(key_of("broker", client, given.name) for given in settings) or set(read.roles) <= {"broker", "controller"}
     )
-
-
-def _is_of_controller(read: ConfigurationFile) -> bool:
-    """Return whether a file configures a controller; Strimzi gives brokers and controllers the same settings."""
-    roles = [given.value for given in read.roles.get("broker", ()) if given.name == "process.roles"]
-    return Framework.STRIMZI in read.frameworks or any("controller" in value.split(",") for value in roles)
 
 
 def _options_of(reads: Sequence[ConfigurationFile]) -> dict[str, WrittenSetting]:
@@ -301,6 +314,8 @@ def _assignments(text: str, client: Client) -> list[tuple[Role, WrittenSetting]]
     is_count = name in ("replication.factor", "default.replication.factor") and value.strip().isdecimal()
     if is_count and not 1 <= int(value) <= MOST_REPLICAS:
         raise InputError(f"Invalid value for '--set {name}': {value} is not in the range 1<=x<={MOST_REPLICAS}")
+    if "broker" in asked and key_of("controller", client, name):
+        asked = [*asked, "controller"]
     setting = WrittenSetting(name, value, COMMAND_LINE, precedence=Precedence.COMMAND_LINE)
     return [(role, setting) for role in asked]
 
@@ -334,12 +349,16 @@ class _Gathering:
             self.with_effect.add((given.written_name, given.where))
             self.known_files.add(given.file)
             return
-        if role in ("topic", "broker") and name in LEVELS and (unread := unread_level(given, self.version)):
+        if role not in CLIENT_ROLES and name in LEVELS and (unread := unread_level(given, self.version)):
             self.unread[unread] = None
             self.known_files.add(given.file)
             return
         if key_of(role, self.client, name) is None:
-            self._add_without_effect(role, given, name)
+            if role == "controller" and key_of("broker", self.client, name):
+                self.known_files.add(given.file)
+                self.replaced.append(f"{name} of a controller ({given.where}) is not in effect: brokers read their own")
+            else:
+                self._add_without_effect(role, given, name)
             return
         self.with_effect.add((given.written_name, given.where))
         self.known_files.add(given.file)

@@ -25,6 +25,7 @@ from kafka_tools.advise.configuration_keys import (
 )
 from kafka_tools.advise.microprofile_files import is_microprofile, read_microprofile
 from kafka_tools.advise.nested_settings import NESTED_SUFFIXES, Table, documents, flat, plain, section
+from kafka_tools.advise.node_roles import by_node
 from kafka_tools.advise.resemblance import resembled_setting
 from kafka_tools.advise.spring_files import is_spring, read_spring
 from kafka_tools.advise.streams_files import is_streams, read_streams
@@ -106,7 +107,7 @@ def _read_resource(path: Path, document: Table, kind: str, role: Role | None) ->
         settings = flat(path, section(document, "spec", "kafka", "config"))
         for given in (*settings, *kubernetes_files.controller_settings(path, document)):
             broker.add("broker", given)
-        return broker.build()
+        return by_node(broker.build())
     if kind == "KafkaTopic":
         return ConfigurationFile(path.name, {"topic": tuple(kubernetes_files.topic_settings(path, document))})
     if kind == "KafkaConnect":
@@ -266,7 +267,7 @@ def _plain_file(path: Path, settings: Sequence[WrittenSetting], role: Role | Non
         fallback: list[Role] = [main or "producer"]
         for reader in chosen or clients or known[:1] or fallback:
             by_role.setdefault(reader, []).append(given)
-    return ConfigurationFile(path.name, {reader: tuple(found) for reader, found in by_role.items()})
+    return by_node(ConfigurationFile(path.name, {reader: tuple(found) for reader, found in by_role.items()}))
 
 
 def _refuse_python_names(path: Path, settings: Sequence[WrittenSetting]) -> None:

@@ -10,11 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-Role = Literal["producer", "consumer", "topic", "broker"]
+Role = Literal["producer", "consumer", "topic", "broker", "controller"]
 Client = Literal["java", "librdkafka"]
 
 CLIENT_ROLES: tuple[Role, ...] = ("producer", "consumer")
 ROLES: tuple[Role, ...] = (*CLIENT_ROLES, "topic", "broker")
+"""The roles that a user names. `controller` has the settings of a broker's file that a controller reads."""
 
 MOST = 2**31 - 1
 
@@ -156,6 +157,12 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         "process.roles": _OF_NODE,
         "zookeeper.connect": _TEXT,
     },
+    "controller": {
+        "auto.leader.rebalance.enable": _BOOL,
+        "min.insync.replicas": ConfigurationKey(low=1),
+        "process.roles": _OF_NODE,
+        "unclean.leader.election.enable": _BOOL,
+    },
 }
 """By role. `kafka-topics.sh --describe` prints `replication.factor`, and `kafka-features.sh describe` prints
 those of `FEATURES`."""
@@ -204,7 +211,8 @@ def _names() -> Mapping[str, frozenset[str]]:
 
 def names_of(role: Role, client: Client = "java") -> frozenset[str]:
     """Return all names that a role may use, with or without an effect on the answers."""
-    kind = f"librdkafka_{role}" if client == "librdkafka" and role in ("producer", "consumer") else role
+    of_librdkafka = client == "librdkafka" and role in CLIENT_ROLES
+    kind = f"librdkafka_{role}" if of_librdkafka else "broker" if role == "controller" else role
     return _names()[kind] | frozenset(KEYS[role])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from checker.errors import InputError
+from kafka_tools.advise.configuration_keys import Role
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 from specs.kafka_versions import KRAFT, ZOOKEEPER, controller_modes
 
@@ -15,6 +16,7 @@ NAME = "controller"
 
 _OF_KRAFT = ("process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers")
 _OF_ZOOKEEPER = ("zookeeper.connect",)
+_OF_NODES: tuple[Role, ...] = ("broker", "controller")
 
 
 def controller_of(
@@ -24,7 +26,7 @@ def controller_of(
 
     `assigned`: settings of the command line. Raises InputError if `asked` contradicts the release or a file.
     """
-    given = [*assigned, *(setting for read in reads for setting in read.roles.get("broker", ()))]
+    given = [*assigned, *(setting for read in reads for role in _OF_NODES for setting in read.roles.get(role, ()))]
     shown = {
         mode: next((setting for setting in given if setting.name in names), None)
         for mode, names in (("kraft", _OF_KRAFT), ("zookeeper", _OF_ZOOKEEPER))

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_tools.advise.broker_disks import UNKNOWN
-from kafka_tools.advise.cluster import CHANGED, ClusterConfig
+from kafka_tools.advise.cluster import ClusterConfig, lacks_controller
 from kafka_tools.advise.configuration_keys import BY_DURATION, ELIGIBLE_LEADER_REPLICAS_VERSION, MOST, Role, key_of
 from kafka_tools.advise.controller_mode import UNKNOWN_NOTE
 from kafka_tools.advise.frameworks import offset_commits
 from kafka_tools.advise.versions import unexplored_bugs
-from kafka_tools.advise.written_settings import Precedence, WrittenSetting
 from specs.kafka_releases import release_number
 from specs.kafka_versions import (
     ACKS_ALL_BY_DEFAULT,
@@ -272,12 +271,7 @@ def _resolve_topic(resolution: _ConfigResolution) -> None:
     _resolve_replication_factor(resolution)
     _resolve_eligible_leader_replicas(resolution)
     _resolve_min_isr(resolution)
-    resolution.take(
-        "unclean.leader.election.enable",
-        "false",
-        ("topic", "unclean.leader.election.enable"),
-        ("broker", "unclean.leader.election.enable"),
-    )
+    _resolve_unclean_elections(resolution)
     resolution.take("flush.messages", "never", ("topic", "flush.messages"), ("broker", "log.flush.interval.messages"))
     replicas, in_sync = int(resolution.choices["replication.factor"].value), resolution.choices["min.insync.replicas"]
     if int(in_sync.value) > replicas:
@@ -313,23 +307,33 @@ def _resolve_min_isr(resolution: _ConfigResolution) -> None:
     Source: ActivationRecordsGenerator, ConfigurationControlManager.maybeGenerateElrSafetyRecords.
     """
     cluster, name = resolution.cluster, "min.insync.replicas"
-    given = cluster.written.get(("broker", name))
-    has_elr = resolution.choices[ELIGIBLE_LEADER_REPLICAS_VERSION].value == "1"
-    if not has_elr or given is None or ("topic", name) in cluster.written or _is_of_cluster(cluster, given):
+    if resolution.choices[ELIGIBLE_LEADER_REPLICAS_VERSION].value == "0":
         resolution.take(name, "1", ("topic", name), ("broker", name))
         return
-    resolution.choose(name, "1", "default of the controller")
+    resolution.take(name, "1", ("topic", name), ("controller", name), why="default of the controller")
+    given = cluster.written.get(("broker", name))
+    if given is None or resolution.choices[name].is_written:
+        return
     resolution.notes.append(
         f"with eligible leader replicas, {name} of the active controller's file applies to the cluster, not that of a "
         f"broker ({given.where}): name the controller's file; if it has the same value, add --set {name}={given.value}"
     )
 
 
-def _is_of_cluster(cluster: ClusterConfig, given: WrittenSetting) -> bool:
-    """Return whether a broker's setting is that of a controller's file, of the cluster, or a change that is tried."""
-    if given.file in cluster.controller_files and given.precedence == Precedence.FILE:
-        return True
-    return given.precedence in (Precedence.OVERRIDE, Precedence.COMMAND_LINE) or given.where == CHANGED
+def _resolve_unclean_elections(resolution: _ConfigResolution) -> None:
+    """Set whether the controller may elect a replica outside the ISR: as the topic says, or else its own file.
+
+    Source: ConfigurationControlManager.getTopicConfig. A controller of ZooKeeper is a broker.
+    """
+    name = "unclean.leader.election.enable"
+    is_unread = lacks_controller(resolution.cluster.written)
+    why = "assumed: the controller's file is not given" if is_unread else ""
+    resolution.take(name, "false", ("topic", name), ("controller", name), why=why)
+    if is_unread and not resolution.choices[name].is_written:
+        resolution.notes.append(
+            f"the controller's {name} is not read, and its default false is assumed: the file of a broker alone does "
+            "not decide it. Name the controller's file"
+        )
 
 
 def _resolve_replication_factor(resolution: _ConfigResolution) -> None:
@@ -386,6 +390,7 @@ def _resolve_times(resolution: _ConfigResolution) -> None:
     resolution.take("replica.lag.time.max.ms", lag, ("broker", "replica.lag.time.max.ms"))
     for name, default in _OF_BROKER.items():
         resolution.take(name, default, ("broker", name))
+    resolution.take("auto.leader.rebalance.enable", "true", ("controller", "auto.leader.rebalance.enable"))
     if VERIFIES_TRANSACTIONS.applies_to(cluster.version):
         name = "transaction.partition.verification.enable"
         resolution.take(name, "true", ("broker", name))
@@ -408,7 +413,6 @@ def _resolve_times(resolution: _ConfigResolution) -> None:
 _OF_BROKER = {
     "offsets.retention.minutes": "10080",
     "transactional.id.expiration.ms": "604800000",
-    "auto.leader.rebalance.enable": "true",
 }
 
 
@@ -431,13 +435,14 @@ def _resolve_retention(resolution: _ConfigResolution) -> None:
 def _list_others(resolution: _ConfigResolution) -> None:
     """Add the written settings that are in no choice yet: those that another setting takes precedence over, too."""
     for (role, name), given in resolution.cluster.written.items():
-        if (role, name) in resolution.used:
+        key = key_of(role, resolution.cluster.client, name)
+        is_of_broker = role == "controller" and resolution.cluster.written.get(("broker", name)) == given
+        if (role, name) in resolution.used or is_of_broker:
             continue
         if name not in resolution.choices:
-            key = key_of(role, resolution.cluster.client, name)
             value = given.value if key is not None and key.shown else "set"
             resolution.choices[name] = EffectiveSetting(value, given.where, is_written=True)
-        elif resolution.choices[name].origin != given.where:
+        elif resolution.choices[name].origin != given.where and (key is None or not key.may_differ):
             resolution.notes.append(f"{name} of the {role} ({given.where}) is not in effect")
     for name, option in resolution.cluster.options.items():
         resolution.choices.setdefault(name, EffectiveSetting(option.value, option.where, is_written=True))

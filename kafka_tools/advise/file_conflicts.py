@@ -8,6 +8,7 @@ from dataclasses import replace
 from checker.errors import InputError
 from kafka_tools.advise import frameworks
 from kafka_tools.advise.configuration_keys import CLIENT_ROLES, LIBRDKAFKA_ALIASES, Client, Role, key_of, names_of
+from kafka_tools.advise.node_roles import PROCESS_ROLES
 from kafka_tools.advise.written_settings import ConfigurationFile, Framework
 
 NO_FRAMEWORK = "a client without a framework"
@@ -63,7 +64,7 @@ def refuse_different_files(reads: Sequence[ConfigurationFile], client: Client) -
     Two different values are an error as well; see `cluster.gather`. A file without the servers of a client, or without
     the number of a node, is a part of a configuration, and is combined with the other files.
     """
-    roles: tuple[Role, ...] = (*CLIENT_ROLES, "broker")
+    roles: tuple[Role, ...] = (*CLIENT_ROLES, "broker", "controller")
     for role in roles:
         whole = [read for read in reads if _is_whole(read, role, client)]
         for read in whole[1:]:
@@ -76,14 +77,15 @@ def refuse_different_files(reads: Sequence[ConfigurationFile], client: Client) -
 
 
 def _is_whole(read: ConfigurationFile, role: Role, client: Client) -> bool:
-    """Return whether a file configures a whole client or broker. A controller without a broker is none."""
+    """Return whether a file configures a whole client, broker or controller."""
     settings = read.roles.get(role, ())
     names = {given.name for given in settings}
     if read.frameworks - {Framework.STRIMZI}:
         return False
+    if role == "controller":
+        return PROCESS_ROLES in names
     if role == "broker":
-        is_controller = any(given.name == "process.roles" and given.value == "controller" for given in settings)
-        return bool(names.intersection(_NODE_IDS)) and not is_controller
+        return bool(names.intersection(_NODE_IDS))
     other: Role = "consumer" if role == "producer" else "producer"
     own = names & (names_of(role, client) - names_of(other, client))
     return bool(own) and bool(names.intersection(_SERVERS))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from checker.errors import InputError
 from kafka_tools.advise.configuration_keys import FEATURES, UNREAD_FEATURES, Role
+from kafka_tools.advise.node_roles import by_node
 from kafka_tools.advise.written_settings import ConfigurationFile, Precedence, WrittenSetting
 
 _DESCRIBED = re.compile(
@@ -58,7 +59,9 @@ def described(path: Path, text: str) -> ConfigurationFile | None:
             found.extend(_listed(path, listed, number))
         elif role and (setting := _DESCRIBED_SETTING.match(line)):
             settings[role].append(WrittenSetting(setting.group(1), setting.group(2), path.name, number, precedence))
-    return ConfigurationFile(path.name, {role: tuple(found) for role, found in settings.items()}) if settings else None
+    if not settings:
+        return None
+    return by_node(ConfigurationFile(path.name, {role: tuple(found) for role, found in settings.items()}))
 
 
 def _listed(path: Path, text: str | None, line: int) -> Iterator[WrittenSetting]:

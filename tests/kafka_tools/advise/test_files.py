@@ -23,7 +23,7 @@ def settings(found, role):
         ("producer-shipped.properties", {"producer"}),
         ("consumer-shipped.properties", {"consumer"}),
         ("server-zookeeper-shipped.properties", {"broker"}),
-        ("server-kraft-shipped.properties", {"broker"}),
+        ("server-kraft-shipped.properties", {"broker", "controller"}),
         ("misconfigured-acks-1.toml", {"producer", "topic", "consumer"}),
         ("librdkafka-idempotent.json", {"producer", "consumer"}),
         ("spring-application.properties", {"producer", "consumer"}),
