@@ -50,7 +50,12 @@ _LIBRDKAFKA_IDEMPOTENCE = SettingChange(
     "(docs/idempotence.md, I2)",
 )
 _IDEMPOTENCE = SettingChange("producer", "enable.idempotence", "true")
-_ELR = SettingChange("broker", "eligible.leader.replicas.version", "1")
+_ELR = SettingChange(
+    "broker",
+    "eligible.leader.replicas.version",
+    "1",
+    "min.insync.replicas of brokers no longer counts: that of the topic does, or that of the active controller",
+)
 _FLUSH = SettingChange(
     "topic",
     "flush.messages",
@@ -240,7 +245,7 @@ def _is_sensible(change: SettingChange, cluster: ClusterConfig, config: Effectiv
     if change in CHANGES_OF["idempotent"][:3] and change is not _idempotence_of(cluster):
         return False
     choice = config.choices.get(change.name)
-    if choice is None or choice.value == change.value:
+    if choice is None or (choice.value == change.value and not _has_to_be_kept(change, cluster, config)):
         return False
     if change.name == "replication.factor":
         return int(choice.value) < int(change.value)
@@ -250,3 +255,10 @@ def _is_sensible(change: SettingChange, cluster: ClusterConfig, config: Effectiv
             change.weakens == (int(change.value) < int(choice.value))
         )
     return True
+
+
+def _has_to_be_kept(change: SettingChange, cluster: ClusterConfig, config: EffectiveConfig) -> bool:
+    """Return whether eligible leader replicas would lower a setting in effect, unless a topic has it too."""
+    if change.name != "min.insync.replicas" or not _is_sensible(_ELR, cluster, config):
+        return False
+    return int(resolve(cluster.changed(_ELR.role, _ELR.name, _ELR.value))[change.name]) < int(config[change.name])

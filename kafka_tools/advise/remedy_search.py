@@ -158,8 +158,11 @@ class RemedySearch:
         """Return the cluster with some changes, or None if they are no remedy of anything."""
         cluster = _changed(self._advice.cluster, changes)
         config = resolve(cluster)
-        asks_for_more = any(change.name == "min.insync.replicas" for change in changes)
-        refuses_all = asks_for_more and int(config["min.insync.replicas"]) > int(config["replication.factor"])
+        min_isr = int(config["min.insync.replicas"])
+        sets_min_isr = any(change.name == "min.insync.replicas" for change in changes)
+        refuses_all = sets_min_isr and min_isr > int(config["replication.factor"])
+        # With eligible leader replicas, that of a broker's file no longer counts: a no would be due to the lower value.
+        lowers_min_isr = not sets_min_isr and min_isr < int(self._advice.config["min.insync.replicas"])
         # Retries without idempotence write records twice.
         resends = any(change.name == "retries" and not change.weakens for change in changes)
         duplicates = resends and config["enable.idempotence"] == "false"
@@ -168,7 +171,7 @@ class RemedySearch:
         is_dropped = any(
             choice is not None and choice.value != change.value for choice, change in zip(choices, changes, strict=True)
         )
-        if config.refusal is not None or refuses_all or duplicates or is_dropped:
+        if config.refusal is not None or refuses_all or lowers_min_isr or duplicates or is_dropped:
             return None
         return Candidate(changes, cluster, config)
 

@@ -54,6 +54,10 @@ def suggestions_for(
         has_feature = ELIGIBLE_LEADER_REPLICAS.applies_to(cluster.version)
         lacks = "may elect the wrong last leader (KAFKA-19522)" if has_feature else "does not have them (KIP-966)"
         needed = [*_needs_of_two_copies(config), *(["unclean.leader.election.enable=false"] if is_unclean else [])]
+        name = "min.insync.replicas"
+        if int(config[name]) > 1 and not any((role, name) in cluster.written for role in ("topic", "controller")):
+            # With eligible leader replicas, that of a broker's file does not count.
+            needed.append(f"{name}={config[name]} (topic)")
         yield Suggestion(
             f"Kafka 4.1 or later with eligible.leader.replicas.version=1{_joined(needed)}",
             "power loss of the last in-sync replica",

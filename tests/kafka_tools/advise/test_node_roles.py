@@ -6,12 +6,19 @@ from checker.errors import UserError
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.questions import FAILURES, QUESTIONS
+from kafka_tools.advise.remedy_search import advise
+from kafka_tools.advise.remedy_texts import cost_sentence
+from kafka_tools.advise.suggestions import suggestions_for
+from tests.support.surveys import explore_once
 
 BROKER = "process.roles=broker\nnode.id=1\ndefault.replication.factor=3\n"
 CONTROLLER = "process.roles=controller\nnode.id=2\n"
 COMBINED = "process.roles=broker, controller\nnode.id=3\ndefault.replication.factor=3\n"
 ELR = "eligible.leader.replicas.version=1"
 UNCLEAN = "unclean.leader.election.enable"
+MIN_ISR = "min.insync.replicas=2\n"
+TOPIC = f"Topic: t ReplicationFactor: 3 Configs: {MIN_ISR}"
 
 
 def cluster_of(tmp_path, *texts, version="4.3.0", assigned=(), name="node-{}.properties"):
@@ -113,3 +120,40 @@ def test_the_services_of_a_file_keep_their_roles(tmp_path):
 def test_two_controllers_must_agree(tmp_path):
     with pytest.raises(UserError, match="both configure a controller, and only one of them has unclean"):
         cluster_of(tmp_path, CONTROLLER, f"{CONTROLLER}{UNCLEAN}=true\n")
+
+
+# Eligible leader replicas as a remedy.
+
+
+def remedies_of(cluster, *questions):
+    """Return the remedies for power loss and a leader change by their changes as text."""
+    advice = advise(
+        cluster,
+        explore_once,
+        failures=[failure for failure in FAILURES if failure.slug in ("leader-change", "power-loss")],
+        questions=[question for question in QUESTIONS if question.name in questions],
+        largest_change=2,
+    )
+    return {", ".join(map(str, remedy.changes)): remedy for remedy in advice.remedies}
+
+
+def test_eligible_leader_replicas_are_no_remedy_by_a_lower_min_isr(tmp_path):
+    remedies = remedies_of(cluster_of(tmp_path, BROKER + "min.insync.replicas=2\n"), "loss", "duplicates", "stuck")
+    pair = f"min.insync.replicas=2, {ELR}"
+    assert [name for name in remedies if ELR in name] == [pair]
+    assert [fix.question.name for fix in remedies[pair].fixes] == ["loss"]
+    assert "min.insync.replicas of brokers no longer counts" in cost_sentence(remedies[pair])
+
+
+@pytest.mark.parametrize("files", [[COMBINED + MIN_ISR], [BROKER + MIN_ISR, CONTROLLER + MIN_ISR], [BROKER, TOPIC]])
+def test_eligible_leader_replicas_keep_the_min_isr_of_a_topic_and_of_a_controller(tmp_path, files):
+    assert list(remedies_of(cluster_of(tmp_path, *files), "loss")) == [ELR]
+
+
+@pytest.mark.parametrize(("files", "names_it"), [([BROKER + MIN_ISR], True), ([BROKER, TOPIC], False)])
+def test_a_suggested_upgrade_keeps_the_min_isr_of_brokers(tmp_path, files, names_it):
+    cluster = cluster_of(tmp_path, *files, version="3.7.0")
+    power_loss = [failure for failure in FAILURES if failure.slug == "power-loss"]
+    advice = advise(cluster, explore_once, failures=power_loss, questions=QUESTIONS[:1], largest_change=0)
+    (text,) = [each.text for each in suggestions_for(advice.answers, cluster, advice.config) if ELR in each.text]
+    assert ("min.insync.replicas=2 (topic)" in text) == names_it
