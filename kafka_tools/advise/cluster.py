@@ -92,7 +92,8 @@ class ClusterConfig:
     `frameworks` run the clients, `options` are the settings of these frameworks. `has_broker_file`: a file configures a
     broker, so that the defaults of the broker apply to its topics.
     `controller`: ZooKeeper or KRaft, None if not known. `disks`: a value of `broker_disks`, None if no file has one.
-    `unread`: sentences on settings that may change the answers and that no exploration reads.
+    `unread`: sentences on settings that may change the answers and that no exploration reads. `has_unread_rules`: one
+    of them changes the rules, so that no requirement holds.
     """
 
     version: str
@@ -107,6 +108,7 @@ class ClusterConfig:
     commits: str | None = None
     without_effect: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    has_unread_rules: bool = False
     unknown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -170,6 +172,7 @@ def gather(
         gathering.add(role, given)
     overrides = [given for found in gathering.chosen.values() for given in found if ".override." in given.spelling]
     written, later = _without_later_settings(gathering.checked(), version, client)
+    of_controller = list(_unread_of_controller(written))
     _refuse_unread_files(reads, gathering)
     notes = [note for read in reads for note in read.notes]
     release = options.get(KAFKA_VERSION)
@@ -191,7 +194,9 @@ def gather(
         disks=_disks_of(reads),
         has_broker_file=any(_is_of_broker(read, client) for read in reads),
         without_effect=tuple(sorted({*gathering.idle_names(), *(name for read in reads for name in read.idle)})),
-        unread=(*gathering.unread, *_unread_of_controller(written)),
+        unread=(*gathering.unread, *of_controller),
+        # Without the feature group.version, brokers refuse a consumer, and no rule of the answers is another.
+        has_unread_rules=bool(of_controller or set(gathering.unread.values()) - {"group.version"}),
         unknown=tuple(sorted(gathering.unknown)),
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -331,7 +336,7 @@ class _Gathering:
     chosen: dict[tuple[Role, str], list[WrittenSetting]] = field(default_factory=dict)
     with_effect: set[tuple[str, str]] = field(default_factory=set)
     without_effect: dict[tuple[str, str], str] = field(default_factory=dict)
-    unread: dict[str, None] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
     replaced: list[str] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)
     known_files: set[str] = field(default_factory=set)
@@ -345,12 +350,12 @@ class _Gathering:
         name = LIBRDKAFKA_ALIASES.get(given.name, given.name) if self.client == "librdkafka" else given.name
         is_gapless = (role, self.client, name) == ("producer", "librdkafka", _GAPLESS)
         if is_gapless and given.value.strip().lower() in ("true", "t", "1"):
-            self.unread[f"Not modelled: {name}={given.value} ({given.where}) makes a gap a fatal error."] = None
+            self.unread[f"Not modelled: {name}={given.value} ({given.where}) makes a gap a fatal error."] = name
             self.with_effect.add((given.written_name, given.where))
             self.known_files.add(given.file)
             return
         if role not in CLIENT_ROLES and name in LEVELS and (unread := unread_level(given, self.version)):
-            self.unread[unread] = None
+            self.unread[unread] = name
             self.known_files.add(given.file)
             return
         if key_of(role, self.client, name) is None:

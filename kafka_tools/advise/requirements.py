@@ -137,6 +137,8 @@ def _open_reasons(
     """Yield what leaves a required guarantee open."""
     if not advice.is_whole:
         yield "not every question was answered"
+    if advice.cluster.has_unread_rules:
+        yield "a setting that changes the rules is not read"
     undecided = [answer.failure.name for answer in answers if answer.verdict == "undecided"]
     undecided += dict.fromkeys(answer.question.accepted_as for answer in about if answer.verdict == "undecided")
     if undecided:

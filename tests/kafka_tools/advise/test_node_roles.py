@@ -2,6 +2,7 @@
 
 import pytest
 
+from checker.cli.app import main
 from checker.errors import UserError
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
@@ -157,3 +158,28 @@ def test_a_suggested_upgrade_keeps_the_min_isr_of_brokers(tmp_path, files, names
     advice = advise(cluster, explore_once, failures=power_loss, questions=QUESTIONS[:1], largest_change=0)
     (text,) = [each.text for each in suggestions_for(advice.answers, cluster, advice.config) if ELR in each.text]
     assert ("min.insync.replicas=2 (topic)" in text) == names_it
+
+
+# Required guarantees.
+
+
+@pytest.mark.parametrize(
+    ("node", "version", "status"),
+    [
+        (f"zookeeper.connect=z\n{MIN_ISR}inter.broker.protocol.version=0.10.2\n", "2.2", 3),
+        (f"zookeeper.connect=z\n{MIN_ISR}log.message.format.version=0.10.2\n", "2.2", 3),
+        (f"zookeeper.connect=z\n{MIN_ISR}inter.broker.protocol.version=2.2\n", "2.2", 0),
+        (f"{BROKER}{MIN_ISR}{UNCLEAN}=true\n", "3.7", 3),
+        (f"{BROKER}{MIN_ISR}", "3.7", 0),
+        ("metadata.version=3.9-IV0\n", "4.3", 3),
+        ("group.version=0\n", "4.3", 0),
+    ],
+)
+def test_a_requirement_does_not_hold_with_rules_that_are_not_read(tmp_path, capsys, node, version, status):
+    (tmp_path / "broker.properties").write_text(f"{node}default.replication.factor=3\n")
+    (tmp_path / "producer.properties").write_text("acks=all\n")
+    files = [str(tmp_path / name) for name in ("broker.properties", "producer.properties")]
+    asked = ["--kafka", version, "--changes", "0", "--failure", "crash", "--require", "no-loss"]
+    assert main(["advise", *files, *asked, "--accept", "R16,R18,KIP-841"]) == status
+    assert ("required no-loss is not decided" in capsys.readouterr().out) == bool(status)
+    assert main(["advise", *files, *asked[:-2]]) == 0
