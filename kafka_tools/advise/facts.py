@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import ELIGIBLE_LEADER_REPLICAS_VERSION, MOST
 from kafka_tools.advise.effective_config import DROPPED_DEFAULT, EffectiveConfig
+from specs.kafka_versions import MIN_ISR_CAPPED
 
 
 def facts_of(cluster: ClusterConfig, config: EffectiveConfig) -> Mapping[str, str]:
@@ -17,6 +18,8 @@ def facts_of(cluster: ClusterConfig, config: EffectiveConfig) -> Mapping[str, st
         for name, choice in config.choices.items()
         if not (name == ELIGIBLE_LEADER_REPLICAS_VERSION and choice.origin.startswith("assumed"))
     }
+    if MIN_ISR_CAPPED.applies_to(cluster.version):
+        facts["min.insync.replicas"] = str(min(int(facts["min.insync.replicas"]), int(facts["replication.factor"])))
     # A consumer without a rack reads from the leader.
     facts.setdefault("client.rack", "none")
     if cluster.client == "librdkafka" and facts["delivery.timeout.ms"] == "0":

@@ -6,7 +6,7 @@ from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import EffectiveConfig
 from kafka_tools.advise.facts import facts_of
 from kafka_tools.advise.models import acknowledges_implicitly, includes
-from kafka_tools.advise.questions import FAILURES, FailureMode, GuaranteeQuestion
+from kafka_tools.advise.questions import FAILURES, FailureMode, GuaranteeQuestion, refuses_every_write
 from specs.hazards import EVENTS, Hazard, hazards, known_hazards
 
 _BY_SLUG = {failure.slug: failure for failure in FAILURES}
@@ -15,7 +15,12 @@ _BY_SLUG = {failure.slug: failure for failure in FAILURES}
 def hazards_of(
     cluster: ClusterConfig, config: EffectiveConfig, question: GuaranteeQuestion, failure: FailureMode
 ) -> tuple[Hazard, ...]:
-    """Return the entries that say yes to a question for a failure, or for one that it includes."""
+    """Return the entries that say yes to a question for a failure, or for one that it includes.
+
+    None does where every write is refused: the partition stays empty.
+    """
+    if refuses_every_write(cluster, config):
+        return ()
     return tuple(known_hazards(cluster.version, facts_of(cluster, config), question.name, events_within(failure)))
 
 
