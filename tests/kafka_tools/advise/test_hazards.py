@@ -298,7 +298,6 @@ UNREAD = {
         "R1 R4 R5 R7 R8 R10 R16 R17 R18 R20 R2 R6 R14": "it happens in spite of acks=all; other values lose more",
         "R13": "any record that only the leader has",
     },
-    "retries": {"P12": "it happens with any value"},
     "min.insync.replicas": {
         "P6 P7 P8": "acks=all is the condition, and the value goes with it",
         "R20": "it happens in spite of a high value",
