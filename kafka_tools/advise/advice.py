@@ -64,23 +64,36 @@ class GuaranteeAnswer:
 
 @dataclass(frozen=True)
 class Fix:
-    """A question whose answer becomes no for some failures."""
+    """A question whose answer becomes no for some failures, but for rare entries of the catalogue."""
 
     question: GuaranteeQuestion
     failures: tuple[FailureMode, ...]
+    but_for: tuple[Hazard, ...] = field(default=(), hash=False)
+
+
+@dataclass(frozen=True)
+class OpenedAnswer:
+    """An answer that a remedy turns into a yes, or into one that an entry gives; `hazards` may be the cause."""
+
+    question: GuaranteeQuestion
+    failure: FailureMode
+    verdict: Verdict
+    hazards: tuple[Hazard, ...]
 
 
 @dataclass(frozen=True)
 class Remedy:
     """A smallest change of settings that turns some answers into a no, and the effect on writes with brokers down.
 
-    `weakens`: a change gives up another guarantee, so that the remedy is named and not recommended.
+    `weakens`: a value is one that gives up a guarantee, so that the remedy is named and not recommended.
+    `opened`: the answers that become worse, as far as short counterexamples and the catalogue show.
     """
 
     changes: tuple[SettingChange, ...]
     fixes: tuple[Fix, ...]
     before: Availability
     after: Availability
+    opened: tuple[OpenedAnswer, ...] = ()
 
     @property
     def is_last_resort(self) -> bool:

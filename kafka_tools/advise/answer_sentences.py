@@ -14,6 +14,7 @@ from kafka_tools.advise.configuration_keys import CLIENT_ROLES
 from kafka_tools.advise.effective_config import EffectiveConfig
 from kafka_tools.advise.hazard_answers import hazards_after, of_transactions, unexplored
 from kafka_tools.advise.models import RECORDS, RECORDS_WITH_CONSUMER, acknowledges_implicitly
+from kafka_tools.advise.outcome_phrases import joined, outcomes
 from kafka_tools.advise.questions import (
     FAILURES,
     QUESTIONS,
@@ -23,7 +24,7 @@ from kafka_tools.advise.questions import (
     is_decidable,
     why_impossible,
 )
-from kafka_tools.advise.remedy_texts import cost_sentence, joined
+from kafka_tools.advise.remedy_texts import cost_sentence
 from kafka_tools.advise.requirements import NOTHING_REQUIRED, Demand, requirements
 from kafka_tools.advise.survey import ModelExplorer
 from kafka_tools.advise.transaction_answers import TransactionAnswer, transaction_notes
@@ -248,7 +249,7 @@ def sentence_without_remedy(advice: Advice) -> str:
     if not advice.without_remedy:
         return ""
     tried = "No setting that the models have, alone or in pairs," if advice.tried_all else "No tried change of settings"
-    return f"{tried} prevents that a record is {_outcomes(advice.without_remedy)}."
+    return f"{tried} prevents that a record is {outcomes(advice.without_remedy)}."
 
 
 def known_entries(advice: Advice) -> Iterator[tuple[Hazard, list[GuaranteeAnswer]]]:
@@ -317,33 +318,9 @@ def _known_outcomes(hazards: Sequence[Hazard], answers: Sequence[GuaranteeAnswer
     """Return what entries cause where the exploration says no, after as many events as they take."""
     takes = dict.fromkeys(hazard.takes for hazard in hazards)
     if "" in takes:
-        return _outcomes(answers)
+        return outcomes(answers)
     verbs = dict.fromkeys(answer.question.verb for answer in answers)
     return f"{joined(list(verbs), 'or')} after {joined(list(takes), 'or')}"
-
-
-def _outcomes(answers: Sequence[GuaranteeAnswer]) -> str:
-    """Return answers by what happens: "lost after a broker crash or a lost response; written twice after ..."."""
-    by_verb: dict[str, list[FailureMode]] = {}
-    for answer in answers:
-        by_verb.setdefault(answer.question.verb, []).append(answer.failure)
-    verbs: dict[tuple[FailureMode, ...], list[str]] = {}
-    for verb, failures in by_verb.items():
-        verbs.setdefault(tuple(failures), []).append(verb)
-    # A known entry needs more than the failure: the catalogue says what.
-    is_rarer = all(answer.verdict == "known" and all(each.is_rare for each in answer.hazards) for answer in answers)
-    phrase = _rarer_phrase if is_rarer else _phrase
-    return "; ".join(f"{joined(names, 'or')} {phrase(failures)}" for failures, names in verbs.items())
-
-
-def _rarer_phrase(failures: Sequence[FailureMode]) -> str:
-    return f"in a rarer case of {joined([failure.name for failure in failures], 'or')}"
-
-
-def _phrase(failures: Sequence[FailureMode]) -> str:
-    names = [failure.name for failure in failures if failure.preposition == "after"]
-    always = [failure.phrase for failure in failures if failure.preposition != "after"]
-    return " or ".join([*always, *([f"after {joined(names, 'or')}"] if names else [])])
 
 
 def explored_sentence(advice: Advice) -> str:
@@ -498,6 +475,10 @@ def mildest_answers(advice: Advice) -> list[GuaranteeAnswer]:
 def _remedy_to_json(remedy: Remedy) -> dict[str, Any]:
     return {
         "fixes": _fixes_to_json(remedy.fixes),
+        "makes_possible": [
+            {"question": each.question.name, "failure": each.failure.slug, "known": [one.name for one in each.hazards]}
+            for each in remedy.opened
+        ],
         "weakens": remedy.weakens,
         "changes": [{"of": change.role, "name": change.name, "value": change.value} for change in remedy.changes],
         "costs": cost_sentence(remedy),
@@ -506,7 +487,14 @@ def _remedy_to_json(remedy: Remedy) -> dict[str, Any]:
 
 
 def _fixes_to_json(fixes: Sequence[Fix]) -> list[dict[str, Any]]:
-    return [{"question": fix.question.name, "failures": [failure.slug for failure in fix.failures]} for fix in fixes]
+    return [
+        {
+            "question": fix.question.name,
+            "failures": [failure.slug for failure in fix.failures],
+            "but_for": [hazard.name for hazard in fix.but_for],
+        }
+        for fix in fixes
+    ]
 
 
 def _availability(availability: Availability) -> dict[str, bool]:

@@ -18,6 +18,7 @@ from kafka_tools.advise.advice import (
     Explore,
     Fix,
     GuaranteeAnswer,
+    OpenedAnswer,
     Remedy,
     answer_of,
     answer_questions,
@@ -27,7 +28,8 @@ from kafka_tools.advise.availability import availability_of
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import EffectiveConfig, resolve
 from kafka_tools.advise.hazard_answers import hazards_of
-from kafka_tools.advise.models import Left, Model, includes, model_of
+from kafka_tools.advise.models import Left, Model, includes
+from kafka_tools.advise.opened_answers import Candidate, Changes, OpenedSearch
 from kafka_tools.advise.questions import (
     FAILURES,
     QUESTIONS,
@@ -38,27 +40,13 @@ from kafka_tools.advise.questions import (
     is_possible,
     properties_for,
 )
-from kafka_tools.advise.remedies import EARLIER_IDEMPOTENCE, SettingChange, changes_for, is_last_resort
+from kafka_tools.advise.remedies import EARLIER_IDEMPOTENCE, changes_for, is_last_resort
 from kafka_tools.advise.suggestions import suggestions_for
 from kafka_tools.advise.survey import ModelExploration, ModelExplorer
-
-Changes = tuple[SettingChange, ...]
+from specs.hazards import Hazard
 
 LARGEST_COMPLETE = 2
 """The number of settings up to which every combination is tried, also of values that give up a guarantee."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """Some changes, and the cluster with them."""
-
-    changes: Changes
-    cluster: ClusterConfig
-    config: EffectiveConfig
-
-    def model(self, question: GuaranteeQuestion, failure: FailureMode) -> Model:
-        """Return the model that answers a question for a failure with the changes."""
-        return model_of(self.cluster, self.config, question, failure)
 
 
 @dataclass
@@ -156,8 +144,7 @@ class RemedySearch:
 
     def candidate(self, changes: Changes) -> Candidate | None:
         """Return the cluster with some changes, or None if they are no remedy of anything."""
-        cluster = _changed(self._advice.cluster, changes)
-        config = resolve(cluster)
+        cluster, config = _resolved(self._advice.cluster, changes)
         min_isr = int(config["min.insync.replicas"])
         sets_min_isr = any(change.name == "min.insync.replicas" for change in changes)
         refuses_all = sets_min_isr and min_isr > int(config["replication.factor"])
@@ -241,27 +228,52 @@ class RemedySearch:
     def _report(self) -> None:
         """Add the remedies, those with the fewest changes first, and the suggestions."""
         advice = self._advice
-        ordered = sorted(self._fixed, key=lambda changes: (any(map(is_last_resort, changes)), len(changes)))
-        advice.remedies += [self._remedy(changes) for changes in ordered]
+        candidates = {changes: Candidate(changes, *_resolved(advice.cluster, changes)) for changes in self._fixed}
+        opened = OpenedSearch(advice, self._explore, self._known.refutes).run(list(candidates.values()))
+        remedies = [self._remedy(candidate, opened[changes]) for changes, candidate in candidates.items()]
+        advice.remedies += sorted(
+            remedies, key=lambda remedy: (remedy.is_last_resort, bool(remedy.opened), len(remedy.changes))
+        )
         advice.suggestions += suggestions_for(advice.answers, advice.cluster, advice.config)
         advice.without_remedy.sort(key=advice.answers.index)
 
-    def _remedy(self, changes: Changes) -> Remedy:
+    def _remedy(self, candidate: Candidate, opened: tuple[OpenedAnswer, ...]) -> Remedy:
         advice = self._advice
-        cluster = _changed(advice.cluster, changes)
         return Remedy(
-            changes,
-            self._fixes(self._fixed.get(changes, [])),
+            candidate.changes,
+            self._fixes(candidate),
             before=availability_of(advice.cluster, advice.config),
-            after=availability_of(cluster, resolve(cluster)),
+            after=availability_of(candidate.cluster, candidate.config),
+            opened=opened,
         )
 
-    def _fixes(self, answers: list[GuaranteeAnswer]) -> tuple[Fix, ...]:
-        """Return answers grouped by question, in the order of the table."""
+    def _fixes(self, candidate: Candidate) -> tuple[Fix, ...]:
+        """Return what a candidate fixes, grouped by question, in the order of the table."""
         fixes: dict[GuaranteeQuestion, list[FailureMode]] = {}
-        for answer in sorted(answers, key=self._advice.answers.index):
+        for answer in sorted(self._fixed[candidate.changes], key=self._advice.answers.index):
             fixes.setdefault(answer.question, []).append(answer.failure)
-        return tuple(Fix(question, tuple(failures)) for question, failures in fixes.items())
+        return tuple(
+            Fix(question, tuple(failures), _entries_left(candidate, question, failures))
+            for question, failures in fixes.items()
+        )
+
+
+def _entries_left(
+    candidate: Candidate, question: GuaranteeQuestion, failures: Sequence[FailureMode]
+) -> tuple[Hazard, ...]:
+    """Return the entries, all of them rare, that say yes where a candidate makes an exploration say no."""
+    left = (
+        hazard
+        for failure in failures
+        if not cannot_happen(failure, candidate.config)
+        for hazard in hazards_of(candidate.cluster, candidate.config, question, failure)
+    )
+    return tuple({hazard.name: hazard for hazard in left}.values())
+
+
+def _resolved(cluster: ClusterConfig, changes: Changes) -> tuple[ClusterConfig, EffectiveConfig]:
+    changed = _changed(cluster, changes)
+    return changed, resolve(changed)
 
 
 def _changed(cluster: ClusterConfig, changes: Changes) -> ClusterConfig:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from kafka_tools.advise.advice import Advice, Fix, Remedy
 from kafka_tools.advise.configuration_keys import FEATURES
+from kafka_tools.advise.outcome_phrases import joined, outcomes
+from kafka_tools.advise.questions import FailureMode, GuaranteeQuestion
 from kafka_tools.advise.remedies import SettingChange
 
 
@@ -41,6 +43,9 @@ def remedy_texts(advice: Advice) -> tuple[list[RemedyText], list[RemedyText], li
         others = [change for change in remedy.changes if change not in key]
         start = f"together with {changes_text(others)}, " if others else ""
         text.effects += [f"{start}{sentence}" for sentence in fix_sentences(advice, remedy)]
+        smaller = [other for other in advice.remedies if {*other.changes} < {*remedy.changes}]
+        if not any(_cells(remedy) <= _cells(other) for other in smaller):
+            text.effects += [f"{start}{sentence}" for sentence in opened_sentences(remedy)]
         further = [cost for cost in remedy_costs(remedy) if cost not in costs]
         text.cost = "; ".join(filter(None, [text.cost, *further]))
         costs.update(further)
@@ -48,6 +53,10 @@ def remedy_texts(advice: Advice) -> tuple[list[RemedyText], list[RemedyText], li
     for text in described.values():
         text.cost = text.cost or f"none that the exploration shows{', besides those above' if costs else ''}"
     return groups
+
+
+def _cells(remedy: Remedy) -> set[tuple[GuaranteeQuestion, FailureMode]]:
+    return {(answer.question, answer.failure) for answer in remedy.opened}
 
 
 def changes_text(changes: Sequence[SettingChange]) -> str:
@@ -59,7 +68,22 @@ def changes_text(changes: Sequence[SettingChange]) -> str:
 
 def fix_sentences(advice: Advice, remedy: Remedy) -> list[str]:
     """Return what a remedy prevents: a sentence for each question."""
-    return [_fix_sentence(advice, fix) for fix in remedy.fixes]
+    return [f"{_fix_sentence(advice, fix)}{_but_for(fix)}" for fix in remedy.fixes]
+
+
+def _but_for(fix: Fix) -> str:
+    """Return the rare entries of the catalogue that a remedy leaves."""
+    names = [f"{each.name} (after {each.takes})" if each.takes else f"{each.name} (rare)" for each in fix.but_for]
+    return f", but for {joined(names, 'and')}" if names else ""
+
+
+def opened_sentences(remedy: Remedy) -> list[str]:
+    """Return what a remedy makes possible, a sentence or none."""
+    if not remedy.opened:
+        return []
+    names = list(dict.fromkeys(hazard.name for answer in remedy.opened for hazard in answer.hazards))
+    causes = f" ({', '.join(names)})" if names else ""
+    return [f"it makes possible, at least: a record is {outcomes(remedy.opened)}{causes}"]
 
 
 def _fix_sentence(advice: Advice, fix: Fix) -> str:
@@ -91,8 +115,3 @@ def remedy_costs(remedy: Remedy) -> list[str]:
 def cost_sentence(remedy: Remedy) -> str:
     """Return the costs of one remedy as text."""
     return "; ".join(remedy_costs(remedy)) or "none that the exploration shows"
-
-
-def joined(words: Sequence[str], last: str) -> str:
-    """Return words as a list with `last` before the last one: "a, b or c"."""
-    return f" {last} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

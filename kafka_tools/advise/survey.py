@@ -41,11 +41,12 @@ if TYPE_CHECKING:
 class Survey:
     """The questions about one configuration: the properties to check under each failure.
 
-    A failure that is included in another one comes first.
+    A failure that is included in another one comes first. `most_states` limits each exploration.
     """
 
     model: Model
     asked: tuple[tuple[Left, tuple[str, ...]], ...]
+    most_states: int | None = None
 
     @property
     def properties(self) -> tuple[str, ...]:
@@ -173,12 +174,13 @@ def explorations_of(survey: Survey, max_states: int | None, found: Found) -> Ite
     The caller adds each result to `found` before the next step.
     """
     done = {exploration.left for exploration, _ in found}
+    limit = min(filter(None, (survey.most_states, max_states)), default=None)
     for left, names in survey.asked:
         if left in done:
             continue
         wanted = tuple(name for name in names if counterexample(found, left, name) is None)
         if wanted:
-            yield ModelExploration(survey.model, left, survey.properties, wanted, max_states)
+            yield ModelExploration(survey.model, left, survey.properties, wanted, limit)
 
 
 def counterexample(found: Found, left: Left, name: str) -> tuple[ModelExploration, Violation] | None:

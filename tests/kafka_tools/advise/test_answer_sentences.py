@@ -196,7 +196,7 @@ def test_json_has_every_answer():
         ("stuck", "undecided", 7, None),
     ]
     (remedy,) = content["remedies"]
-    assert remedy["fixes"] == [{"question": "loss", "failures": ["crash"]}]
+    assert remedy["fixes"] == [{"question": "loss", "failures": ["crash"], "but_for": []}]
     assert remedy["changes"] == [{"of": "producer", "name": "acks", "value": "all"}]
     assert remedy["availability"] == {
         "before": {"one_broker_down": True, "two_brokers_down": False},
