@@ -20,7 +20,7 @@ from kafka_tools.advise.questions import FailureMode, GuaranteeQuestion, cannot_
 from kafka_tools.advise.remedies import SettingChange
 from specs.hazards import Hazard
 
-MOST_STATES = 30_000
+MOST_STATES = 10_000
 """The largest number of states of an exploration here."""
 
 Changes = tuple[SettingChange, ...]
