@@ -195,7 +195,7 @@ def test_answers_by_release():
 def test_a_required_guarantee_fails_if_a_transaction_violates_it(tmp_path, capsys):
     file = tmp_path / "producer.properties"
     file.write_text("bootstrap.servers=b:9092\ntransactional.id=t\nenable.auto.commit=false\n")
-    arguments = ["advise", str(file), "--kafka", "3.9", "--failure", "leader-change", "--json", "-"]
+    arguments = ["advise", str(file), "--kafka", "3.9", "--failure", "producer-restart", "--json", "-"]
     assert main([*arguments, "--require", "no-duplicates"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert {answer["answer"] for answer in found["transactions"]} == {"yes", "no"}
