@@ -25,8 +25,8 @@ def remedy_texts(advice: Advice) -> tuple[list[RemedyText], list[RemedyText], li
     """Return the remedies as text: the preferred ones, the last resorts, and those that give up a guarantee.
 
     Each change is described once. A remedy that adds changes to described ones is described at these changes and
-    refers to the others; a remedy of described changes alone is described at the last of them. A cost that was
-    mentioned is not repeated.
+    refers to the others; a remedy of described changes alone is described at the last of them, or apart if only a
+    combination has them. A cost that was mentioned is not repeated.
     """
     kinds = [2 if remedy.weakens else int(remedy.is_last_resort) for remedy in advice.remedies]
     described: dict[frozenset[SettingChange], RemedyText] = {}
@@ -35,9 +35,10 @@ def remedy_texts(advice: Advice) -> tuple[list[RemedyText], list[RemedyText], li
     costs: set[str] = set()
     for kind, remedy in sorted(zip(kinds, advice.remedies, strict=True), key=lambda pair: pair[0]):
         added = [change for change in remedy.changes if change not in seen]
-        key = frozenset(added) or next(found for found in reversed(described) if found <= set(remedy.changes))
+        known = next((found for found in reversed(described) if found <= set(remedy.changes)), None)
+        key = frozenset(added) or known or frozenset(remedy.changes)
         if key not in described:
-            described[key] = RemedyText(changes_text(added))
+            described[key] = RemedyText(changes_text([change for change in remedy.changes if change in key]))
             groups[kind].append(described[key])
         text = described[key]
         others = [change for change in remedy.changes if change not in key]

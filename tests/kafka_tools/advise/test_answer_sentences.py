@@ -183,6 +183,16 @@ def test_a_remedy_names_the_failures_that_it_is_for():
     ]
 
 
+def test_a_remedy_is_described_apart_if_only_combinations_have_its_changes():
+    acks, in_flight = CHANGES_OF["acks"][0], CHANGES_OF["max_in_flight"][0]
+    fix, whole = Fix(BY_NAME["loss"], (BY_SLUG["crash"],)), (Availability(True, True),) * 2
+    remedies = [Remedy(changes, (fix,), *whole) for changes in ((acks, in_flight), (acks,), (in_flight,))]
+    described, _, _ = remedy_texts(advice(answer("loss", "crash", "yes"), remedies=remedies))
+    both, first, second = (text.changes for text in described)
+    assert both == f"{first} and {second}"
+    assert all(text.effects == ["no record is lost after a broker crash"] for text in described)
+
+
 def test_json_has_every_answer():
     fix = Fix(BY_NAME["loss"], (BY_SLUG["crash"],))
     made = advice(
