@@ -268,8 +268,13 @@ def known_sentence(hazard: Hazard, answers: Sequence[GuaranteeAnswer]) -> str:
     return f"{hazard.title}: {outcomes}{_facts(hazard)}"
 
 
+def sighting_sentences(hazard: Hazard) -> list[str]:
+    """Return what was seen of an entry on real brokers."""
+    return [f"Seen on brokers of Kafka {each.kafka}: {each.what}." for each in hazard.sightings]
+
+
 def _facts(hazard: Hazard) -> str:
-    seen = [f"Seen on brokers of Kafka {each.kafka}: {each.what}." for each in hazard.sightings]
+    seen = sighting_sentences(hazard)
     shown = f"Shown by Kafka's classes: {hazard.classes}." if hazard.classes and not seen else ""
     command = f"python -m checker run {hazard.shown_by}" if hazard.shown_by else ""
     parts = [f"It needs: {hazard.coincidence or hazard.needs}", *seen, shown, f"Remedy: {hazard.remedy}", command]

@@ -241,7 +241,7 @@ def _hazard(hazard: Hazard) -> dict[str, Any]:
     """Return what the page says of an entry of the catalogue: its page, what was seen, and its tickets."""
     # An entry without a scenario is no exhibit of the museum.
     exhibit = next((each for each in exhibits() if each.name == hazard.name), None)
-    sightings = [f"Seen on brokers of Kafka {each.kafka}: {each.what}." for each in hazard.sightings]
+    sightings = answer_sentences.sighting_sentences(hazard)
     return {
         "title": hazard.title,
         "needs": hazard.coincidence or hazard.needs,

@@ -131,8 +131,8 @@ def test_a_level_below_the_release_is_named_as_not_read(tmp_path, role, line, ve
 
 
 def test_a_level_of_a_release_is_to_be_asked_about(tmp_path):
-    (told,) = cluster_of(tmp_path, "3.7.0", broker="inter.broker.protocol.version=2.6\n").unread
-    assert told.endswith("Ask again with --kafka 2.6, and take the worse answer.")
+    (unread,) = cluster_of(tmp_path, "3.7.0", broker="inter.broker.protocol.version=2.6\n").unread
+    assert unread.endswith("Ask again with --kafka 2.6, and take the worse answer.")
     (odd,) = cluster_of(tmp_path, "3.7.0", broker="inter.broker.protocol.version=a b\n").unread
     assert "=... (broker.properties:1). If the level is below Kafka 3.7.0" in odd
 

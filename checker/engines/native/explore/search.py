@@ -49,8 +49,8 @@ PROGRESS_SECONDS = 0.25
 IMPROVE_SECONDS = 1.5
 """The processor time after which an exploration that started with quickly compiled kernels compiles optimised ones.
 
-Compiling a large spec takes about as long, so that an exploration takes at most about twice the time. Not
-the time that has passed: on a busy machine, a short exploration would compile what it does not need.
+Compiling a large spec takes about as long, so that an exploration takes at most about twice the time. Not the time that
+has passed: on a busy machine, a short exploration would compile what it does not need.
 """
 
 
