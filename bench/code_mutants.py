@@ -13,9 +13,10 @@ import tempfile
 import time
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from mutant_edits import Edit, compiles, edits_of
 from mutant_runs import ForkServer, LineMap, PrivateTree
@@ -153,12 +154,23 @@ def _outcome(
     )
 
 
+def misplaced_mutants(root: Path, mutants: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the mutants of a list whose text does not occur exactly once in its file."""
+    return [
+        f"{mutant['path']}: not once in the file: {mutant['before']}"
+        for mutant in mutants
+        if (root / mutant["path"]).read_text().count(mutant["before"]) != 1
+    ]
+
+
 def listed_survivors(tree: PrivateTree, listed: Path) -> list[str]:
     """Return the mutants of a list that no named test kills, and those whose text is no longer in the tree.
 
     The list is TOML: `[[mutant]]` with `path`, `before` (text that occurs once), `after`, and `tests` (node ids).
     """
     mutants = tomllib.loads(listed.read_text())["mutant"]
+    if misplaced := misplaced_mutants(tree.root, mutants):
+        return misplaced
     named = sorted({test for mutant in mutants for test in mutant["tests"]})
     with ForkServer(tree) as server:
         ended = server.outcome(named, 300, is_cache_empty=False)
@@ -167,9 +179,6 @@ def listed_survivors(tree: PrivateTree, listed: Path) -> list[str]:
         wrong = []
         for mutant in mutants:
             path, source = mutant["path"], (tree.root / mutant["path"]).read_text()
-            if source.count(mutant["before"]) != 1:
-                wrong.append(f"{path}: not once in the file: {mutant['before']}")
-                continue
             tree.write(path, source.replace(mutant["before"], mutant["after"]))
             ended = server.outcome(mutant["tests"], mutant.get("limit", 60), path.startswith(CACHE_SOURCES))
             tree.write(path, source)

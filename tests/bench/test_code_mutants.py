@@ -1,6 +1,7 @@
 """The tool that mutates the project's own code: its edits, its sample, and a list of mutants that must not survive."""
 
 import random
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,15 @@ def test_the_tests_of_a_line_begin_with_the_file_of_its_module():
     # What runs at import, or is not seen, counts for every test of the file.
     assert names(3) == names(4) == ["test_a.py::slow", "test_b.py::quick", "test_b.py::slow"]
     assert kept.tests_of("pkg/other.py", [1]) == []
+
+
+def test_the_text_of_each_listed_mutant_is_in_its_file_once():
+    from code_mutants import misplaced_mutants
+
+    mutants = tomllib.loads(LISTED.read_text())["mutant"]
+    assert misplaced_mutants(LISTED.parents[2], mutants) == []
+    changed = [mutants[0] | {"before": mutants[0]["before"] + " "}]
+    assert misplaced_mutants(LISTED.parents[2], changed) != []
 
 
 @pytest.mark.slow
