@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka_tools.cluster.administration import admin_client
-from kafka_tools.cluster.cluster import Cluster, running
-from kafka_tools.cluster.distribution import class_path, require_java
+from kafka_tools.lab.cluster.administration import admin_client
+from kafka_tools.lab.cluster.cluster import Cluster, running
+from kafka_tools.lab.cluster.distribution import class_path, require_java
 
 ROOT = Path(__file__).resolve().parent.parent
 TOPIC, PARTITIONS, RECORD_BYTES = "filled", 2, 1000

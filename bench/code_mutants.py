@@ -65,7 +65,8 @@ PACKAGES = {
     "advise": MutatedPackage(("kafka_tools/advise",), ("tests/kafka_tools/advise", "tests/cli/test_advise.py")),
     "audit": MutatedPackage(("kafka_tools/audit",), ("tests/audit",)),
     "recording": MutatedPackage(
-        ("kafka_tools/recording",), ("tests/kafka_tools/recording", "tests/kafka_tools/test_finished_records.py")
+        ("kafka_tools/lab/recording",),
+        ("tests/kafka_tools/lab/recording", "tests/kafka_tools/lab/test_finished_records.py"),
     ),
 }
 

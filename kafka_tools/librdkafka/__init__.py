@@ -1,1 +1,5 @@
-"""Recordings of a real producer: librdkafka, from the package confluent-kafka, with its mock cluster."""
+"""The old place of `kafka_tools.lab.librdkafka`: until the next release, mappings are also named by it."""
+
+from pathlib import Path
+
+__path__ = [str(Path(__file__).parents[1] / "lab" / "librdkafka")]

@@ -1,1 +1,5 @@
-"""Recordings of a cluster of real brokers: their log lines as events, and what the events mean to the specs."""
+"""The old place of `kafka_tools.lab.recording`: until the next release, mappings are also named by it."""
+
+from pathlib import Path
+
+__path__ = [str(Path(__file__).parents[1] / "lab" / "recording")]

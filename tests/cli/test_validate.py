@@ -196,14 +196,14 @@ def test_an_interrupt_reports_the_validated_logs(validate, monkeypatch):
 
 
 def test_a_rejected_long_log_shows_what_the_states_number(checker, tmp_path):
-    recorded = ROOT / "tests/kafka_tools/recorded/plain-forty-records.jsonl"
+    recorded = ROOT / "tests/kafka_tools/lab/recorded/plain-forty-records.jsonl"
     lines = recorded.read_text().splitlines()
     last = max(n for n, line in enumerate(lines) if '"delivered"' in line)
     found = json.loads(lines[last])
     lines[last] = json.dumps(found | {"offset": found["offset"] + 1})
     log = tmp_path / "log.jsonl"
     log.write_text("\n".join(lines) + "\n")
-    words = ["validate", "producer/plain_producer", str(log), "--mapping", "kafka_tools.librdkafka.plain"]
+    words = ["validate", "producer/plain_producer", str(log), "--mapping", "kafka_tools.lab.librdkafka.plain"]
     shown = checker(*words, "--out", str(tmp_path / "out"))
     assert shown.status == 1 and f"rejected at line {last + 1}" in shown.out
     assert re.search(r"finished records are forgotten. Below, record 1 is record \d+ of the log", shown.out)

@@ -72,7 +72,7 @@ NOT_RUN = {
     "python -m checker audit DIR/cluster/broker2/data/experiment-0": KAFKA,
     "python -m checker experiment i7-restart --out DIR": KAFKA,
     "python -m checker record one.jsonl --in-flight 1 --records 3 --fault refuse@1": TIMING,
-    "python -m checker validate producer/plain_producer one.jsonl --mapping kafka_tools.librdkafka.plain": TIMING,
+    "python -m checker validate producer/plain_producer one.jsonl --mapping kafka_tools.lab.librdkafka.plain": TIMING,
     "python -m checker experiment my.toml --kafka 3.9.2": KAFKA,
     "python -m checker cluster up DIR --brokers 3 --proxies": KAFKA,
     "python -m checker cluster status DIR": KAFKA,
@@ -83,14 +83,14 @@ NOT_RUN = {
     "python -m checker record LOG --cluster DIR": KAFKA,
     "python -m checker record LOG --bootstrap HOST:PORT --seconds 60": KAFKA,
     "python -m checker validate producer/idempotent_producer LOG --by trace "
-    "--mapping kafka_tools.recording.passed_batches": KAFKA,
+    "--mapping kafka_tools.lab.recording.passed_batches": KAFKA,
     "python -m checker experiment i7-rolling-restart --record --out DIR": KAFKA,
     "python -m checker experiment soak --minutes 30 --seed 1 --out DIR": KAFKA,
     "python -m checker validate producer/idempotent_failover/i7_failover DIR/producer.jsonl "
-    "--mapping kafka_tools.recording.idempotent": KAFKA,
+    "--mapping kafka_tools.lab.recording.idempotent": KAFKA,
     "python -m checker validate broker/leader_state/i7_restart DIR/producer.jsonl "
-    "--mapping kafka_tools.recording.leader_state": KAFKA,
-    "python -m checker validate replication/partition LOG --mapping kafka_tools.recording.partition": KAFKA,
+    "--mapping kafka_tools.lab.recording.leader_state": KAFKA,
+    "python -m checker validate replication/partition LOG --mapping kafka_tools.lab.recording.partition": KAFKA,
     "python -m checker audit /var/lib/kafka/data": KAFKA,
     "python -m checker audit broker1/orders-0 broker2/orders-0": KAFKA,
     "python -m checker audit DIR --no-crc": KAFKA,

@@ -31,7 +31,7 @@ from checker.cli.app import main
 from checker.engines.native.row_kernels import HASH_RANGE, SortedRows, filter_words
 from checker.errors import UserError
 from kafka_tools.advise import configuration_files
-from kafka_tools.cluster.experiment import known_experiments, read_experiment
+from kafka_tools.experiments.experiment import known_experiments, read_experiment
 from spark_analysis.explore.checkpoint import Checkpoint, ExplorationIdentity, ExplorationTotals, StoredLevels
 from spark_analysis.explore.level_tasks import ExpansionReport
 from spark_analysis.explore.row_files import (
@@ -198,7 +198,7 @@ class LogReader:
             lines[number] = json.dumps(changed_json(draw, json.loads(lines[number]))).encode()
             content = b"\n".join(lines)
         self._path.write_bytes(content)
-        words = ["validate", f"producer/{kind}_producer", self._path, "--mapping", f"kafka_tools.librdkafka.{kind}"]
+        words = ["validate", f"producer/{kind}_producer", self._path, "--mapping", f"kafka_tools.lab.librdkafka.{kind}"]
         called(*words, "--engine", "python", "--candidates", 50, allowed=(0, 1, 2, 3))
 
 

@@ -14,9 +14,9 @@ from checker.data_files import open_data, read_data, read_data_text
 from checker.errors import InputError, UserError
 from checker.run.certificate import read_certificate
 from kafka_tools.advise import configuration_files
-from kafka_tools.cluster import distribution
-from kafka_tools.recording.broker_log import read_broker_log
-from kafka_tools.recording.soak_report import read_soak
+from kafka_tools.lab.cluster import distribution
+from kafka_tools.lab.recording.broker_log import read_broker_log
+from kafka_tools.lab.recording.soak_report import read_soak
 from spark_analysis.explore.checkpoint import ExplorationIdentity, open_checkpoint
 from tests.cli.test_validate import MAPPING
 

@@ -11,9 +11,9 @@ import pytest
 from checker.cli.app import app, main
 from checker.cli.declaration import _LocationType
 from checker.errors import InputError, OutputError
-from kafka_tools.cluster import all_experiments, experiment
-from kafka_tools.recording import soak_command
-from kafka_tools.recording.soak import SoakPlan
+from kafka_tools.lab.cluster import all_experiments, experiment_run
+from kafka_tools.lab.recording import soak_command
+from kafka_tools.lab.recording.soak import SoakPlan
 from kafka_tools.site import site_builder
 from tests.cli.test_help import commands_of
 from tests.cli.test_validate import GOOD, MAPPING
@@ -116,7 +116,7 @@ SLOW = {("pages", "folder"), ("advise", "--out")}
 )
 def test_a_command_leaves_foreign_files(key, inputs, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(experiment, "make_folder", lambda folder: pytest.fail("an experiment starts"))
+    monkeypatch.setattr(experiment_run, "make_folder", lambda folder: pytest.fail("an experiment starts"))
     folder = tmp_path / "folder"
     folder.mkdir()
     write_foreign(folder)

@@ -9,7 +9,7 @@ from checker.cli.app import main
 from checker.errors import InputError
 from traces.validate.expressions import compiled, require_attributes
 
-MAPPING = "kafka_tools.librdkafka.plain"
+MAPPING = "kafka_tools.lab.librdkafka.plain"
 RECORDED = Path(__file__).parent.parent / "kafka_tools" / "recorded" / "plain-clean.jsonl"
 CONFIGURED = RECORDED.read_text().splitlines()[0]
 ESCAPES = [

@@ -5,7 +5,7 @@ finished records from its candidate states and renumbers the others; later event
 spec then has as many records as the window, and not as many as the log.
 
 A `Forgetting` promises, for one family of specs and one mapping, that a state without finished records has the same
-future as the whole state. `tests/kafka_tools/test_finished_records.py` checks this in states of small models.
+future as the whole state. `tests/kafka_tools/lab/test_finished_records.py` checks this in states of small models.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_tools.cluster.experiment import known_experiments, read_experiment
+from kafka_tools.experiments.experiment import known_experiments, read_experiment
 from kafka_tools.pages.catalogue_scenarios import entry_of
 
 

@@ -24,7 +24,7 @@ from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.suggestions import remedies_in, suggestions_for
 from kafka_tools.advise.survey import Explored, run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
-from kafka_tools.cluster.experiment import HARM, known_experiments, read_experiment
+from kafka_tools.experiments.experiment import HARM, known_experiments, read_experiment
 from kafka_tools.pages.catalogue_scenarios import all_scenarios
 from specs.hazards import EVENTS, OUTCOMES, Condition, hazards
 from specs.kafka_releases import RELEASES

@@ -73,7 +73,10 @@ def test_mappings_are_loaded_from_files_and_modules(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("from traces.validate import Mapping\nclass A(Mapping): pass\nclass B(Mapping): pass\n")
     assert type(load_mapping(f"{file}:B")).__name__ == "B"
-    assert type(load_mapping("kafka_tools.librdkafka.plain")).__name__ == "PlainClient"
+    # The second is the name before `kafka_tools.lab`.
+    for name in ("kafka_tools.lab.librdkafka.plain", "kafka_tools.librdkafka.plain"):
+        assert type(load_mapping(name)).__name__ == "PlainClient"
+    assert type(load_mapping("kafka_tools.recording.partition")).__name__ == "RecordedPartition"
     # A dataclass looks its module up.
     (tmp_path / "kept.py").write_text(
         "from __future__ import annotations\nfrom dataclasses import dataclass\nfrom traces.validate import Mapping\n"
@@ -84,8 +87,8 @@ def test_mappings_are_loaded_from_files_and_modules(tmp_path):
         (str(file), "has several mappings; name one of .*mine.py:A, .*mine.py:B"),
         (f"{file}:C", "has no mapping C: "),
         (f"{tmp_path}/none.py", "there is no file"),
-        ("kafka_tools.librdkafka.nothing", "there is no mapping kafka_tools.librdkafka.nothing"),
-        ("kafka_tools.librdkafka.wire_format", "has no mapping: derive a class"),
+        ("kafka_tools.lab.librdkafka.nothing", "there is no mapping kafka_tools.lab.librdkafka.nothing"),
+        ("kafka_tools.lab.librdkafka.wire_format", "has no mapping: derive a class"),
     ):
         with pytest.raises(UserError, match=sentence):
             load_mapping(name)

@@ -1,0 +1,364 @@
+"""Recordings of real brokers: the parsers of each release, the order of events, and validation against the spec."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from checker.cli.app import main
+from checker.errors import InputError
+from kafka_tools.lab.cluster.cluster import Cluster
+from kafka_tools.lab.recording.batch_offsets import in_batches
+from kafka_tools.lab.recording.broker_log import Observed, milliseconds, read_broker_log
+from kafka_tools.lab.recording.event_order import SLACK_MS, merged
+from kafka_tools.lab.recording.line_patterns import PATTERNS, recognise
+from kafka_tools.lab.recording.log_lines import parse_line
+from kafka_tools.lab.recording.partition import RecordedPartition
+from kafka_tools.lab.recording.partition_events import PartitionEvents
+from kafka_tools.lab.recording.recorder import as_json, record_partition
+from specs.replication.partition import Partition
+from tests.kafka_tools.lab.recording.kept_cluster import extract, logs_of
+from traces.validate.controls import try_controls
+from traces.validate.events import RecordedEvent, RecordedTrace
+from traces.validate.moves import InterpretedMoves, NativeMoves
+from traces.validate.validator import Validator
+
+FAILOVERS = ("failover-3.9.2", "failover-4.3.1")
+
+
+@cache
+def events_of(name, folder):
+    return as_json(record_partition(logs_of(name, folder), "experiment-0").events)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kept")
+    return {name: events_of(name, folder) for name in FAILOVERS}
+
+
+def trace_of(events):
+    return RecordedTrace("kept", "kept", tuple(RecordedEvent(n, found) for n, found in enumerate(events, 1)))
+
+
+def validator_of(events):
+    mapping = RecordedPartition()
+    return Validator(NativeMoves(Partition(**mapping.constants(events)), ()), mapping)
+
+
+@pytest.mark.parametrize("name", FAILOVERS)
+def test_every_line_of_both_releases_is_parsed(name, tmp_path):
+    logs = logs_of(name, tmp_path)
+    assert logs.unparsed == ()
+    kinds = {observed.kind for log in logs.observed for observed in log}
+    parts = {"committed", "receiving", "granted", "shrinking"}
+    expected = {pattern.kind for pattern in PATTERNS} - parts - {"rejected_isr", "reset"}
+    assert expected - {"cause", "configured"} <= kinds | {"cached"}
+
+
+def test_a_line_that_looks_like_an_event_is_shown(tmp_path):
+    folder = extract("failover-4.3.1", tmp_path / "cluster")
+    log = folder / "broker2" / "server.log"
+    log.write_text(
+        log.read_text().replace("Recorded replica 3 log end offset (LEO)", "Recorded replica three (LEO)", 1)
+    )
+    found = read_broker_log(log, 2)
+    assert len(found.unparsed) == 1
+    assert "server.log:" in found.unparsed[0] and "recorded: [Partition experiment-0" in found.unparsed[0]
+
+
+@pytest.mark.parametrize("name", FAILOVERS)
+def test_a_failover_has_its_events(name, kept):
+    counts = Counter(found["event"] for found in kept[name])
+    assert counts["appended"] == 10 and counts["truncated"] == counts["diverged"] == counts["killed"] == 1
+    assert counts["asked_to_shrink"] == 1 and counts["asked_to_expand"] >= 2
+    truncated = next(found for found in kept[name] if found["event"] == "truncated")
+    assert truncated["broker"] == "b1" and truncated["end"] == 2 and truncated["diverging"] == {"epoch": 0, "end": 2}
+    causes = [found["cause"] for found in kept[name] if found["event"] == "changed"]
+    assert causes[0] == "fenced" and "alter_partition" in causes
+
+
+def test_the_beginning_conforms(kept):
+    events = kept["failover-4.3.1"][:20]
+    mapping = RecordedPartition()
+    validator = Validator(InterpretedMoves(Partition(**mapping.constants(events)), ()), mapping)
+    assert validator.validate(trace_of(events)).verdict == "conforms"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAILOVERS)
+def test_a_failover_with_a_truncated_suffix_conforms(name, kept):
+    validator = validator_of(kept[name])
+    outcome = validator.validate(trace_of(kept[name]))
+    assert outcome.verdict == "conforms" and not outcome.limits and outcome.widest < 100
+    results = try_controls(validator, trace_of(kept[name]), 60, seed=1)
+    assert sum(results.rejected.values()) >= 0.8 * sum(results.tried.values())
+
+
+def test_a_new_disk_before_the_registration_conforms(tmp_path):
+    """Broker 1 reports its new disk before it has registered: the ISR is empty, although it is not fenced."""
+    events = events_of("wiped-disk-4.3.1", tmp_path)
+    causes = [found["cause"] for found in events if found["event"] == "changed"]
+    assert causes == ["fenced", "new_directory", "unclean_restart", "unfenced", "alter_partition"]
+    mapping = RecordedPartition()
+
+    def verdict(**switches):
+        spec = Partition(**{**mapping.constants(events), **switches})
+        outcome = Validator(InterpretedMoves(spec, ()), mapping).validate(trace_of(events))
+        return outcome.verdict, outcome.rejection and events[outcome.rejection.line - 1].get("cause")
+
+    assert verdict() == ("conforms", None)
+    assert verdict(assigns_directories=False) == ("rejected", "new_directory")
+    assert verdict(numbers_eligible_changes=False) == ("rejected", "unclean_restart")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("event", "change"),
+    [
+        ("truncated", {"end": 3, "high_watermark": 3}),
+        ("handled_fetch", {"high_watermark": 9}),
+        ("following", {"end": 3}),
+        ("learnt_isr", {"isr": ["b2"]}),
+        ("changed", {"leader": "b3"}),
+    ],
+)
+def test_a_damaged_copy_is_rejected_at_the_damaged_line(event, change, kept):
+    events = list(kept["failover-4.3.1"])
+    position = max(n for n, found in enumerate(events) if found["event"] == event)
+    events[position] = {**events[position], **change}
+    bounds = kept["failover-4.3.1"]
+    mapping = RecordedPartition()
+    validator = Validator(NativeMoves(Partition(**mapping.constants(bounds)), ()), mapping)
+    outcome = validator.validate(trace_of(events))
+    assert outcome.verdict == "rejected" and outcome.rejection.line == position + 1
+
+
+def test_the_command(tmp_path, capsys):
+    folder = extract("failover-3.9.2", tmp_path / "cluster")
+    log = tmp_path / "log.jsonl"
+    assert main(["record", str(log), "--cluster", str(folder)]) == 0
+    assert json.loads(log.read_text().splitlines()[0])["kafka"] == "3.9.2"
+    assert "could not be parsed: 0" in capsys.readouterr().out
+    assert main(["record", str(log), "--cluster", str(folder), "--partition", "other-0"]) == 2
+    assert "do not have the creation of other-0; partitions in the logs: experiment-0" in capsys.readouterr().err
+    assert main(["record", str(log), "--partition", "other-0"]) == 2
+    assert main(["record", str(log), "--cluster", str(folder), "--fault", "refuse@2"]) == 2
+
+
+def test_a_cluster_without_loggers_is_refused_or_traced(tmp_path, capsys):
+    folder = extract("failover-3.9.2", tmp_path / "cluster")
+    cluster = Cluster.open(folder)
+    cluster.is_traced = False
+    cluster._save()
+    assert main(["record", str(tmp_path / "log.jsonl"), "--cluster", str(folder)]) == 0
+    assert "log their events from now on" in capsys.readouterr().err
+    assert Cluster.open(folder).is_traced
+
+
+def observed(time, broker, kind="x", **fields):
+    return Observed(time, broker, kind, None, fields)
+
+
+def test_an_effect_waits_for_its_cause_but_not_for_long():
+    cause, effect = observed(10, 1, "cause"), observed(9, 2, "effect")
+    taken = []
+
+    def is_ready(found):
+        return found.kind != "effect" or cause in taken
+
+    merged([[effect], [cause]], is_ready, taken.append)
+    assert taken == [cause, effect]
+    late, taken = observed(10 + SLACK_MS, 1, "cause"), []
+    merged([[effect], [late]], is_ready, taken.append)
+    assert taken == [effect, late]
+
+
+def appended(end, records):
+    return {"event": "appended", "broker": "b1", "end": end, "records": records, "high_watermark": 0}
+
+
+def received(end, records):
+    return {"event": "received", "broker": "b2", "end": end, "records": records, "high_watermark": end}
+
+
+def test_a_batch_counts_as_one_record():
+    found = in_batches([appended(3, 3), received(3, 3), appended(4, 1), received(4, 1)], "t-0")
+    assert [event["end"] for event in found] == [1, 1, 2, 2]
+    assert [event["records"] for event in found if event["event"] == "received"] == [1, 1]
+
+
+def test_what_the_model_cannot_count_is_refused():
+    with pytest.raises(InputError, match="an answer to a fetch has 2 batches up to offset 4"):
+        in_batches([appended(3, 3), appended(4, 1), received(4, 4)], "t-0")
+    with pytest.raises(InputError, match="overlaps others after a truncation"):
+        in_batches([appended(1, 1), appended(2, 1), appended(2, 2)], "t-0")
+
+
+def test_lines_without_an_event():
+    assert parse_line("\tat kafka.Kafka.main", 2) is None
+    line = parse_line("2026-11-22 18:15:03.846 INFO [main] kafka.cluster.Partition [Partition a-0 broker=1] Other", 1)
+    assert line is not None and recognise(line) is None
+
+
+def test_a_missing_log(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_broker_log(Path(tmp_path / "none.log"), 1)
+
+
+# The order of lines.
+
+
+def test_threads_of_a_broker_are_ordered_by_causes_and_each_keeps_its_order():
+    effect, later = observed(10, 1, "effect"), observed(10, 1, "later")
+    cause = replace(observed(11, 1, "cause"), thread="other")
+    taken = []
+    merged([[effect, later, cause]], lambda found: found.kind != "effect" or cause in taken, taken.append)
+    assert taken == [cause, effect, later]
+
+
+def test_a_change_of_role_does_not_overtake_the_steps_before_it():
+    late, role = observed(10, 1, "late"), replace(observed(11, 1, "following"), thread="other")
+    taken = []
+    merged([[late, role]], lambda found: found is role or len(taken) > 0, taken.append)
+    assert taken == [late, role]
+
+
+PARTITION_LINE = "2026-11-22 21:28:{} DEBUG [{}] kafka.cluster.Partition [Partition a-0 broker=1] {}"
+APPENDED = (
+    "2026-11-22 21:28:{} TRACE [{}] org.apache.kafka.storage.internals.log.UnifiedLog [UnifiedLog partition=a-0] "
+    "Appended message set with last offset: 0, first offset: 0, next offset: 1, and messages: none"
+)
+COMMITTED = "High watermark updated from (offset=0, segment=[0:0]) to (offset=1, segment=[0:70])"
+RECORDED = "Recorded replica 2 log end offset (LEO) position 1 and log start offset 0."
+
+
+@pytest.mark.parametrize(
+    ("known", "times", "kind", "time"),
+    [
+        ("1", ("10.000", "10.000", "10.006"), "appended", "10.000"),
+        ("1,2,3", ("10.000", "10.000", "10.006"), "recorded", "10.000"),
+        ("1,2,3", ("10.000", "10.179", "15.200"), "recorded", "10.179"),
+        ("1,2,3", ("10.000", "10.030", "10.031"), "recorded", "10.030"),
+    ],
+    ids=["alone", "not-alone", "paused-before-its-last-line", "fetch"],
+)
+def test_the_step_that_raised_the_high_watermark(tmp_path, known, times, kind, time):
+    log = tmp_path / "server.log"
+    isr = "Leader a-0 with topic id x starts at leader epoch 0 from offset 0 with partition epoch 0, high watermark 0, "
+    leading = f"2026-11-22 21:28:09.000 INFO [loader] state.change.logger [Broker id=1] {isr}ISR [{known}], adding none"
+    lines = [leading, APPENDED.format(times[0], "one")]
+    lines += [PARTITION_LINE.format(at, "one", text) for at, text in zip(times[1:], (COMMITTED, RECORDED), strict=True)]
+    log.write_text("\n".join(lines) + "\n")
+    found = read_broker_log(log, 1)
+    assert [each.kind for each in found.observed] == ["leading", "appended", "recorded"] and not found.unparsed
+    (step,) = (each for each in found.observed if "high_watermark" in each.fields and each.kind != "leading")
+    assert (step.kind, step.time) == (kind, milliseconds(f"2026-11-22 21:28:{time}"))
+
+
+def partition_events():
+    """Return the events of a partition with the leader 1, of which both followers have fetched."""
+    events = PartitionEvents("a-0")
+    isr = {"isr": [1, 2, 3], "partition_epoch": 0}
+    start = [(1, "created", {"replicas": [1, 2, 3], "isr": [1, 2, 3], "leader": 1})]
+    start.append((1, "leading", {"epoch": 0, "end": 0, "high_watermark": 0, **isr}))
+    following = {"epoch": 0, "end": 0, "high_watermark": 0, "partition_epoch": 0, "leader": 1}
+    fetching = {"leader": 1, "leader_epoch": 0, "offset": 0, "last_epoch": -1}
+    start += [(number, *each) for number in (2, 3) for each in (("following", following), ("fetching", fetching))]
+    for number, kind, fields in start:
+        events.take(Observed(0, number, kind, "a-0", dict(fields)))
+    return events
+
+
+def on_leader(kind, **fields):
+    return Observed(1, 1, kind, "a-0", fields)
+
+
+def test_what_a_line_waits_for():
+    events = partition_events()
+    assert events.is_ready(on_leader("appended", end=1, records=1))
+    assert not events.is_ready(on_leader("appended", end=2, records=1))  # the log ends at 0
+    assert not events.is_ready(on_leader("recorded", follower=2, end=1))  # follower 2 has fetched from 0
+    events.take(on_leader("appended", end=1, records=1))
+    received = {"sent": 0, "offset": 0, "end": 1}
+    fetching = {"leader": 1, "leader_epoch": 0, "offset": 1, "last_epoch": 0}
+    for number in (2, 3):
+        events.take(on_leader("recorded", follower=number, end=0))
+        events.take(Observed(1, number, "received", "a-0", dict(received)))
+        events.take(Observed(1, number, "fetching", "a-0", dict(fetching)))
+    raised = on_leader("recorded", follower=2, end=1, high_watermark=1)
+    assert not events.is_ready(raised)  # follower 3 is in the ISR, and its fetch is not counted
+    events.take(on_leader("recorded", follower=3, end=1))
+    assert events.is_ready(raised)
+
+
+def test_a_count_that_is_written_after_the_answer_is_no_other_fetch():
+    events = partition_events()
+    events.take(on_leader("appended", end=1, records=1))
+    events.take(on_leader("recorded", follower=2, end=0))
+    events.take(Observed(1, 2, "received", "a-0", {"sent": 0, "offset": 0, "end": 1}))
+    events.take(on_leader("recorded", follower=2, end=0))
+    assert events.repeated["handled_fetch"] == 1
+    assert not any(event.get("inferred") for event in events.result())
+
+
+@pytest.mark.parametrize(("resets", "loaded", "position"), [((), 3, 7), ((2,), 2, 8), ((5,), 3, 8), ((5,), 2, None)])
+def test_a_checkpoint_was_written_after_the_last_event_with_its_value(resets, loaded, position):
+    events = partition_events()
+    following = {"epoch": 1, "end": 4, "high_watermark": 3, "partition_epoch": 1, "leader": 3}
+    events.take(Observed(1, 2, "following", "a-0", following))
+    for end in resets:
+        events.take(Observed(2, 2, "reset", "a-0", {"end": end}))
+        assert (events.events[-1]["end"], events.events[-1]["high_watermark"]) == (min(end, 4), min(end, 3))
+    events.take(Observed(3, 2, "loaded", "a-0", {"high_watermark": loaded}))
+    found = [number for number, event in enumerate(events.result()) if event["event"] == "checkpointed"]
+    assert found == ([] if position is None else [position])
+
+
+@pytest.mark.parametrize(
+    ("time", "reached", "counted", "raised"), [(1, 1, 1, 0), (6, 1, 1, 0), (7, 1, 0, 1), (6, 2, 0, 2), (6, 0, 0, 0)]
+)
+def test_the_count_of_a_raised_high_watermark(time, reached, counted, raised):
+    """It is that of this moment, else one whose line comes later."""
+    events = partition_events()
+    events.take(on_leader("appended", end=1, records=1))
+    for number in (2, 3):
+        events.take(Observed(1, number, "fetching", "a-0", dict(leader=1, leader_epoch=0, offset=1, last_epoch=0)))
+        events.take(on_leader("recorded", follower=number, end=1))
+    events.take(Observed(time, 1, "raised", "a-0", {"high_watermark": reached}))
+    assert events.events[-1]["event"] == "handled_fetch" and events.events[-1]["high_watermark"] == counted
+    assert (events._brokers[1].high_watermark, events._brokers[1].raised) == (counted, raised)
+
+
+def test_a_step_that_starts_an_epoch_says_where():
+    events = partition_events()
+    events.take(on_leader("appended", end=1, records=1, epoch_start=0))
+    assert events.events[-1]["epoch_start"] == 0
+    events.take(on_leader("appended", end=2, records=1))
+    assert "epoch_start" not in events.events[-1]
+
+
+@pytest.mark.parametrize(
+    ("pause", "after", "kind"), [(2000, 0, "fenced"), (2001, 0, None), (2001, 1000, None), (2001, 1001, "fenced")]
+)
+def test_a_controller_that_was_paused_may_not_know_its_successor(pause, after, kind):
+    events = PartitionEvents("a-0")
+    events.take(Observed(0, 1, "created", "a-0", {"replicas": [1, 2, 3], "isr": [1, 2], "leader": 1}))
+    for time, event in ((0, "paused"), (pause, "resumed")):
+        events.take(Observed(time, 9, "noted", None, {"event": event}))
+    events.take(Observed(pause + after, 9, "fencing", None, {"node": 3}))
+    assert [event["event"] for event in events.events[1:]] == ([] if kind is None else [kind])
+    events.take(Observed(pause + after, 8, "fencing", None, {"node": 3}))
+    events.take(Observed(pause + after, 9, "unfencing", None, {"node": 3}))
+    assert [event["event"] for event in events.events[1:]] == ["fenced"] + ([] if kind is None else ["unfenced"])
+
+
+def test_a_recording_allows_what_brokers_do_by_themselves():
+    constants = RecordedPartition().constants([{"event": "created", "kafka": "4.3.1", "replicas": [1, 2]}])
+    allowed = ("unclean_elections", "preferred_elections", "session_timeouts", "late_metadata", "late_checkpoints")
+    assert all(constants[name] is True for name in allowed) and constants["sends_lazily"] is False
