@@ -42,7 +42,7 @@ def scope_of(nodeid):
     """Return the group of a test: its file, because tests share fixtures; all of Spark's share one Java machine."""
     if nodeid.startswith(SPREAD):
         return nodeid
-    return "spark" if nodeid.startswith("tests/spark_analysis/") else nodeid.split("::")[0]
+    return "spark" if nodeid.startswith("tests/spark_analysis/test_") else nodeid.split("::")[0]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -15,6 +15,7 @@ from typing import TextIO
 import click
 
 from checker.cli.declaration import CommandEntry, CommandGroup
+from checker.cli.old_spellings import current_words
 from checker.cli.plugins import PluginGroup
 from checker.errors import EXIT_INTERNAL, UserError
 from checker.nesting import allow_nested_calls
@@ -49,20 +50,7 @@ app = PluginGroup(
         CommandEntry("explore", "Step through a spec in the browser.", "checker.cli.explore:explore"),
         CommandEntry("prove", "Prove invariants with Z3, or search for short violations.", "checker.cli.prove:prove"),
         CommandEntry("mutate", "Make small changes to a spec; report which are detected.", "checker.cli.mutate:mutate"),
-        CommandEntry("simulate", "Run millions of random walks of a spec.", "checker.cli.simulate:simulate"),
-        CommandEntry(
-            "report", "Analyse random walks: violation rates, causes, counterexamples.", "checker.cli.report:report"
-        ),
         CommandEntry("validate", "Check whether a spec allows recorded logs.", "checker.cli.validate:validate"),
-        CommandGroup(
-            "Replay a random walk.",
-            [
-                CommandEntry(
-                    "replay", "Replay one random walk and show it as a trace.", "checker.cli.traces_replay:replay"
-                )
-            ],
-            name="traces",
-        ),
         CommandGroup(
             "Show or clear the cache of machine code.",
             [
@@ -147,7 +135,7 @@ def _main(given: list[str]) -> int:
 
 def _status(arguments: list[str]) -> int:
     try:
-        with app.make_context(_PROGRAM, arguments or ["--help"]) as context:
+        with app.make_context(_PROGRAM, current_words(arguments) or ["--help"]) as context:
             return int(app.invoke(context))
     except click.exceptions.Exit as done:
         # A help text was printed.

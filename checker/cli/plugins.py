@@ -1,7 +1,7 @@
 """Commands that other packages register through the entry point group `tidemark.commands`.
 
-An entry point of the group names a `click.Group`, such as a `CommandGroup`; each of its commands becomes a command
-here. The entry points are read only for a command that is not built in, and for the list of all commands.
+An entry point of the group names a `CommandGroup`; each of its commands becomes a command here. The entry points are
+read only for a command that is not built in, and for the list of all commands.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 import click
 
-from checker.cli.declaration import CommandGroup, summary_of
+from checker.cli.declaration import CommandGroup
 
 GROUP = "tidemark.commands"
 
@@ -21,30 +21,32 @@ class PluginGroup(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
-        return [*super().list_commands(ctx), *registered_commands()]
+        return [*super().list_commands(ctx), *(name for group in registered_groups() for name in group.summaries())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, or None if no command has the name."""
-        return super().get_command(ctx, cmd_name) or registered_commands().get(cmd_name)
+        if command := super().get_command(ctx, cmd_name):
+            return command
+        commands = (group.get_command(ctx, cmd_name) for group in registered_groups())
+        return next((command for command in commands if command is not None), None)
 
     def hint_on_unknown_commands(self) -> str:
         """Return how to install the package if it is not installed: the registered commands are then missing."""
-        if registered_commands():
+        if registered_groups():
             return ""
         return f" {sys.executable} lacks the commands of Kafka: run pip install -e . there, in the folder of Tidemark"
 
     def summaries(self) -> dict[str, str]:
         """Return the summary of each command by its name."""
-        return super().summaries() | {name: summary_of(command) for name, command in registered_commands().items()}
+        return super().summaries() | {
+            name: summary for group in registered_groups() for name, summary in group.summaries().items()
+        }
 
 
 @functools.cache
-def registered_commands() -> dict[str, click.Command]:
-    """Return the registered commands by name, in the order of their entry points."""
+def registered_groups() -> list[CommandGroup]:
+    """Return the registered groups of commands, in the order of their entry points."""
     # Imported here: reading the metadata of all distributions takes longer than many commands.
     from importlib.metadata import entry_points
 
-    commands: dict[str, click.Command] = {}
-    for entry_point in sorted(entry_points(group=GROUP), key=lambda found: found.name):
-        commands |= entry_point.load().commands
-    return commands
+    return [entry_point.load() for entry_point in sorted(entry_points(group=GROUP), key=lambda each: each.name)]

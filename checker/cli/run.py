@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from checker.cli.declaration import option, refuse_options
+from checker.cli.declaration import option
 from checker.cli.options import (
     Deadlock,
     Fair,
@@ -21,12 +21,6 @@ from checker.cli.options import (
     Workers,
 )
 from traces.storage import Location
-
-_OF_WALKS = (
-    *("--simulate", "--depth", "--seed", "--engine", "--no-cache"),
-    *("--set", "--property", "--deadlock", "--keep-going", "--json", "--out"),
-)
-"""The options that random walks take."""
 
 
 def run(
@@ -114,14 +108,6 @@ def run(
     update_ledger: Annotated[
         bool, option("--update-ledger", help="Record the results in the ledger and show the differences.")
     ] = False,
-    simulate: Annotated[
-        int | None,
-        option(min=1, metavar="N", help="Take N random walks in this process instead of exploring."),
-    ] = None,
-    depth: Annotated[
-        int | None, option(min=1, max=65_535, metavar="N", help="With --simulate: maximum steps of a walk (100).")
-    ] = None,
-    seed: Annotated[int | None, option(min=0, metavar="N", help="With --simulate: the random seed (1).")] = None,
     table: Annotated[bool, option("--table", help="Compute the families' tables of guarantees, by settings.")] = False,
     update_docs: Annotated[
         Path | None, option(metavar="FILE", help="With --table: update the table in this Markdown page.")
@@ -137,16 +123,13 @@ def run(
     result of an uninterrupted run. The native engine writes a checkpoint at intervals and when the run is stopped,
     Spark after every level.
 
-    With --simulate, random walks stop at the first violation (with --keep-going: walk on). They decide nothing:
-    without a violation the result is "no violation in N walks".
-
     Exit status: 0 as expected, 1 violated or not as expected, 2 wrong input, 3 stopped before the answer.
     """
     from checker.engines.native.llvm import code_cache
     from checker.errors import InputError
     from checker.execution.checkpoint_options import checkpoint_options
     from checker.execution.run_specs import RunSettings, execute_runs
-    from checker.execution.spark_engine import SparkOptions
+    from checker.execution.spark_options import SparkOptions
     from checker.run.memory import bytes_from_text
     from checker.run.request import Request
     from checker.run.workers import default_workers
@@ -191,17 +174,6 @@ def run(
         spark=SparkOptions(master=master, partitions=partitions),
         checkpoint=checkpoint_options(checkpoint, resume, every),
     )
-    if simulate is not None:
-        if engine != "native":
-            raise InputError("--simulate takes its walks natively: omit --engine")
-        refuse_options("it belongs to an exploration: omit it, or omit --simulate", but=_OF_WALKS)
-        # Imported here: it loads the native engine, which other engines do not need.
-        from checker.execution.run_walks import WalkSettings, execute_walks
-
-        walks = WalkSettings(walks=simulate, depth=depth or 100, seed=1 if seed is None else seed, json=json, out=out)
-        return execute_walks(request, walks)
-    if depth is not None or seed is not None:
-        raise InputError("--depth and --seed need --simulate: run SPEC --simulate 100000 --depth 60 --seed 7")
     if table:
         from checker.execution.run_tables import tabulate
 

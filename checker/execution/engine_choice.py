@@ -9,6 +9,7 @@ from typing import Literal
 from checker.errors import MissingExtraError
 from checker.language.spec import Spec
 from checker.run.plan import Plan
+from checker.run.registered_functions import function_on_spark
 from checker.run.result import Result
 from traces.storage import Location, RemotePath
 
@@ -75,9 +76,7 @@ def groups_with_shared_code(wanted: Sequence[tuple[Spec, Sequence[str]]]) -> lis
 def has_checkpoint(folder: Location, name: EngineName) -> bool:
     """Return whether a folder holds a checkpoint of an engine."""
     if name == "spark":
-        from spark_analysis.explore import checkpoint as spark_checkpoint
-
-        return spark_checkpoint.has_checkpoint(folder)
+        return bool(function_on_spark("has_checkpoint")(folder))
     from checker.engines.native.explore import checkpoint
 
     return not isinstance(folder, RemotePath) and checkpoint.has_checkpoint(folder)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from checker.errors import EXIT_INTERNAL, InputError, UserError
 from checker.evidence.spec_findings import findings_by_spec
@@ -24,7 +24,7 @@ from checker.execution.engine_choice import (
     has_checkpoint,
     native_engine_for_group,
 )
-from checker.execution.spark_engine import SparkOptions, spark_engine
+from checker.execution.spark_options import SparkOptions
 from checker.language.interpreter import State
 from checker.language.source_digest import digests_kept
 from checker.language.spec import Spec
@@ -44,6 +44,7 @@ from checker.run.expectation import compare_with_expectation
 from checker.run.finished import FinishedRun
 from checker.run.interrupts import interruptible
 from checker.run.plan import DEADLOCK, CheckpointPlan, Plan, StoreChoice, searched_properties
+from checker.run.registered_functions import function_on_spark
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 from checker.run.result import Result
@@ -316,8 +317,9 @@ def _check_ledger(
 def _engine(runs: list[Run], settings: RunSettings, engines: ExitStack) -> Explore:
     """Return the `explore` of the engine; a Spark session is closed with `engines`."""
     if settings.engine == "spark":
+        spark_engine = function_on_spark("engine")
         engine = spark_engine(settings.spark, settings.checkpoint, settings.workers, strict=settings.strict)
-        return engines.enter_context(engine)
+        return cast(Explore, engines.enter_context(engine))
     settings.spark.require_unused()
     if settings.witness is not None:
         return _engine_with_witness(runs[0], settings.witness)

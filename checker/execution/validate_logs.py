@@ -17,6 +17,7 @@ from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
 from checker.output.validation_text import outcome_lines, summary_lines
 from checker.run.interrupts import interruptible
+from checker.run.registered_functions import function_on_spark
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, settings_of
 from traces import trace_file
@@ -138,11 +139,10 @@ def _is_parquet(path: Location) -> bool:
 
 
 def _on_spark(task: ValidationTask, settings: ValidationSettings) -> ValidationTotals:
-    from spark_analysis.validate.validation import validate_on_spark
-
+    validate_on_spark = function_on_spark("validate")
     with JsonLines(settings.json) as output, interruptible() as cancelled:
         write = output.write if settings.json else None
-        return validate_on_spark(
+        totals: ValidationTotals = validate_on_spark(
             task,
             settings.logs,
             settings.by,
@@ -151,6 +151,7 @@ def _on_spark(task: ValidationTask, settings: ValidationSettings) -> ValidationT
             write=write,
             cancelled=cancelled,
         )
+    return totals
 
 
 def _here(validation: RunningValidation, settings: ValidationSettings) -> ValidationTotals:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from checker.errors import MissingExtraError
+
 NOTES = "tidemark.notes"
 """Functions from a scenario, given as FAMILY/SPEC/SCENARIO, to a line below its counterexample, "" for none."""
 
@@ -13,6 +15,11 @@ NAMES = "tidemark.names"
 
 STORIES = "tidemark.stories"
 """Functions from such a name, or from a scenario, to lines of text about it; no line if they do not know it."""
+
+SPARK = "tidemark.spark"
+"""What works on Spark: `engine` explores for `run`, `has_checkpoint` is its question about a folder, and `validate`
+validates logs.
+"""
 
 
 def _registered(group: str) -> Iterator[Callable[[str], Any]]:
@@ -36,3 +43,13 @@ def scenarios_named(name: str) -> list[str]:
 def story_of(name: str) -> list[str]:
     """Return the text about a registered name, nothing if nobody knows it."""
     return [text for function in _registered(STORIES) for text in function(name)]
+
+
+def function_on_spark(name: str) -> Callable[..., Any]:
+    """Return a registered function of the group `tidemark.spark`; raise MissingExtraError if there is none."""
+    from importlib.metadata import entry_points
+
+    for entry_point in entry_points(group=SPARK, name=name):
+        function: Callable[..., Any] = entry_point.load()
+        return function
+    raise MissingExtraError("Spark has no entry points here: run pip install -e . in the folder of Tidemark again")

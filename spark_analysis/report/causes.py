@@ -21,10 +21,10 @@ from spark_analysis.report.shrunk_walks import ShrunkWalk, ShrunkWalks
 from spark_analysis.report.violation_causes import ViolationCause, breaker, cause_of, failure_of
 from spark_analysis.report.walk_counts import WalkFailure
 from spark_analysis.report.walk_source import WalkSource
+from spark_analysis.walks.records import WalkRun, configured_spec
+from spark_analysis.walks.row_violations import violation_from_row
+from spark_analysis.walks.statistics import EstimatedCount, SampledStratum, estimated_count
 from traces.shrink import ShorteningSearch, ShrunkViolation, reduce, search_shorter
-from traces.walks.records import WalkRun, configured_spec
-from traces.walks.row_violations import violation_from_row
-from traces.walks.statistics import EstimatedCount, SampledStratum, estimated_count
 
 Member = TypeVar("Member")
 

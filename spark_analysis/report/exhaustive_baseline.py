@@ -12,9 +12,9 @@ from checker.run import ledger
 from checker.run.account import account_of
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import Violation
-from traces.walks.exact_probability import Failure
-from traces.walks.importance_splitting import SplitEstimate
-from traces.walks.records import WalkRun
+from spark_analysis.walks.exact_probability import Failure
+from spark_analysis.walks.importance_splitting import SplitEstimate
+from spark_analysis.walks.records import WalkRun
 
 MOST_CONFIGURATIONS = 16
 """Number of configurations that a report explores."""

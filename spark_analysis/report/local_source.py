@@ -33,9 +33,9 @@ from spark_analysis.report.walk_source import (
     actions_of,
     samplings_of,
 )
+from spark_analysis.walks.records import STATES, VIOLATIONS, WALKS, WalkRun, part_path, read_parts
+from spark_analysis.walks.state_tallies import merged_tallies
 from traces.storage import Location, local_copy
-from traces.walks.records import STATES, VIOLATIONS, WALKS, WalkRun, part_path, read_parts
-from traces.walks.state_tallies import merged_tallies
 
 _OWN_COLUMNS = [name for name in PASSED_COLUMNS if name not in ("length", "actions")]
 

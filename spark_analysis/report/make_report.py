@@ -25,11 +25,11 @@ from spark_analysis.report.spark_source import SparkWalkSource
 from spark_analysis.report.walk_counts import WalkCounts, count_walks
 from spark_analysis.report.walk_source import WalkSource
 from spark_analysis.session import opened
+from spark_analysis.walks.exact_probability import exact_probabilities
+from spark_analysis.walks.importance_splitting import SplittingEstimator
+from spark_analysis.walks.local_simulation import MOST_WALKS as MOST_LOCAL_WALKS
+from spark_analysis.walks.records import WalkRun, configured_spec, read_walks, spec_of, trusted_run
 from traces.storage import Location
-from traces.walks.exact_probability import exact_probabilities
-from traces.walks.importance_splitting import SplittingEstimator
-from traces.walks.local_simulation import MOST_WALKS as MOST_LOCAL_WALKS
-from traces.walks.records import WalkRun, configured_spec, read_walks, spec_of, trusted_run
 
 MOST_STATES = 2_000_000
 """Default limit for the states of each search for a shorter trace and of each exploration of a configuration."""

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from checker.errors import InputError, UserError
+from spark_analysis.walks.records import SCHEMAS, STEPS, WALKS, WalkRun, check_part, part_kinds, part_path
 from traces.storage import Location
-from traces.walks.records import SCHEMAS, STEPS, WALKS, WalkRun, check_part, part_kinds, part_path
 
 
 @dataclass(frozen=True)

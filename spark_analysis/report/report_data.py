@@ -20,12 +20,12 @@ from spark_analysis.report.shrunk_walks import ShrunkWalks
 from spark_analysis.report.spec_words import description_of, promise_of, texts_of, ticket_addresses, tickets_of
 from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, WalkOutcome, failures_of
+from spark_analysis.walks.importance_splitting import SplitEstimate
+from spark_analysis.walks.records import ActionRange, WalkConfiguration, WalkRun
+from spark_analysis.walks.statistics import EstimatedCount, Share, step_by_which, violated_by_step, wilson
 from traces.failed_conjunct import conjunct_text
 from traces.schedule import calls_of
 from traces.trace_file import arguments_to_json
-from traces.walks.importance_splitting import SplitEstimate
-from traces.walks.records import ActionRange, WalkConfiguration, WalkRun
-from traces.walks.statistics import EstimatedCount, Share, step_by_which, violated_by_step, wilson
 
 FORMAT, VERSION = "tidemark-report", 3
 

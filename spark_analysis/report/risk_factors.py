@@ -16,8 +16,8 @@ from typing import Any
 
 from checker.language.constant_values import setting_text
 from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, failures_of
-from traces.walks.records import WalkRun
-from traces.walks.statistics import ExposureStratum, RiskRatio, risk_ratio
+from spark_analysis.walks.records import WalkRun
+from spark_analysis.walks.statistics import ExposureStratum, RiskRatio, risk_ratio
 
 Place = tuple[int, int]
 """A configuration and a step."""

@@ -8,9 +8,9 @@ from typing import Any
 from checker.errors import InputError
 from checker.output.counterexample_text import constants_text
 from spark_analysis.report.report_data import FORMAT, VERSION
+from spark_analysis.walks.statistics import Share, share_difference, wilson
 from traces.json_input import parse_json
 from traces.storage import Location, read_location
-from traces.walks.statistics import Share, share_difference, wilson
 
 _DIGITS = 9
 

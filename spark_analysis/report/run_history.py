@@ -9,10 +9,10 @@ from typing import Any
 from checker.errors import InputError
 from checker.output.counterexample_text import constants_text
 from checker.output.output_files import open_for_writing
+from spark_analysis.walks.records import WalkRun
+from spark_analysis.walks.statistics import share_difference, wilson
 from traces.json_input import parse_json
 from traces.storage import Location, read_location
-from traces.walks.records import WalkRun
-from traces.walks.statistics import share_difference, wilson
 
 FORMAT = "tidemark-history"
 

@@ -20,10 +20,10 @@ from checker.run.result import Violation
 from spark_analysis.report.violation_causes import ViolationCause, breaker, cause_of, failure_of
 from spark_analysis.report.walk_counts import ViolationPattern, WalkFailure, WalkOutcome, failures_of
 from spark_analysis.report.walk_source import OutcomeSpacing, WalkSource
+from spark_analysis.walks.records import WalkRun, configured_spec
+from spark_analysis.walks.row_violations import violation_from_row
 from traces.schedule import Executor, Target
 from traces.shrink import reduce
-from traces.walks.records import WalkRun, configured_spec
-from traces.walks.row_violations import violation_from_row
 
 SAMPLED_WALKS = 400
 """The least size of the sample of a violated property, if so many walks violate it.

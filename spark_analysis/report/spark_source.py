@@ -31,9 +31,9 @@ from spark_analysis.report.walk_source import (
 )
 from spark_analysis.session import cores_of
 from spark_analysis.task_map import mapped, result_of
+from spark_analysis.walks.records import SCHEMAS, STATES, VIOLATIONS, WALKS, WalkRun, part_path, read_parts
+from spark_analysis.walks.state_tallies import largest_hash
 from traces.storage import Location, RemotePath, location_of
-from traces.walks.records import SCHEMAS, STATES, VIOLATIONS, WALKS, WalkRun, part_path, read_parts
-from traces.walks.state_tallies import largest_hash
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -24,7 +24,7 @@ from spark_analysis.report.partial_counts import (
     PartialCount,
 )
 from spark_analysis.report.walk_source import StateGroup, WalkSource
-from traces.walks.statistics import Saturation
+from spark_analysis.walks.statistics import Saturation
 
 
 class WalkFailure(NamedTuple):
@@ -35,7 +35,7 @@ class WalkFailure(NamedTuple):
 
 
 class WalkOutcome(NamedTuple):
-    """The number of walks of a configuration with the same end; see the columns in `traces.walks.records`."""
+    """The number of walks of a configuration with the same end; see the columns in `spark_analysis.walks.records`."""
 
     configuration: int
     ending: str

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from checker.errors import InputError, MissingExtraError
 from spark_analysis.report.readable_parts import ReadableParts
+from spark_analysis.walks.records import WalkRun, part_kinds, part_path
 from traces.storage import Location, local_copy
-from traces.walks.records import WalkRun, part_kinds, part_path
 
 
 @dataclass(frozen=True)

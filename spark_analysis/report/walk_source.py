@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_analysis.report.partial_counts import PartialCount
+from spark_analysis.walks.records import STATES, WalkRun, part_path
+from spark_analysis.walks.state_tallies import sampling_of
 from traces.storage import Location
-from traces.walks.records import STATES, WalkRun, part_path
-from traces.walks.state_tallies import sampling_of
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -16,9 +16,9 @@ from checker.errors import InputError, UserError
 from checker.run import registry
 from spark_analysis.background_job import collected
 from spark_analysis.session import cores_of, opened
+from spark_analysis.walks.records import WalkRun
+from spark_analysis.walks.writing import close_run_folder, open_run_folder
 from traces.storage import Location, location_of
-from traces.walks.records import WalkRun
-from traces.walks.writing import close_run_folder, open_run_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,7 +87,7 @@ def _write_parts(
     """Write missing parts on an executor; permanent failures are returned so that Spark does not retry."""
     import pyarrow as pa
 
-    from traces.walks.parts import write_walks_of_part
+    from spark_analysis.walks.parts import write_walks_of_part
 
     for batch in batches:
         for position in batch.column(0).to_pylist():

@@ -47,7 +47,11 @@ OTHERS = {
     },
     "settings of Spark, by its own rules": {"spark_analysis/user_settings.py"},
     "parts of Parquet, which the store has found to be regular files": {
-        *("traces/walks/records.py", "traces/walks/state_tallies.py", "traces/walks/walk_totals.py"),
+        *(
+            "spark_analysis/walks/records.py",
+            "spark_analysis/walks/state_tallies.py",
+            "spark_analysis/walks/walk_totals.py",
+        ),
         *("spark_analysis/report/walk_queries.py", "spark_analysis/validate/validation.py"),
         "spark_analysis/validate/verdict_parts.py",
     },

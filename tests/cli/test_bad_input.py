@@ -233,7 +233,7 @@ def test_an_interrupt_has_a_separate_exit_status(checker, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("checker.execution.simulate_walks.execute_simulation", interrupted)
+    monkeypatch.setattr("spark_analysis.commands.simulate_walks.execute_simulation", interrupted)
     outcome = checker("simulate", TOY, "--out", "walks")
     assert (outcome.status, outcome.out, outcome.err.strip()) == (3, "", "interrupted")
 

@@ -95,7 +95,7 @@ def test_the_list_of_commands_imports_no_engine_and_no_spec():
         (["run", "--engine", "natve"], "'natve' is not one of 'native', 'python', 'both', 'spark'"),
         (["run", "--max-depth", "0"], "0 is not in the range x>=1"),
         (["prove", "--timeout", "soon"], "'soon' is not a valid float"),
-        (["simulate", "examples/peterson"], "Missing option '--out'; python -m checker simulate --help"),
+        (["traces", "replay", "x"], "Missing option '--walk'; python -m checker traces replay --help"),
         (["show"], "Missing argument 'TRACE'"),
         (["cache", "clear", "all"], "unexpected extra argument (all)"),
     ],
@@ -109,7 +109,7 @@ def test_a_wrong_use_is_one_sentence(checker, arguments, says, monkeypatch):
 
 
 def test_an_uninstalled_package_is_named_as_the_reason(checker, monkeypatch):
-    monkeypatch.setattr("checker.cli.plugins.registered_commands", dict)
+    monkeypatch.setattr("checker.cli.plugins.registered_groups", list)
     outcome = checker("advise", "x.properties")
     assert outcome.status == 2
     assert f"{sys.executable} lacks the commands of Kafka: run pip install -e . there" in " ".join(outcome.err.split())

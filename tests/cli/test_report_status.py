@@ -2,7 +2,7 @@
 
 import pytest
 
-from checker.execution.report_walks import is_as_expected
+from spark_analysis.commands.report_walks import is_as_expected
 
 
 def report(expected, *, walks=0, missed=(), is_error=False):

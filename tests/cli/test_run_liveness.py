@@ -8,7 +8,7 @@ import pytest
 
 from checker.engines.native.liveness import memory_budget
 from checker.errors import InputError
-from traces.walks.walk_request import WalkRequest, requested_run
+from spark_analysis.walks.walk_request import WalkRequest, requested_run
 
 TOYS = str(Path(__file__).parent.parent / "liveness_toys.py")
 

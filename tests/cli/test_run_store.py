@@ -51,7 +51,6 @@ def test_a_checkpoint_is_resumed_with_its_store(checker, tmp_path):
             ["examples/die_hard", "--store", "compact", "--engine", "python"],
             "--store is an option of the native engine",
         ),
-        (["examples/die_hard", "--store", "compact", "--simulate", "10"], "--store: it belongs to an exploration"),
         (["examples/die_hard", "--store", "small"], "'small'"),
     ],
 )

@@ -120,7 +120,6 @@ def test_liveness_is_undecided(run, spec):
         (["--symmetry", "--strict"], "--strict looks at every state"),
         (["--symmetry", "--graph", "x.svg"], "--graph draws every state"),
         (["--symmetry", "--update-ledger"], "--update-ledger is for complete runs of scenarios"),
-        (["--symmetry", "--simulate", "5"], "--symmetry: it belongs to an exploration"),
     ],
 )
 def test_options_that_need_every_state_refuse_symmetry(run, options, says):

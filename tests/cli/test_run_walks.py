@@ -1,4 +1,4 @@
-"""`run --simulate`: random walks in the process of the command."""
+"""`simulate` without a folder: random walks in the process of the command."""
 
 import json
 import threading
@@ -6,11 +6,11 @@ import threading
 import pytest
 
 from checker.errors import InputError
+from spark_analysis.walks import local_walks
+from spark_analysis.walks.local_walks import walk_locally
 from specs.examples.peterson import Peterson, PetersonHasty
 from tests.toy import Counter, Overflow
 from traces.replay import replay
-from traces.walks import local_walks
-from traces.walks.local_walks import walk_locally
 
 EXCLUSION = "mutual_exclusion"
 
@@ -20,7 +20,7 @@ def walks(spec, *properties, **options):
 
 
 def test_walks_without_a_violation_decide_nothing(checker):
-    outcome = checker("run", "examples/peterson/exclusive", "--simulate", "300", "--depth", "60", "--seed", "7")
+    outcome = checker("simulate", "examples/peterson/exclusive", "--traces", "300", "--depth", "60", "--seed", "7")
     assert outcome.status == 0
     assert outcome.out.endswith("\n\nexamples/peterson/exclusive: no violation in 300 walks\n")
     assert "holds" not in outcome.out
@@ -28,8 +28,8 @@ def test_walks_without_a_violation_decide_nothing(checker):
 
 
 def test_a_violation_is_shown_and_written(checker, tmp_path):
-    options = ("--simulate", "300", "--seed", "7", "--out", tmp_path)
-    outcome = checker("run", "examples/peterson_hasty", *options, "--json", tmp_path / "found.json")
+    options = ("--traces", "300", "--seed", "7", "--counterexamples", tmp_path)
+    outcome = checker("simulate", "examples/peterson_hasty", *options, "--json", tmp_path / "found.json")
     assert outcome.status == 1
     *_, written, last = outcome.out.splitlines()
     assert written == f"written: {tmp_path}, {tmp_path / 'found.json'}"
@@ -84,31 +84,31 @@ def test_many_states_are_sampled(monkeypatch):
     assert sampled.distinct_states == len(sampled.hashes) << sampled.sampling
 
 
+@pytest.mark.parametrize("option", ["--steps", "--beyond", "--report", "--sweep=limit=1,2", "--master=local"])
+def test_options_of_written_walks_need_a_folder(checker, option):
+    outcome = checker("simulate", "examples/peterson", option)
+    assert (outcome.status, outcome.out) == (InputError.exit_status, "")
+    assert outcome.err.startswith(f"error: {option.partition('=')[0]}: ") and "--out" in outcome.err
+
+
 @pytest.mark.parametrize(
-    "options",
-    [
-        ("--depth", "9"),
-        *(
-            ("--simulate", "9", *option)
-            for option in [
-                ("--coverage",),
-                ("--engine", "python"),
-                ("--fair", "enter"),
-                ("--master", "local"),
-                ("--table",),
-                ("--trace",),
-                ("--update-docs", "page.md"),
-                ("--workers", "2"),
-            ]
-        ),
-    ],
+    "options", [("--keep-going",), ("--counterexamples", "x"), ("--no-cache",), ("examples/ring",)]
 )
-def test_options_that_do_not_fit_are_refused(checker, options):
-    outcome = checker("run", "examples/peterson", *options)
-    assert outcome.status == InputError.exit_status
-    assert "--simulate" in outcome.err
+def test_options_of_walks_in_the_process_need_no_folder(checker, options, tmp_path):
+    outcome = checker("simulate", "examples/peterson", *options, "--out", tmp_path)
+    assert (outcome.status, outcome.out) == (InputError.exit_status, "")
+    assert outcome.err.startswith("error: --out takes one spec, and none of --keep-going,")
+
+
+@pytest.mark.parametrize("count", [("--simulate", "9"), ("--simulate=9",)])
+def test_the_old_spelling_is_a_hint(checker, tmp_path, count):
+    outcome = checker("run", "examples/peterson_hasty", *count, "--seed=7", "--out", tmp_path)
+    given = " ".join(count).replace("--simulate", "--traces")
+    words = f"examples/peterson_hasty {given} --seed=7 --counterexamples {tmp_path}"
+    assert (outcome.status, outcome.err) == (1, f"hint: this is now: python -m checker simulate {words}\n")
+    assert outcome.out == checker(*outcome.err.split()[7:]).out
 
 
 def test_liveness_is_not_checked_by_walks(checker):
-    outcome = checker("run", "examples/echo", "--simulate", "5")
+    outcome = checker("simulate", "examples/echo", "--traces", "5")
     assert "not checked by walks: " in outcome.out

@@ -6,8 +6,7 @@ import json
 import sys
 
 import pytest
-
-from tests.traces.walks.walked import spec_file
+from tests.spark_analysis.walks.walked import spec_file
 
 
 @pytest.fixture

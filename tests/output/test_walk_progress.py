@@ -2,7 +2,7 @@
 
 import io
 
-from checker.output.walk_progress import WalkProgress, walk_progress_text
+from spark_analysis.commands.walk_progress import WalkProgress, walk_progress_text
 
 
 def test_progress_text():
@@ -13,7 +13,7 @@ def test_progress_text():
 
 def test_without_a_terminal_a_line_is_printed_every_few_seconds(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("checker.output.walk_progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("spark_analysis.commands.walk_progress.time.monotonic", lambda: now[0])
     stream = io.StringIO()
     with WalkProgress("a/b", 2000, 500, stream) as progress:
         for second in range(12):

@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
+from tests.spark_analysis.walks.walked import spec_of_walks, walks_in
 
 from checker.cli.app import main
 from checker.engines.native.row_kernels import HASH_RANGE, SortedRows, filter_words
@@ -44,10 +45,9 @@ from spark_analysis.explore.row_files import (
     write_candidates,
     write_run,
 )
+from spark_analysis.walks.digests import digest_of_run, write_digest
+from spark_analysis.walks.records import WALK_SCHEMA, WALKS, part_path
 from tests.audit.real_log import extract
-from tests.traces.walks.walked import spec_of_walks, walks_in
-from traces.walks.digests import digest_of_run, write_digest
-from traces.walks.records import WALK_SCHEMA, WALKS, part_path
 
 TESTS = Path(__file__).parent.parent
 TOY, LASSO = TESTS / "toy.py", TESTS / "lasso_toy.py"

@@ -78,7 +78,7 @@ def is_clean(text):
         ["run", "SPEC", "--coverage"],
         ["run", "SPEC/nasty", "--engine", "python", "--set", "nothing=\n::error::x"],
         ["run", "SPEC", "--property", "\x1b[2J"],
-        ["run", "SPEC", "--simulate", "5"],
+        ["simulate", "SPEC", "--traces", "5"],
         ["run", "::error::x"],
         ["run", "x\n::error::y.py"],
         ["run", "--\x1b[2J"],

@@ -96,7 +96,7 @@ def test_an_exception_of_a_spec(tmp_path, capsys, place, raised, engine):
     assert err.startswith("error: ") and str(spec) in err
 
 
-@pytest.mark.parametrize("command", [["list"], ["mutate"], ["run", "--simulate", "9"]], ids=" ".join)
+@pytest.mark.parametrize("command", [["list"], ["mutate"], ["simulate", "--traces", "9"]], ids=" ".join)
 def test_a_spec_that_exits_while_it_is_loaded(tmp_path, capsys, command):
     spec = tmp_path / "mine.py"
     spec.write_text("import sys\nsys.exit(0)\n")

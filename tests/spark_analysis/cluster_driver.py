@@ -17,10 +17,10 @@ from spark_analysis.explore.spark_explorer import explore
 from spark_analysis.session import LazySession
 from spark_analysis.validate.validation import validate_on_spark
 from spark_analysis.walks.simulation import simulate
+from spark_analysis.walks.walk_request import WalkRequest, requested_run
 from specs.examples.peterson import Peterson
 from traces.storage import location_of
 from traces.validate.task import ValidationTask
-from traces.walks.walk_request import WalkRequest, requested_run
 
 SCENARIO = "producer/plain_producer/p1_reorder_by_retry"
 REQUESTS = {

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checker.engines.native import engine as native
+from spark_analysis.walks.local_simulation import write_walks
+from spark_analysis.walks.records import part_paths
+from spark_analysis.walks.walk_request import requested_run
 from specs.examples.peterson import Peterson
 from tests.cli.test_validate import BAD, GOOD, MAPPING, RETRY
 from tests.spark_analysis.cluster_driver import PLAN, REQUESTS
 from traces.storage import Location
-from traces.walks.local_simulation import write_walks
-from traces.walks.records import part_paths
-from traces.walks.walk_request import requested_run
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from spark_analysis.report.chart_geometry import (
     sweep_heat_maps,
 )
 from spark_analysis.report.exhaustive_baseline import baseline_of
-from traces.walks.records import spec_of
-from traces.walks.walk_request import WalkRequest, requested_run
+from spark_analysis.walks.records import spec_of
+from spark_analysis.walks.walk_request import WalkRequest, requested_run
 
 
 @pytest.mark.parametrize(

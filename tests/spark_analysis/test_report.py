@@ -8,6 +8,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from tests.spark_analysis.walks.walked import SOURCE, request, simulated, spec_file, spec_of_walks, walks_in
 
 from checker.cli.app import main
 from checker.engines.python.explorer import explore
@@ -17,12 +18,11 @@ from checker.run.plan import Plan
 from spark_analysis.report import exhaustive_baseline
 from spark_analysis.report.make_report import dot_of, report_on
 from spark_analysis.report.report_page import rate_of, walk_report_page
+from spark_analysis.walks.records import WALKS, part_path, read_walk, spec_of
+from spark_analysis.walks.walk_request import requested_run
 from tests.page_checks import problems_of
-from tests.traces.walks.walked import SOURCE, request, simulated, spec_file, spec_of_walks, walks_in
 from traces import trace_file
 from traces.replay import replay
-from traces.walks.records import WALKS, part_path, read_walk, spec_of
-from traces.walks.walk_request import requested_run
 
 TWO_CAUSES = SOURCE.replace(
     "    @invariant\n",

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.spark_analysis.walks.walked import request, simulated, spec_file, walks_in
 
 from checker.language.roles import Role
 from checker.run.registry import load_file
@@ -14,10 +15,9 @@ from spark_analysis.report.local_source import LocalWalkSource
 from spark_analysis.report.risk_factors import comparison_text, is_shown, removal_text, risk_factors
 from spark_analysis.report.risk_factors import settings_without_cause as without_cause
 from spark_analysis.report.walk_counts import WalkFailure, count_walks
-from tests.traces.walks.walked import request, simulated, spec_file, walks_in
-from traces.walks.records import part_paths, read_parts
-from traces.walks.statistics import ExposureStratum, risk_ratio
-from traces.walks.walk_request import requested_run
+from spark_analysis.walks.records import part_paths, read_parts
+from spark_analysis.walks.statistics import ExposureStratum, risk_ratio
+from spark_analysis.walks.walk_request import requested_run
 
 
 def test_ratio_of_one_stratum_is_that_of_the_shares():

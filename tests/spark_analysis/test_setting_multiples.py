@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.spark_analysis.walks.walked import request, simulated, spec_file
 
 from spark_analysis.report.chart_geometry import SMALL_HEIGHT, SMALL_WIDTH, small_chart, walks_text
 from spark_analysis.report.make_report import report_on
 from spark_analysis.report.report_page import walk_report_page
 from spark_analysis.report.setting_multiples import setting_multiples
+from spark_analysis.walks.walk_request import requested_run
 from tests.page_checks import problems_of
 from tests.spark_analysis.test_report import TWO_CAUSES
-from tests.traces.walks.walked import request, simulated, spec_file
-from traces.walks.walk_request import requested_run
 
 
 def data_of(folder, **options):

@@ -13,11 +13,11 @@ import pytest
 from checker.cli.app import main
 from checker.errors import UserError
 from spark_analysis.walks import simulation
+from spark_analysis.walks.parts import write_walks_of_part
+from spark_analysis.walks.records import WALKS, WalkRun, missing_parts, part_path, part_paths
 from spark_analysis.walks.simulation import simulate
-from traces.walks.parts import write_walks_of_part
-from traces.walks.records import WALKS, WalkRun, missing_parts, part_path, part_paths
-from traces.walks.walk_request import WalkRequest, requested_run
-from traces.walks.writing import open_run_folder
+from spark_analysis.walks.walk_request import WalkRequest, requested_run
+from spark_analysis.walks.writing import open_run_folder
 
 SCENARIO = "producer/plain_producer/p1_reorder_by_retry"
 
@@ -54,7 +54,7 @@ def test_run_survives_a_killed_worker(spark, tmp_path: Path, expected: list[byte
     original = simulation._write_parts
 
     def dies_once(run, folder, missing, batches):
-        from traces.walks import parts
+        from spark_analysis.walks import parts
 
         write = parts.write_walks_of_part
 

@@ -7,15 +7,15 @@ import json
 import re
 
 import pytest
+from tests.spark_analysis.walks.walked import simulated
 
-from checker.execution.report_walks import report_walks
 from checker.output.page.tickets import with_links
+from spark_analysis.commands.report_walks import report_walks
 from spark_analysis.report.spec_words import description_of, promise_of, texts_of, ticket_addresses, tickets_of
+from spark_analysis.walks.walk_request import WalkRequest, requested_run
 from specs.replication.kip101 import Kip101
 from specs.replication.partition import Partition
 from specs.tickets import ALL_PROPOSALS, PROPOSALS
-from tests.traces.walks.walked import simulated
-from traces.walks.walk_request import WalkRequest, requested_run
 
 
 def test_a_promise_is_the_first_sentence_of_the_docstring():

@@ -16,10 +16,10 @@ import pytest
 
 from bench.standalone_cluster import StandaloneCluster, standalone_cluster
 from spark_analysis import session as sessions
+from spark_analysis.walks.records import WALKS
 from tests.object_store import object_store, place
 from tests.spark_analysis.cluster_job import ClusterJob
 from traces.storage import Location
-from traces.walks.records import WALKS
 
 ROOT = Path(__file__).parents[2]
 MOST_SECONDS = 400

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from tests.spark_analysis.walks.walked import SOURCE, request, simulated, spec_file, walks_in
 
 from checker.errors import UserError
 from spark_analysis.report import partial_counts as counting
@@ -18,14 +19,13 @@ from spark_analysis.report.partial_counts import partial_counts, summed
 from spark_analysis.report.spark_source import SparkWalkSource, reading
 from spark_analysis.report.walk_counts import WalkOutcome, count_walks
 from spark_analysis.report.walk_source import OutcomeSpacing, actions_of
+from spark_analysis.walks import state_tallies
+from spark_analysis.walks.digests import write_digest
+from spark_analysis.walks.local_simulation import write_walks
+from spark_analysis.walks.records import STATES, STEPS, VIOLATIONS, WALKS, part_path, part_paths, read_parts, read_walks
+from spark_analysis.walks.walk_request import requested_run
 from tests.object_store import object_store
-from tests.traces.walks.walked import SOURCE, request, simulated, spec_file, walks_in
 from traces.storage import location_of
-from traces.walks import state_tallies
-from traces.walks.digests import write_digest
-from traces.walks.local_simulation import write_walks
-from traces.walks.records import STATES, STEPS, VIOLATIONS, WALKS, part_path, part_paths, read_parts, read_walks
-from traces.walks.walk_request import requested_run
 
 
 @pytest.fixture(scope="module")

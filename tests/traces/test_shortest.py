@@ -6,9 +6,9 @@ import pytest
 from checker.engines.native.walk.walker import Walker, walk_seeds
 from checker.explain import violations
 from checker.run import registry
+from spark_analysis.walks.row_violations import trace_of_instances
 from traces.schedule import calls_of
 from traces.shrink import reduce, search_shorter
-from traces.walks.row_violations import trace_of_instances
 
 CASES = [
     ("producer/plain_producer/p1_reorder_by_retry", "no_reorder"),

@@ -1,1 +1,0 @@
-"""Random walks as Parquet tables: their format, their parts, and statistics that need no Spark."""
