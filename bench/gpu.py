@@ -19,8 +19,8 @@ from checker.engines.gpu.engine import lowered_for_card
 from checker.engines.gpu.ptx import KERNELS, ptx_of, target_of
 from checker.engines.gpu.search import CardSearch, Limits, search_on_card
 from checker.engines.native import engine as native
+from checker.engines.native.explore.results import property_mask
 from checker.engines.native.llvm import code_cache
-from checker.engines.native.results import property_mask
 from checker.errors import UserError
 from checker.language.roles import STEP_ROLES, Role
 from checker.run.plan import DEADLOCK, Plan, searched_properties

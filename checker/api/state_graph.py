@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.api.drawn_state import DrawnState
-from checker.engines.native.batch import BatchEngine, compile_batch
-from checker.engines.native.results import initial_states
-from checker.engines.native.word_arrays import Words
+from checker.engines.native.explore.results import initial_states
+from checker.engines.native.kernels.batch import BatchEngine, compile_batch
+from checker.engines.native.llvm.word_arrays import Words
 from checker.engines.python.view_keys import ViewKeys
 from checker.errors import MissingExtraError, SpecError
 from checker.frontend import compile_spec, compile_view

@@ -15,10 +15,10 @@ from checker.engines.native.engine import (
 )
 from checker.engines.native.explore.compact.state_code import StateCode
 from checker.engines.native.explore.exploration import Exploration
+from checker.engines.native.explore.lowered_spec import MOST_PROPERTIES
+from checker.engines.native.explore.results import failed_init, initial_states
 from checker.engines.native.explore.search import breadth_first_search
-from checker.engines.native.lowered_spec import MOST_PROPERTIES
-from checker.engines.native.results import failed_init, initial_states
-from checker.engines.native.word_arrays import Words
+from checker.engines.native.llvm.word_arrays import Words
 from checker.errors import BoundsError
 from checker.evidence.findings import OMITTED_WITH_SYMMETRY, Evidence, UnmetPremise, findings_of
 from checker.evidence.packed_states import constant_variables, observations_of

@@ -61,14 +61,14 @@ def native_engine_for_group(wanted: Sequence[tuple[Spec, Sequence[str]]]) -> Exp
     """
     engine_named("native")
     from checker.engines.native import engine
-    from checker.engines.native.shared_lowering import SharedLowering
+    from checker.engines.native.cache.shared_lowering import SharedLowering
 
     return functools.partial(engine.explore, lowering=SharedLowering(wanted).lowered)
 
 
 def groups_with_shared_code(wanted: Sequence[tuple[Spec, Sequence[str]]]) -> list[list[int]]:
     """Return the positions of specs in groups that `native_engine_for_group` may be given."""
-    from checker.engines.native.shared_lowering import groups
+    from checker.engines.native.cache.shared_lowering import groups
 
     return groups(wanted)
 

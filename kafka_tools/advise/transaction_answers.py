@@ -22,9 +22,9 @@ from specs.transactions.transactional_producer import Transactions
 from specs.transactions.two_phase_commit import TwoPhaseCommit
 
 if TYPE_CHECKING:
+    from checker.engines.native.cache.shared_lowering import SharedLowered
     from checker.engines.native.engine import Lowering
-    from checker.engines.native.lowered_spec import LoweredSpec
-    from checker.engines.native.shared_lowering import SharedLowered
+    from checker.engines.native.explore.lowered_spec import LoweredSpec
 
 Verdict = Literal["yes", "no", "undecided"]
 Constants = Mapping[str, Any]
@@ -247,7 +247,7 @@ def explorer(max_states: int | None, cancelled: threading.Event, cache: AnswerCa
     codes: list[SharedLowered] = []
 
     def lowering(spec: Spec, properties: list[str]) -> LoweredSpec:
-        from checker.engines.native.shared_lowering import lower_shared
+        from checker.engines.native.cache.shared_lowering import lower_shared
 
         code = next((code for code in codes if code.serves(spec, properties)), None)
         if code is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
-from checker.engines.native.batch import BatchCode
+from checker.engines.native.kernels.batch import BatchCode
 from checker.errors import OutputError, UserError
 from spark_analysis.background_job import collected
 from spark_analysis.explore.level_tasks import LevelWork, PartitionInput, TaskReport, damaged_runs, run_task

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from checker.engines.native.batch import BatchCode, BatchEngine, ExpandedBatch
-from checker.engines.native.row_kernels import (
+from checker.engines.native.kernels.batch import BatchCode, BatchEngine, ExpandedBatch
+from checker.engines.native.kernels.row_kernels import (
     HASH_RANGE,
     ORIGIN_WORDS,
     RowFilter,
@@ -32,7 +32,7 @@ from checker.engines.native.row_kernels import (
     levels_of,
     row_kernels,
 )
-from checker.engines.native.word_arrays import Words
+from checker.engines.native.llvm.word_arrays import Words
 from checker.errors import OutputError, UserError
 from spark_analysis.explore.row_files import (
     CANDIDATES,

@@ -1,4 +1,4 @@
-"""Files of sorted rows (`checker.engines.native.row_kernels`): stored states, and candidates for the next level.
+"""Files of sorted rows (`native.kernels.row_kernels`): stored states, and candidates for the next level.
 
     runs/NAME         the rows of distinct states of one or several levels, in one range of hashes; then their filter
     candidates/NAME   for each partition an entry of four words: the position of its first row, the number of its rows,
@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from checker.engines.native.row_kernels import HASH_RANGE, RowFilter, SortedRows, filter_words
-from checker.engines.native.word_arrays import Words
+from checker.engines.native.kernels.row_kernels import HASH_RANGE, RowFilter, SortedRows, filter_words
+from checker.engines.native.llvm.word_arrays import Words
 from checker.errors import InputError
 from traces.storage import Location, RemotePath, local_copy, new_file
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from checker.engines.native.batch import BatchCode, BatchEngine, compile_batch
 from checker.engines.native.explore.exploration import Exploration, FoundFailure, FoundViolation, Outcome, StoredStep
+from checker.engines.native.explore.lowered_spec import require_sizes
 from checker.engines.native.explore.memory_layout import OUT_OF_BOUNDS_BIT
-from checker.engines.native.lowered_spec import require_sizes
+from checker.engines.native.explore.results import ResultBuilder, failed_init, initial_states, property_mask
+from checker.engines.native.kernels.batch import BatchCode, BatchEngine, compile_batch
+from checker.engines.native.kernels.row_kernels import RowTable, row_kernels
 from checker.engines.native.lowering.state_layout import StateLayout
-from checker.engines.native.results import ResultBuilder, failed_init, initial_states, property_mask
-from checker.engines.native.row_kernels import RowTable, row_kernels
 from checker.errors import BoundsError, OutputError, SpecError
 from checker.explain.violations import wrong_starts
 from checker.frontend import compile_spec

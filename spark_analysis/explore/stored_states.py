@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from checker.engines.native.batch import BatchEngine
 from checker.engines.native.explore.memory_layout import INITIAL_INSTANCE
-from checker.engines.native.row_kernels import instances_of, levels_of, row_kernels
-from checker.engines.native.word_arrays import Words
+from checker.engines.native.kernels.batch import BatchEngine
+from checker.engines.native.kernels.row_kernels import instances_of, levels_of, row_kernels
+from checker.engines.native.llvm.word_arrays import Words
 from spark_analysis.explore.checkpoint import ExplorationTotals, StoredLevels
 from spark_analysis.explore.row_files import RUNS, StoredRun, map_run, partition_of
 from traces.storage import Location

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.native.batch import BatchEngine, compile_batch
+from checker.engines.native.kernels.batch import BatchEngine, compile_batch
 from checker.frontend import compile_spec
 from checker.language.roles import STEP_ROLES
 from checker.language.spec import Spec

@@ -25,8 +25,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from checker.engines.native.kernels.single_state import SingleStateEngine
 from checker.engines.native.llvm import code_cache
-from checker.engines.native.single_state import SingleStateEngine
 from checker.errors import BoundsError
 from checker.language import Spec, State
 from checker.run.plan import Plan, Stop

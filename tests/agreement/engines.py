@@ -14,9 +14,9 @@ from typing import Any
 from unittest import mock
 
 from checker.engines.native import engine as native
+from checker.engines.native.kernels.single_state import SingleStateEngine
 from checker.engines.native.lowering import actions, arrays, loops
 from checker.engines.native.lowering import outlining as outlined
-from checker.engines.native.single_state import SingleStateEngine
 from checker.engines.python import explorer
 from checker.errors import BoundsError
 from checker.frontend import compile_view

@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable
 
 from checker.engines.native import engine
+from checker.engines.native.explore.results import ResultBuilder, initial_states
 from checker.engines.native.liveness.decision import NativeLiveness
-from checker.engines.native.results import ResultBuilder, initial_states
 from checker.engines.python.explorer import explore_states
 from checker.engines.python.liveness import ExploredGraph, LivenessDecider
 from checker.frontend.liveness_typing import type_liveness

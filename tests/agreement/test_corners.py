@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.engines.native.single_state import SingleStateEngine
+from checker.engines.native.kernels.single_state import SingleStateEngine
 from checker.run.plan import Plan
 from tests.agreement.engines import compare_runs, compare_states, load
 from tests.agreement.spec_source import HEADER

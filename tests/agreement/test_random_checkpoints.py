@@ -15,7 +15,7 @@ from checker.engines.native.engine import (
     explore_compiled,
 )
 from checker.engines.native.explore import memory_layout
-from checker.engines.native.results import initial_states
+from checker.engines.native.explore.results import initial_states
 from checker.errors import BoundsError
 from checker.frontend import compile_spec
 from checker.language import Domain, Spec

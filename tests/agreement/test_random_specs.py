@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from checker.engines.native import engine as native
+from checker.engines.native.kernels.single_state import SingleStateEngine
 from checker.engines.native.shared_code import compile_shared_code
-from checker.engines.native.single_state import SingleStateEngine
 from checker.language import Spec
 from checker.run.plan import Plan
 from tests.agreement.engines import compact, compare_runs, compare_states, load

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from checker.engines.native.single_state import SingleStateEngine
+from checker.engines.native.kernels.single_state import SingleStateEngine
 from checker.language import BoundsError, Scenario, Spec, State
 from checker.language.roles import LIVENESS_ROLES
 from checker.run import registry

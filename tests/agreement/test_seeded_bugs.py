@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from checker.engines.native.kernels.single_state import SingleStateEngine
 from checker.engines.native.lowering import conversion
 from checker.engines.native.lowering import state_layout as layout
 from checker.engines.native.lowering.arrays import ArrayEmitter
@@ -17,7 +18,6 @@ from checker.engines.native.lowering.places import PlaceLowering
 from checker.engines.native.lowering.predicates import PredicateLowering
 from checker.engines.native.lowering.scalars import ScalarLowering
 from checker.engines.native.lowering.statements import StatementLowering
-from checker.engines.native.single_state import SingleStateEngine
 from checker.errors import SpecError
 from checker.ir import nodes
 from checker.run.plan import Plan

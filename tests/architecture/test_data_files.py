@@ -25,7 +25,7 @@ OTHERS = {
     "own files of the installation": {
         *("checker/explorer/page.py", "checker/output/page/render.py", "checker/execution/start_project.py"),
         *("kafka_tools/advise/configuration_keys.py", "kafka_tools/pages/museum/entries.py", "traces/json_schema.py"),
-        *("traces/validate/behaviour_coverage.py", "checker/engines/native/compiler_sources.py"),
+        *("traces/validate/behaviour_coverage.py", "checker/engines/native/cache/compiler_sources.py"),
         *("kafka_tools/advise/answer_cache.py", "kafka_tools/audit/audit_page.py"),
         *("kafka_tools/audit/audit_text.py", "kafka_tools/matrix/matrix_page.py"),
     },

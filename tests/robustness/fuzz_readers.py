@@ -26,10 +26,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
-from tests.spark_analysis.walks.walked import spec_of_walks, walks_in
 
 from checker.cli.app import main
-from checker.engines.native.row_kernels import HASH_RANGE, SortedRows, filter_words
+from checker.engines.native.kernels.row_kernels import HASH_RANGE, SortedRows, filter_words
 from checker.errors import UserError
 from kafka_tools.advise import configuration_files
 from kafka_tools.experiments.experiment import known_experiments, read_experiment
@@ -48,6 +47,7 @@ from spark_analysis.explore.row_files import (
 from spark_analysis.walks.digests import digest_of_run, write_digest
 from spark_analysis.walks.records import WALK_SCHEMA, WALKS, part_path
 from tests.audit.real_log import extract
+from tests.spark_analysis.walks.walked import spec_of_walks, walks_in
 
 TESTS = Path(__file__).parent.parent
 TOY, LASSO = TESTS / "toy.py", TESTS / "lasso_toy.py"

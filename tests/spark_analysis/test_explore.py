@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 from checker.cli import app
-from checker.engines.native import batch as batches
 from checker.engines.native import engine as native
-from checker.engines.native import row_kernels as kernels
 from checker.engines.native.explore.search import breadth_first_search
+from checker.engines.native.kernels import batch as batches
+from checker.engines.native.kernels import row_kernels as kernels
 from checker.engines.native.llvm.control_flow import word
 from checker.engines.python import explorer
 from checker.language.roles import Role

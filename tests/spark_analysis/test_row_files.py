@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from checker.engines.native.row_kernels import HASH_RANGE, RowFilter, RowTable, SortedRows, row_kernels
+from checker.engines.native.kernels.row_kernels import HASH_RANGE, RowFilter, RowTable, SortedRows, row_kernels
 from spark_analysis.explore.row_files import (
     DamagedFileError,
     StoredRun,

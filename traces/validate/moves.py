@@ -110,7 +110,7 @@ class NativeMoves:
     """Moves computed by machine code; a key holds packed words. Raises UserError if the spec cannot be compiled."""
 
     def __init__(self, spec: Spec, invariants: tuple[str, ...] = (), remembered: int = REMEMBERED):
-        from checker.engines.native.single_state import SingleStateEngine
+        from checker.engines.native.kernels.single_state import SingleStateEngine
 
         self.spec, self._invariants, self.remembered = spec, invariants, remembered
         self._engine = SingleStateEngine(spec, list(invariants))

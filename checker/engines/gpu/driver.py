@@ -11,7 +11,7 @@ from checker.engines.gpu.ptx import OLDEST
 from checker.errors import InputError, InternalError
 
 if TYPE_CHECKING:
-    from checker.engines.native.word_arrays import Words
+    from checker.engines.native.llvm.word_arrays import Words
 
 _LIBRARY = "libcuda.so.1"
 _LEAST_VERSION = 12000

@@ -29,12 +29,12 @@ from checker.engines.gpu.memory import REGIONS
 from checker.engines.gpu.ptx import KERNELS, ptx_of, target_of
 from checker.engines.gpu.search import CardSearch, Device, Limits, Shape, search_on_card
 from checker.engines.native import engine as native
+from checker.engines.native.explore.lowered_spec import require_sizes
+from checker.engines.native.explore.results import failed_init, initial_states, property_mask
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.explore.workers import deferred_interrupts
-from checker.engines.native.lowered_spec import require_sizes
 from checker.engines.native.lowering.native_spec import lower
 from checker.engines.native.lowering.state_layout import StateLayout, state_layout
-from checker.engines.native.results import failed_init, initial_states, property_mask
 from checker.errors import BoundsError, InputError, InternalError
 from checker.explain.violations import never_reached, wrong_starts
 from checker.frontend import compile_spec

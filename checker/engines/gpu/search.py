@@ -41,7 +41,7 @@ from checker.run.plan import ExplorationProgress
 if TYPE_CHECKING:
     import numpy as np
 
-    from checker.engines.native.word_arrays import Words
+    from checker.engines.native.llvm.word_arrays import Words
 
 Outcome = Literal["complete", "stopped", "max_states", "max_depth", "max_memory", "interrupted"]
 

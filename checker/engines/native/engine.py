@@ -21,19 +21,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from checker.engines.native.chosen_store import compact_store_for, store_for
+from checker.engines.native.cache.source_index import SourceIndex
 from checker.engines.native.explore import exploration
+from checker.engines.native.explore.chosen_store import compact_store_for, store_for
 from checker.engines.native.explore.kernels import Kernels
-from checker.engines.native.explore.search import breadth_first_search
-from checker.engines.native.llvm.machine_code import MachineCode
-from checker.engines.native.lowering.state_layout import StateLayout, state_layout
-from checker.engines.native.results import (
+from checker.engines.native.explore.results import (
     PathTraces,
     ResultBuilder,
     failed_init,
     initial_states,
 )
-from checker.engines.native.source_index import SourceIndex
+from checker.engines.native.explore.search import breadth_first_search
+from checker.engines.native.llvm.machine_code import MachineCode
+from checker.engines.native.lowering.state_layout import StateLayout, state_layout
 from checker.errors import BoundsError
 from checker.explain.violations import wrong_starts
 from checker.language.interpreter import State
@@ -51,8 +51,8 @@ if available_address_space() is not None:
     import numpy  # noqa: F401
 
 if TYPE_CHECKING:
+    from checker.engines.native.explore.lowered_spec import LoweredSpec
     from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
-    from checker.engines.native.lowered_spec import LoweredSpec
     from checker.engines.native.lowering.native_spec import NativeSpec
     from checker.frontend.symmetry import ProgramSymmetry
     from checker.ir import nodes
@@ -123,7 +123,7 @@ def _compiled(
         found = None if lowering is None else lowering(spec, properties)
         if found is not None:
             return found
-        from checker.engines.native.lowered_spec import LoweredSpec, lowered_with_kernels
+        from checker.engines.native.explore.lowered_spec import LoweredSpec, lowered_with_kernels
 
         # Functions that look at several states at once save time in a long exploration, but take time to compile.
         native = lowered_with_kernels(spec, program_of(), properties, with_lanes=not quick)
@@ -168,7 +168,7 @@ def compile_program(
     violated; an exploration records the first state or step in which it is true.
     """
 
-    from checker.engines.native.lowered_spec import lowered_with_kernels
+    from checker.engines.native.explore.lowered_spec import lowered_with_kernels
 
     def lowered(*, with_lanes: bool) -> NativeSpec:
         return lowered_with_kernels(spec, program, properties, symmetry=symmetry, with_lanes=with_lanes)
@@ -265,7 +265,7 @@ def explore_compiled(
 def _traces(compiled: CompiledSpec, initial: list[State]) -> PathTraces:
     if compiled.symmetry is None:
         return PathTraces(compiled.spec, compiled.state_of)
-    from checker.engines.native.represented_traces import RepresentedTraces
+    from checker.engines.native.explore.represented_traces import RepresentedTraces
 
     return RepresentedTraces(
         compiled.spec,
@@ -353,8 +353,8 @@ def _search(
             on_progress=None if plan.on_progress is None else lambda progress: _report_progress(plan, progress),
             cancelled=plan.cancelled,
             checkpoints=checkpoints,
-            store_of=store_for(compiled, plan),
-            compact_store_of=compact_store_for(compiled, plan),
+            store_of=store_for(compiled.spec, compiled.layout, plan),
+            compact_store_of=compact_store_for(compiled.spec, compiled.layout, plan),
         )
     if names == compiled.properties:
         return found
@@ -374,7 +374,7 @@ def _checkpoints(
     if plan.checkpoint is None:
         yield None
         return
-    from checker.engines.native.checkpoint_identity import identity_of
+    from checker.engines.native.cache.checkpoint_identity import identity_of
     from checker.engines.native.explore.checkpoint import opened_folder
     from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
     from checker.frontend import compile_spec

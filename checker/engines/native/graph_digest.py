@@ -20,6 +20,7 @@ import threading
 import numpy as np
 
 from checker.engines.native.engine import compile_native, explore_compiled, garbage_collection_paused
+from checker.engines.native.explore.results import initial_states
 from checker.engines.native.explore.store import Store
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import I8, I64, WORD_POINTER, counted_loop, word
@@ -27,7 +28,6 @@ from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item, read_words, struct_field
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.step_labels import absorb
-from checker.engines.native.results import initial_states
 from checker.engines.python.graph_digest import SEEDS, GraphDigest, sum_of_states
 from checker.errors import BoundsError
 from checker.frontend import compile_spec

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from checker.engines.native.cache.shared_lowering import SharedLowered, lower_shared
 from checker.engines.native.engine import CompiledSpec, garbage_collection_paused
 from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.llvm.machine_code import MachineCode, object_code
 from checker.engines.native.lowering.constant_block import SYMBOL, words_of
 from checker.engines.native.lowering.state_layout import state_layout
-from checker.engines.native.shared_lowering import SharedLowered, lower_shared
 from checker.frontend.symmetry import ProgramSymmetry
 from checker.language.declared_types import Domain
 from checker.language.spec import Spec

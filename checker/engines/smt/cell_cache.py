@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import z3
 
-from checker.engines.native.compiler_sources import sources_digest
+from checker.engines.native.cache.compiler_sources import sources_digest
 from checker.engines.native.llvm import code_cache
 from checker.ir import nodes
 from checker.ir.digest import digest_of_parts

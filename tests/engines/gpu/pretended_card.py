@@ -19,7 +19,7 @@ from checker.engines.gpu.engine import CardSpec, explore_on, lowered_for_card
 from checker.engines.gpu.kernels import host_threads
 from checker.engines.native.llvm.compiler import initialise
 from checker.engines.native.llvm.machine_code import MachineCode
-from checker.engines.native.word_arrays import Words
+from checker.engines.native.llvm.word_arrays import Words
 from checker.language.spec import Spec
 from checker.run.plan import Plan
 from checker.run.result import Result

@@ -7,10 +7,10 @@ import pickle
 import numpy as np
 import pytest
 
-from checker.engines.native import batch as batches
-from checker.engines.native.batch import BatchEngine, compile_batch
-from checker.engines.native.results import property_mask
-from checker.engines.native.single_state import CheckedState, SingleStateEngine
+from checker.engines.native.explore.results import property_mask
+from checker.engines.native.kernels import batch as batches
+from checker.engines.native.kernels.batch import BatchEngine, compile_batch
+from checker.engines.native.kernels.single_state import CheckedState, SingleStateEngine
 from checker.frontend import compile_spec
 from checker.language import Range, Spec, State, action, constraint, invariant, reachable, require, step_invariant
 from checker.language.roles import Role

@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from checker.engines.native.lowered_spec import lowered_with_kernels
+from checker.engines.native.explore.lowered_spec import lowered_with_kernels
 from checker.frontend import compile_spec
 from checker.language import Constant, Domain, Map, Range, Refinement, Spec, action, invariant, require, view
 

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from checker.engines.native.explore.lowered_spec import lowered_with_kernels
 from checker.engines.native.llvm import code_cache, ir
 from checker.engines.native.llvm.control_flow import I1, I8, I16, I64, WORD_POINTER, word
 from checker.engines.native.llvm.machine_code import MachineCode, object_code
 from checker.engines.native.llvm.words import struct_field
-from checker.engines.native.lowered_spec import lowered_with_kernels
 from checker.frontend import compile_spec
 from specs.examples.peterson import Peterson
 

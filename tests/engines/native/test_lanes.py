@@ -7,8 +7,8 @@ import pytest
 
 from checker.engines.native.engine import compile_program, explore_compiled, initial_states
 from checker.engines.native.explore.exploration import Exploration
+from checker.engines.native.kernels.single_state import SingleStateEngine
 from checker.engines.native.lowering import lanes
-from checker.engines.native.single_state import SingleStateEngine
 from checker.frontend import compile_spec
 from checker.language import Constant, Domain, Map, Option, Range, Seq, Spec, action, invariant, reachable, require
 from checker.run.plan import Plan

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from checker.engines.native import row_kernels as module
+from checker.engines.native.kernels import row_kernels as module
+from checker.engines.native.kernels.row_kernels import HASH_RANGE, RowFilter, RowKernels, RowTable, SortedRows
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import word
-from checker.engines.native.row_kernels import HASH_RANGE, RowFilter, RowKernels, RowTable, SortedRows
 
 Row = tuple[int, int, int, int]
 

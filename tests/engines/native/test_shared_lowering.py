@@ -3,10 +3,10 @@
 import pytest
 
 from checker import frontend
-from checker.engines.native import engine, lowered_spec
-from checker.engines.native.explore import search
+from checker.engines.native import engine
+from checker.engines.native.cache.shared_lowering import MOST_TOGETHER, SharedLowering, groups
+from checker.engines.native.explore import lowered_spec, search
 from checker.engines.native.llvm import code_cache
-from checker.engines.native.shared_lowering import MOST_TOGETHER, SharedLowering, groups
 from checker.engines.python import explorer
 from checker.errors import SpecError
 from checker.run import command_process
@@ -48,7 +48,7 @@ def lowerings(monkeypatch):
 def cached(request, tmp_path, monkeypatch):
     """Run as a command, with an empty cache or without one; return whether there is a cache."""
     monkeypatch.setenv(code_cache.VARIABLE, str(tmp_path / "cache") if request.param else code_cache.OFF)
-    monkeypatch.setattr("checker.engines.native.source_index.PROCESS_START", 2**63)
+    monkeypatch.setattr("checker.engines.native.cache.source_index.PROCESS_START", 2**63)
     monkeypatch.setattr("checker.language.source_digest.PROCESS_START", 2**63)
     monkeypatch.setattr(command_process, "_is_command", True)
     return request.param

@@ -46,7 +46,7 @@ def cache(tmp_path, monkeypatch):
     """Use an empty cache, and let all files count as older than the process."""
     monkeypatch.setenv(code_cache.VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr(source_digest, "PROCESS_START", 2**63)
-    monkeypatch.setattr("checker.engines.native.source_index.PROCESS_START", 2**63)
+    monkeypatch.setattr("checker.engines.native.cache.source_index.PROCESS_START", 2**63)
     monkeypatch.setattr(command_process, "_is_command", True)
     return tmp_path / "cache"
 
@@ -125,7 +125,7 @@ def test_a_process_that_may_have_replaced_a_part_of_the_checker_indexes_nothing(
     assert len(compiled) == 2
 
 
-@pytest.mark.parametrize("module", ["checker.language.source_digest", "checker.engines.native.source_index"])
+@pytest.mark.parametrize("module", ["checker.language.source_digest", "checker.engines.native.cache.source_index"])
 def test_sources_that_changed_after_the_process_began_are_not_indexed(explored, compiled, monkeypatch, module):
     monkeypatch.setattr(f"{module}.PROCESS_START", 0)
     explored()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from checker.engines.native.word_arrays import Words
+    from checker.engines.native.llvm.word_arrays import Words
 
 Outcome = Literal["complete", "stopped", "error", "max_states", "max_depth", "max_memory", "max_disk", "interrupted"]
 

@@ -35,7 +35,7 @@ from checker.run.memory import MemoryWatch
 if TYPE_CHECKING:
     from checker.engines.native.explore.compact.compact_store import CompactStore
     from checker.engines.native.explore.search_checkpoints import SearchCheckpoints
-    from checker.engines.native.word_arrays import PackedStates
+    from checker.engines.native.llvm.word_arrays import PackedStates
 
 PARALLEL_FROM = 1500
 """With fewer states left in the level, a round runs on one thread: starting threads would take longer."""

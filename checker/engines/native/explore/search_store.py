@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from checker.engines.native.word_arrays import PackedStates, Words
+    from checker.engines.native.llvm.word_arrays import PackedStates, Words
 
 Run = Callable[[Callable[[], None]], None]
 """Calls a function in all workers at the same time, and returns after all calls."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from checker.engines.native.word_arrays import Words
+    from checker.engines.native.llvm.word_arrays import Words
 
 _LEAST_CAPACITY = 1024
 

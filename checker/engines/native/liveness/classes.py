@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.engines.native.llvm.word_arrays import Words
 from checker.engines.native.lowering.state_layout import StateLayout
-from checker.engines.native.word_arrays import Words
 from checker.errors import SpecError
 from checker.language.fairness import NEXT
 from checker.language.liveness import fair_positions

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.explore.exploration import Exploration
+from checker.engines.native.explore.results import Path
 from checker.engines.native.explore.search_store import SearchStore
 from checker.engines.native.explore.workers import Workers
 from checker.engines.native.liveness.classes import StepClasses
@@ -32,9 +33,8 @@ from checker.engines.native.liveness.kernels import NOT_STORED, ExpandKernel
 from checker.engines.native.liveness.labels import LabelFailure, StateLabels, Truth
 from checker.engines.native.liveness.lassos import RegionSearch
 from checker.engines.native.liveness.memory_budget import MemoryBudget
+from checker.engines.native.llvm.word_arrays import Words
 from checker.engines.native.lowering.state_layout import StateLayout
-from checker.engines.native.results import Path
-from checker.engines.native.word_arrays import Words
 from checker.explain import violations
 from checker.explain.lassos import lasso_violation
 from checker.frontend.liveness_typing import TypedLiveness

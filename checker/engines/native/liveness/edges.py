@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from checker.engines.native.explore.memory_layout import SHARD_BITS
 from checker.engines.native.explore.search_store import SearchStore
 from checker.engines.native.liveness.kernels import ExpandKernel
-from checker.engines.native.word_arrays import Words
+from checker.engines.native.llvm.word_arrays import Words
 from checker.run.liveness import LivenessInterrupted
 
 States = NDArray[np.int64]

@@ -25,7 +25,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.engines.native.cache.source_index import SourceIndex
 from checker.engines.native.explore.hash_table import HashTable
+from checker.engines.native.explore.lowered_spec import LoweredSpec
 from checker.engines.native.explore.memory_layout import SHARD_BITS, SHARDS, MemoryLayout
 from checker.engines.native.explore.search_store import SearchStore
 from checker.engines.native.explore.shard_record import ShardRecord, state_hash
@@ -42,11 +44,9 @@ from checker.engines.native.llvm.control_flow import (
     word,
 )
 from checker.engines.native.llvm.machine_code import MachineCode
+from checker.engines.native.llvm.word_arrays import Words
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
-from checker.engines.native.lowered_spec import LoweredSpec
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
-from checker.engines.native.source_index import SourceIndex
-from checker.engines.native.word_arrays import Words
 from checker.frontend import compile_spec
 from checker.ir import nodes
 from checker.language.spec import Spec

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.engines.native.cache.source_index import SourceIndex
 from checker.engines.native.explore.memory_layout import OUT_OF_BOUNDS_BIT
 from checker.engines.native.explore.search_store import SearchStore
 from checker.engines.native.liveness.kernels import LABEL, MOST_LABELS, LabelKernel
 from checker.engines.native.liveness.memory_budget import MemoryBudget
-from checker.engines.native.source_index import SourceIndex
-from checker.engines.native.word_arrays import Words
+from checker.engines.native.llvm.word_arrays import Words
 from checker.frontend.liveness_typing import TypedLiveness
 from checker.ir import nodes
 from checker.language.spec import Spec

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.native.conjuncts import NONE, Conjuncts, conjuncts_of
+from checker.engines.native.explore.lowered_spec import require_sizes
+from checker.engines.native.kernels.conjuncts import NONE, Conjuncts, conjuncts_of
 from checker.engines.native.llvm.machine_code import MachineCode
-from checker.engines.native.lowered_spec import require_sizes
 from checker.engines.native.lowering.branches import branch_words, branches_of
 from checker.engines.native.lowering.native_spec import lower
 from checker.engines.native.walk import kernel

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from checker.engines.native.engine import CompiledSpec, compile_native
 from checker.engines.native.explore.exploration import Exploration
+from checker.engines.native.explore.lowered_spec import MOST_PROPERTIES
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.machine_code import MachineCode
-from checker.engines.native.lowered_spec import MOST_PROPERTIES
+from checker.engines.native.llvm.word_arrays import Words
 from checker.engines.native.lowering.emitter import I64
 from checker.engines.native.lowering.native_spec import lower
 from checker.engines.native.lowering.predicates import FAILED_BIT
-from checker.engines.native.word_arrays import Words
 from checker.engines.smt.lemmas.lemma_source import with_methods
 from checker.engines.smt.lemmas.vocabulary import Atom, CollectionItems, Slot, membership, texts_of
 from checker.engines.smt.vacuity import no_initial_state

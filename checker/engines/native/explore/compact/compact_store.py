@@ -44,7 +44,7 @@ from checker.run.memory import available_memory
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from checker.engines.native.word_arrays import Words
+    from checker.engines.native.llvm.word_arrays import Words
 
 _ROWS_AT_ONCE = 1 << 18
 """States of a shard that are copied or inserted before their part of the file is released."""

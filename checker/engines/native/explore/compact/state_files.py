@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from checker.engines.native.word_arrays import Words
+from checker.engines.native.llvm.word_arrays import Words
 
 _WORD_BYTES = 8
 

@@ -6,7 +6,7 @@ import hashlib
 from array import array
 from collections.abc import Sequence
 
-from checker.engines.native.compiler_sources import sources_digest
+from checker.engines.native.cache.compiler_sources import sources_digest
 from checker.engines.native.explore.checkpoint import SearchIdentity
 from checker.engines.native.explore.reserved import U64
 from checker.ir import nodes

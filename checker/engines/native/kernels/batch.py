@@ -33,10 +33,10 @@ from checker.engines.native.llvm.control_flow import (
     word,
 )
 from checker.engines.native.llvm.machine_code import MachineCode
+from checker.engines.native.llvm.word_arrays import Words
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
 from checker.engines.native.lowering.state_layout import StateLayout
-from checker.engines.native.word_arrays import Words
 from checker.ir import nodes
 
 MOST_SUCCESSORS = 1 << 18

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from checker.engines.native.compiler_sources import last_change, sources_digest
+from checker.engines.native.cache.compiler_sources import last_change, sources_digest
 from checker.engines.native.llvm import code_cache
 from checker.engines.native.llvm.compiler import target_text
 from checker.engines.native.llvm.machine_code import object_code
@@ -27,7 +27,7 @@ from checker.language.spec import Spec
 from checker.run import command_process
 
 if TYPE_CHECKING:
-    from checker.engines.native.lowered_spec import LoweredSpec
+    from checker.engines.native.explore.lowered_spec import LoweredSpec
 
 
 @dataclass(frozen=True)

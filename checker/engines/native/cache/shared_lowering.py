@@ -17,7 +17,7 @@ from checker.language.spec import Spec
 from checker.language.types import LARGEST
 
 if TYPE_CHECKING:
-    from checker.engines.native.lowered_spec import LoweredSpec
+    from checker.engines.native.explore.lowered_spec import LoweredSpec
 
 Wanted = tuple[Spec, Sequence[str]]
 """A spec of a run, and the properties that are searched."""
@@ -68,7 +68,7 @@ def lower_shared(spec: Spec, properties: list[str], *, symmetric: type[Domain] |
     language, or distinguishes these members anywhere but in its initial states.
     """
     # Imported here: a process that finds the code in the cache does not need them.
-    from checker.engines.native.lowered_spec import LoweredSpec, lowered_with_kernels
+    from checker.engines.native.explore.lowered_spec import LoweredSpec, lowered_with_kernels
     from checker.frontend import compile_shared
     from checker.run.symmetry import required_symmetry
 

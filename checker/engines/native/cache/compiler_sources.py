@@ -10,7 +10,7 @@ import hashlib
 import os
 from pathlib import Path
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 """The package `checker`."""
 
 _FRONT = ("language", "ir", "frontend")

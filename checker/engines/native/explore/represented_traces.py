@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from checker.engines.native.results import Path, PathTraces, Trace
+from checker.engines.native.explore.results import Path, PathTraces, Trace
 from checker.errors import InternalError, SpecError
 from checker.language.interpreter import State
 from checker.language.parameters import CallArguments

@@ -31,9 +31,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.native.batch import ExpandedBatch
 from checker.engines.native.explore.memory_layout import INITIAL_INSTANCE
 from checker.engines.native.explore.shard_record import state_hash
+from checker.engines.native.kernels.batch import ExpandedBatch
 from checker.engines.native.llvm import ir
 from checker.engines.native.llvm.control_flow import (
     I1,
@@ -47,8 +47,8 @@ from checker.engines.native.llvm.control_flow import (
     word,
 )
 from checker.engines.native.llvm.machine_code import MachineCode
+from checker.engines.native.llvm.word_arrays import Words
 from checker.engines.native.llvm.words import item, prefetch, read_words, write_words
-from checker.engines.native.word_arrays import Words
 
 ORIGIN_WORDS = 2
 """The words of a row behind those of the state: the parent's hash, and the origin."""
