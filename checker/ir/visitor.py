@@ -14,7 +14,6 @@ from typing import Any, Generic, TypeVar, cast
 
 from checker.ir import nodes
 
-Node = TypeVar("Node")
 Result = TypeVar("Result")
 
 _WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -30,19 +29,6 @@ def method_name(node_class: type[nodes.Expr | nodes.Stmt]) -> str:
 # Lowering is part of every run: a table look-up costs less than a chain of some thirty class patterns.
 EXPRESSION_METHODS: dict[type[nodes.Expr], str] = {found: method_name(found) for found in nodes.Expr.__subclasses__()}
 STATEMENT_METHODS: dict[type[nodes.Stmt], str] = {found: method_name(found) for found in nodes.Stmt.__subclasses__()}
-
-
-def passed(subject: str, handler: Callable[[Any, Node], Result]) -> Callable[[Any, Node], Result]:
-    """Return a method of a visitor that passes its node to a handler of the object in the attribute `subject`.
-
-    `handler` is a method of the object's class, which a subclass may override.
-    """
-    name = handler.__name__
-
-    def method(visitor: Any, node: Node) -> Result:
-        return cast(Result, getattr(getattr(visitor, subject), name)(node))
-
-    return method
 
 
 class ExpressionVisitor(ABC, Generic[Result]):
@@ -201,6 +187,58 @@ class ExpressionVisitor(ABC, Generic[Result]):
     @abstractmethod
     def refines(self, node: nodes.Refines, /) -> Result:
         """Visit the comparison of a step with an abstract program."""
+
+
+def _passed(subject: str, name: str) -> Callable[[Any, Any], Any]:
+    """Return a method of a visitor that passes its node to the method `name` of the object in an attribute."""
+
+    def method(visitor: Any, node: nodes.Expr) -> Any:
+        return getattr(getattr(visitor, subject), name)(node)
+
+    return method
+
+
+class SubjectVisitor(ExpressionVisitor[Result]):
+    """Passes each expression to the object of its subject, which has a method of the same name.
+
+    A subclass has an attribute for each subject: `places`, `scalars`, `structs`, `collections`, `sets`,
+    `comprehensions` and `calls`.
+    """
+
+    literal = _passed("places", "literal")
+    local_read = _passed("places", "local_read")
+    state_read = _passed("places", "state_read")
+    constant_read = _passed("places", "constant_read")
+    field_read = _passed("places", "field_read")
+    index_read = _passed("places", "index_read")
+    convert = _passed("places", "convert")
+    arithmetic = _passed("scalars", "arithmetic")
+    extremum = _passed("scalars", "extremum")
+    comparison = _passed("scalars", "comparison")
+    logical = _passed("scalars", "logical")
+    not_ = _passed("scalars", "not_")
+    conditional = _passed("scalars", "conditional")
+    is_alternative = _passed("structs", "is_alternative")
+    struct_new = _passed("structs", "struct_new")
+    struct_replace = _passed("structs", "struct_replace")
+    map_build = _passed("structs", "map_build")
+    map_items = _passed("structs", "map_items")
+    contains = _passed("collections", "contains")
+    length = _passed("collections", "length")
+    count = _passed("collections", "count")
+    index_of = _passed("collections", "index_of")
+    items_of = _passed("collections", "items_of")
+    set_remove = _passed("collections", "set_remove")
+    bag_add = _passed("collections", "bag_add")
+    seq_insert = _passed("collections", "seq_insert")
+    seq_delete = _passed("collections", "seq_delete")
+    seq_slice = _passed("collections", "seq_slice")
+    seq_concat = _passed("collections", "seq_concat")
+    sorted = _passed("collections", "sorted")
+    subset = _passed("sets", "subset")
+    set_operation = _passed("sets", "set_operation")
+    fold = _passed("comprehensions", "fold")
+    helper_call = _passed("calls", "helper_call")
 
 
 class StatementVisitor(ABC):

@@ -5,11 +5,15 @@ from __future__ import annotations
 import inspect
 import keyword
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
+from checker.engines.native.lowering.expressions import ExpressionLowering
+from checker.engines.smt.lowering.expressions import SymbolicExpressions
+from checker.engines.smt.unbounded.lowering.expressions import QuantifiedExpressions
 from checker.ir import nodes, visitor
-from checker.ir.visitor import ExpressionVisitor, StatementVisitor
+from checker.ir.visitor import ExpressionVisitor, StatementVisitor, SubjectVisitor
 
 
 def node_classes(base: type) -> list[type]:
@@ -75,3 +79,17 @@ def test_a_visitor_that_lacks_a_method_cannot_be_made() -> None:
     """A forgotten handler is an error when the engine is made, not when a spec uses the node."""
     with pytest.raises(TypeError, match="comparison"):
         type("Incomplete", (ExpressionVisitor,), {"visit": lambda self, node: node})()
+
+
+@pytest.mark.parametrize("kind", [ExpressionLowering, SymbolicExpressions, QuantifiedExpressions])
+def test_every_subject_has_the_methods_of_its_nodes(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of subjects leads to a method of the subject's object, in every engine that uses it."""
+    lowering = kind(MagicMock(), MagicMock())
+    for name, method in vars(SubjectVisitor).items():
+        if name in ExpressionVisitor.__abstractmethods__ and getattr(kind, name) is method:
+            calls: list[object] = []
+            for subject in vars(lowering).values():
+                if hasattr(type(subject), name):
+                    monkeypatch.setattr(type(subject), name, lambda self, node, calls=calls: calls.append(node))
+            method(lowering, node := object())
+            assert calls == [node], name

@@ -131,12 +131,14 @@ class CollectionLowering(SubjectLowering):
 
     # Changes.
 
-    def changed_copy(self, node: CollectionChange) -> Value:
+    def _changed_copy(self, node: CollectionChange) -> Value:
         """Emit a copy of the base of a change, with the change."""
         place = self.emit.temporary(node.type)
         self.emit.store(place, self.expressions.view(node.base))
         self.change(node, place)
         return self.emit.load(place, copy=False)
+
+    set_remove = bag_add = seq_insert = seq_delete = seq_slice = _changed_copy
 
     def change(self, node: CollectionChange, place: MemoryPlace) -> None:
         """Emit a change of the collection at a place, which holds the node's base."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.arrays import ArrayEmitter
@@ -15,12 +15,8 @@ from checker.engines.native.lowering.conversion import ConversionLowering
 from checker.engines.native.lowering.emitter import Emitter, Fail, MemoryPlace, Number, PackedValue, Truth, Value
 from checker.engines.native.lowering.state_layout import NUMBER, StateLayout
 from checker.ir import nodes
-from checker.ir.visitor import ExpressionVisitor
+from checker.ir.visitor import SubjectVisitor
 from checker.language.types import IntType, Type
-
-if TYPE_CHECKING:
-    from checker.engines.native.lowering.outlining import Outliner
-    from checker.engines.native.lowering.refinements import RefinementLowering
 
 NOWHERE = nodes.Site("", 0, "")
 """The site of a conversion that cannot fail: the target type has every value of the source type."""
@@ -48,6 +44,16 @@ def _no_site_numbers(number: ir.Value) -> None:
     raise AssertionError("only a caller of outlined helpers fails with a site number that is computed at run time")
 
 
+class HelperFunctions(Protocol):
+    """The helpers that have their own LLVM functions."""
+
+    def is_outlined(self, function: nodes.Function) -> bool:
+        """Return whether a helper has its own LLVM function."""
+
+    def call(self, expressions: Evaluator, node: nodes.HelperCall) -> Value:
+        """Emit a call of such a helper."""
+
+
 class EvaluationContext:
     """The evaluation under construction: of an action instance, a property or an outlined helper.
 
@@ -60,7 +66,7 @@ class EvaluationContext:
     - `unordered_folds`: the `all` and `any` of which all items are evaluated.
     - `frame`: the function of which the body is being emitted. A call of an inlined helper replaces it temporarily.
     - `outliner`: calls helpers that have their own LLVM function. `branches`: records the branches that a step takes.
-      `refinements`: compares steps with abstract specs.
+      `compare_steps`: compares a step with the steps of an abstract spec.
     """
 
     def __init__(
@@ -73,9 +79,9 @@ class EvaluationContext:
         *,
         constants: ConstantBlock,
         unordered_folds: frozenset[nodes.Fold] = frozenset(),
-        outliner: Outliner | None = None,
+        outliner: HelperFunctions | None = None,
         branches: Branches | None = None,
-        refinements: RefinementLowering | None = None,
+        compare_steps: Callable[[Evaluator, nodes.Refines], Truth] | None = None,
     ):
         self.emit = emit
         self.layout = layout
@@ -86,7 +92,7 @@ class EvaluationContext:
         self.constants, self.unordered_folds = constants, unordered_folds
         self.outliner = outliner
         self.branches = branches
-        self.refinements = refinements
+        self.compare_steps = compare_steps
         self.arrays = ArrayEmitter(emit)
         self.conversion = ConversionLowering(emit, self.arrays)
         self.frame = NativeFrame()
@@ -146,7 +152,7 @@ class EvaluationContext:
         self.write_variable(place, value, local.type)
 
 
-class Evaluator(ExpressionVisitor[Value]):
+class Evaluator(SubjectVisitor[Value]):
     """The ways to evaluate an expression. `ExpressionLowering` implements it by delegating to one class per subject."""
 
     def __init__(self, context: EvaluationContext):

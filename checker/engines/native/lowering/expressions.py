@@ -1,4 +1,4 @@
-"""Lowering of expressions: passes every node to the class of its subject."""
+"""Lowering of expressions: the classes of the subjects, and conditions as branches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from checker.engines.native.lowering.scalars import ScalarLowering
 from checker.engines.native.lowering.sets import SetLowering
 from checker.engines.native.lowering.structs import StructLowering
 from checker.ir import nodes
-from checker.ir.visitor import passed
 
 
 class ExpressionLowering(Evaluator):
@@ -28,17 +27,17 @@ class ExpressionLowering(Evaluator):
         self.loops = LoopLowering(self)
         self.sets = SetLowering(self)
         self.collections = CollectionLowering(self, self.loops)
-        self._places = PlaceLowering(self)
-        self._scalars = ScalarLowering(self)
-        self._structs = StructLowering(self)
-        self._comprehensions = ComprehensionLowering(self, self.loops)
-        self._calls = CallLowering(self, emit_body)
+        self.places = PlaceLowering(self)
+        self.scalars = ScalarLowering(self)
+        self.structs = StructLowering(self)
+        self.comprehensions = ComprehensionLowering(self, self.loops)
+        self.calls = CallLowering(self, emit_body)
 
     def view(self, node: nodes.Expr) -> Value:
-        return self._places.view(node)
+        return self.places.view(node)
 
     def place_of(self, node: nodes.Expr) -> MemoryPlace:
-        return self._places.place_of(node)
+        return self.places.place_of(node)
 
     def branch_on(self, node: nodes.Expr, then: ir.Block, otherwise: ir.Block) -> None:
         match node:
@@ -48,9 +47,9 @@ class ExpressionLowering(Evaluator):
             case nodes.Logical() if not node.eager and not is_cheap(node):
                 self._branch_on_operands(node, then, otherwise)
             case nodes.Fold() if node.kind in ("all", "any"):
-                self._comprehensions.branch_on_quantifier(node, then, otherwise)
-            case nodes.HelperCall() if self._calls.branches_inline(node):
-                self._calls.branch_on_call(node, then, otherwise)
+                self.comprehensions.branch_on_quantifier(node, then, otherwise)
+            case nodes.HelperCall() if self.calls.branches_inline(node):
+                self.calls.branch_on_call(node, then, otherwise)
             case _:
                 self.context.emit.branch(self.truth(node), then, otherwise)
 
@@ -77,55 +76,6 @@ class ExpressionLowering(Evaluator):
         emit.position(end)
         return PackedValue(nodes.BOOL, emit.compare("!=", emit.builder.load(result), 0))
 
-    # Reads.
-
-    literal = passed("_places", PlaceLowering.literal)
-    local_read = passed("_places", PlaceLowering.local_read)
-    state_read = passed("_places", PlaceLowering.state_read)
-    constant_read = passed("_places", PlaceLowering.constant_read)
-    field_read = passed("_places", PlaceLowering.field_read)
-    index_read = passed("_places", PlaceLowering.index_read)
-    convert = passed("_places", PlaceLowering.convert)
-
-    # Integers and bools.
-
-    arithmetic = passed("_scalars", ScalarLowering.arithmetic)
-    extremum = passed("_scalars", ScalarLowering.extremum)
-    comparison = passed("_scalars", ScalarLowering.comparison)
-    logical = passed("_scalars", ScalarLowering.logical)
-    not_ = passed("_scalars", ScalarLowering.not_)
-    conditional = passed("_scalars", ScalarLowering.conditional)
-
-    # Queries of collections.
-
-    contains = passed("collections", CollectionLowering.contains)
-    is_alternative = passed("_structs", StructLowering.is_alternative)
-    length = passed("collections", CollectionLowering.length)
-    count = passed("collections", CollectionLowering.count)
-    index_of = passed("collections", CollectionLowering.index_of)
-    subset = passed("sets", SetLowering.subset)
-
-    # Constructors of structs and collections.
-
-    struct_new = passed("_structs", StructLowering.struct_new)
-    struct_replace = passed("_structs", StructLowering.struct_replace)
-    map_build = passed("_structs", StructLowering.map_build)
-    map_items = passed("_structs", StructLowering.map_items)
-    items_of = passed("collections", CollectionLowering.items_of)
-    set_operation = passed("sets", SetLowering.set_operation)
-    set_remove = passed("collections", CollectionLowering.changed_copy)
-    bag_add = passed("collections", CollectionLowering.changed_copy)
-    seq_insert = passed("collections", CollectionLowering.changed_copy)
-    seq_delete = passed("collections", CollectionLowering.changed_copy)
-    seq_slice = passed("collections", CollectionLowering.changed_copy)
-    seq_concat = passed("collections", CollectionLowering.seq_concat)
-    sorted = passed("collections", CollectionLowering.sorted)
-
-    # Comprehensions and calls.
-
-    fold = passed("_comprehensions", ComprehensionLowering.fold)
-    helper_call = passed("_calls", CallLowering.helper_call)
-
     def refines(self, node: nodes.Refines) -> Value:
-        assert self.context.refinements is not None
-        return PackedValue(nodes.BOOL, self.context.refinements.allows(self, node))
+        assert self.context.compare_steps is not None
+        return PackedValue(nodes.BOOL, self.context.compare_steps(self, node))

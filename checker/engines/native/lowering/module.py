@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
 
 from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.branches import Branches
 from checker.engines.native.lowering.constant_block import ConstantBlock
-from checker.engines.native.lowering.emitter import I32, WORD_POINTER, Emitter
-from checker.engines.native.lowering.evaluation import EvaluationContext
+from checker.engines.native.lowering.emitter import I32, WORD_POINTER, Emitter, Truth
+from checker.engines.native.lowering.evaluation import EvaluationContext, Evaluator
 from checker.engines.native.lowering.outlining import Outliner
 from checker.engines.native.lowering.state_layout import state_layout
 from checker.engines.native.lowering.statements import StatementLowering
 from checker.engines.native.lowering.step_labels import StepLabels
 from checker.ir import nodes
-
-if TYPE_CHECKING:
-    from checker.engines.native.lowering.refinements import RefinementLowering
 
 SINK = ir.IntegerType(8).as_pointer()
 """The type of the pointer that `expand_state` passes to `emit` and `fail`: a struct that only the kernel knows."""
@@ -30,7 +26,7 @@ class SpecModule:
     - `sites`: the places that may leave a type's bounds; the argument `site` of `fail` is a position in this list.
     - `branches`: the record of branches; None if they are not recorded.
     - `labels`: the labels of steps; None if they are not computed.
-    - `refinements`: compares steps with abstract specs; set before properties are lowered.
+    - `compare_steps`: compares a step with those of an abstract spec; set before properties are lowered.
     - `constants`: the block of the constants that the code reads at run time.
     - `unordered_folds`: the `all` and `any` of which all items are evaluated, also after one that decides.
     - `prefix`: the beginning of the names of its functions. A module may be part of another one, as the abstract spec
@@ -54,7 +50,7 @@ class SpecModule:
         self._site_numbers: dict[nodes.Site, int] = {}
         self._lowerings: list[StatementLowering] = []
         self.prefix, self.unordered_folds = prefix, frozenset(unordered_folds)
-        self.refinements: RefinementLowering | None = None
+        self.compare_steps: Callable[[Evaluator, nodes.Refines], Truth] | None = None
         module = self.module = ir.Module() if inside is None else inside
         self.branches = Branches(module, program) if record_branches else None
         self.labels = StepLabels(module) if with_labels else None
@@ -90,7 +86,7 @@ class SpecModule:
             unordered_folds=self.unordered_folds,
             outliner=self.outliner,
             branches=self.branches,
-            refinements=self.refinements,
+            compare_steps=self.compare_steps,
         )
         lowering = StatementLowering(context)
         self._lowerings.append(lowering)
@@ -106,7 +102,7 @@ class SpecModule:
             vars(lowering.expressions).clear()
         self._lowerings.clear()
         vars(self.outliner).clear()
-        self.refinements = None
+        self.compare_steps = None
 
     def number_of(self, site: nodes.Site) -> int:
         """Return the number of a site."""

@@ -79,7 +79,7 @@ def lower(
         runtime_constants=runtime_constants,
         unordered_folds=unordered_folds,
     )
-    module.refinements = RefinementLowering(module)
+    module.compare_steps = RefinementLowering(module).allows
     view = define_view(module, program.view) if with_view and program.view is not None else None
     candidates = define_candidates(module) if with_lanes else None
     if define_sink is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from checker.engines.native.llvm import ir
 from checker.engines.native.lowering.analysis import reassigned_locals
@@ -31,9 +31,6 @@ from checker.ir.parts import Node, parts_of
 from checker.language.type_joins import NONE
 from checker.language.types import IntType, Type
 
-if TYPE_CHECKING:
-    from checker.engines.native.lowering.statements import StatementLowering
-
 SMALLEST_BODY = 40
 SMALLEST_TOTAL = 600
 """A helper is outlined when its body has this many nodes, and this many over all its calls."""
@@ -44,7 +41,17 @@ Body = tuple[nodes.Stmt, ...]
 DONE, DISABLED, FIRST_SITE = 0, 1, 2
 """The statuses that an outlined helper returns; FIRST_SITE + n is site n."""
 
-MakeLowering = Callable[[Emitter, dict[str, ir.Value], Callable[[nodes.Site], None], ir.Block], "StatementLowering"]
+
+class BodyLowering(Protocol):
+    """Emits the statements of one function."""
+
+    context: EvaluationContext
+
+    def visit_all(self, body: Body) -> None:
+        """Emit statements in order."""
+
+
+MakeLowering = Callable[[Emitter, dict[str, ir.Value], Callable[[nodes.Site], None], ir.Block], BodyLowering]
 
 
 class Outliner:

@@ -10,7 +10,7 @@ from checker.engines.smt.lowering.integers import SymbolicInteger
 from checker.engines.smt.lowering.logic import Truth, all_of, any_of, both, implies, negate
 from checker.engines.smt.lowering.symbolic_values import Value, merged
 from checker.ir import nodes
-from checker.ir.visitor import ExpressionVisitor
+from checker.ir.visitor import SubjectVisitor
 from checker.language.types import Type
 
 State = dict[str, Value]
@@ -99,7 +99,7 @@ class SymbolicContext:
         self.alive = both(self.alive, implies(all_of(self.guards), test))
 
 
-class SymbolicEvaluator(ExpressionVisitor[Value]):
+class SymbolicEvaluator(SubjectVisitor[Value]):
     """The ways to evaluate an expression. `SymbolicExpressions` implements it with one class per subject."""
 
     def __init__(self, context: SymbolicContext):
