@@ -48,7 +48,8 @@ def refinements_of(spec: Spec) -> list[str]:
 
 def abstract_spec(spec: Spec, name: str) -> Spec:
     """Return the abstract spec of a refinement of a spec, with its constants set."""
-    return _refinement(spec, name).behaviour_of(spec).spec
+    abstract: Spec = _refinement(spec, name).behaviour_of(spec).spec
+    return abstract
 
 
 def _refinement(spec: Spec, name: str) -> Refinement:

@@ -20,7 +20,8 @@ from checker.explorer.violation_search import searchable_properties
 from checker.language.default_drawing import drawing_of
 from checker.language.roles import LIVENESS_ROLES, Role
 from checker.output.counterexample_text import constants_text, non_default_constants
-from checker.output.page.chart import SequenceChart, chart
+from checker.output.page.chart import chart
+from checker.output.page.chart_parts import SequenceChart
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.state_tables import StateTable, tables
 from checker.output.page.story import bindings_of, drawn_variables, property_value

@@ -231,7 +231,7 @@ class FrontendCompiler:
     def _refinement(self, name: str) -> nodes.Function:
         """Return a refinement as a function of the state and the old one."""
         refinement: Refinement = getattr(type(self.spec), name)
-        abstract = refinement.behaviour_of(self.spec).spec
+        abstract: Spec = refinement.behaviour_of(self.spec).spec
         after, before = (
             tuple(self._mapped(refinement, abstract, variable, root) for variable in abstract.variables)
             for root in ("self", "old")

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 from checker.errors import BoundsError, CollectedErrors, Disabled, SpecError, UserError
 from checker.language.choices import Choosing
-from checker.language.declarations import Binding
+from checker.language.declarations import Binding, Constant
 from checker.language.fairness import Fairness
 from checker.language.parameters import (
     BOUND_FROM,
@@ -131,6 +131,8 @@ class Interpreter:
     """Runs a spec's methods. `Spec` derives from it and provides the declarations."""
 
     name: ClassVar[str]
+    declared_constants: ClassVar[dict[str, Constant]] = {}
+    declared_variables: ClassVar[dict[str, Any]] = {}
     roles: dict[str, Role] = {}
     constants: dict[str, int | bool | str]
     """The constants in their plain form, of which collections and members are texts."""

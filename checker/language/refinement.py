@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from checker.errors import BoundsError, SpecError
-from checker.language.interpreter import State, call_text
-
-if TYPE_CHECKING:
-    from checker.language.spec import Spec
+from checker.language.interpreter import Interpreter, State, call_text
 
 ConstantValue = int | bool | str
 
@@ -30,7 +27,7 @@ class Refinement:
 
     def __init__(
         self,
-        abstract: type[Spec],
+        abstract: type[Interpreter],
         /,
         *,
         constants: Mapping[str, ConstantValue] | None = None,
@@ -48,7 +45,7 @@ class Refinement:
         """Return the property of a spec in a state, as a function of the spec in the state before (None: no step)."""
         return self if instance is None else partial(self._is_allowed, instance)
 
-    def check(self, owner: type[Spec]) -> None:
+    def check(self, owner: type[Interpreter]) -> None:
         """Raise SpecError if the mapping does not match the variables of the two specs."""
         known = self.abstract.declared_variables
         unknown = [name for name in self.mapping if name not in known]
@@ -93,7 +90,7 @@ class Refinement:
         return behaviour.allows(self._mapped(old), after)
 
 
-def _coerced(refinement: Refinement, abstract: Spec, name: str, value: Any) -> Any:
+def _coerced(refinement: Refinement, abstract: Interpreter, name: str, value: Any) -> Any:
     try:
         return abstract.variables[name].coerce(value)
     except BoundsError as error:
@@ -103,8 +100,9 @@ def _coerced(refinement: Refinement, abstract: Spec, name: str, value: Any) -> A
 class AbstractBehaviour:
     """The initial states and the steps of an abstract spec; the steps are computed once for each state."""
 
-    def __init__(self, spec: Spec):
-        self.spec = spec
+    def __init__(self, spec: Interpreter):
+        # Any: a `Spec`, and its module imports this one.
+        self.spec: Any = spec
         self._initial: frozenset[State] | None = None
         self._steps: dict[State, tuple[frozenset[State], str]] = {}
 

@@ -66,8 +66,6 @@ class Spec(Interpreter, metaclass=SpecClass):
 
     name: ClassVar[str] = ""
     abstract: ClassVar[bool] = True
-    declared_constants: ClassVar[dict[str, Constant]] = {}
-    declared_variables: ClassVar[dict[str, Any]] = {}
     declared_fairness: ClassVar[dict[str, Fairness]] = {}
     fair_unions: ClassVar[dict[str, tuple[str, ...]]] = {}
     fair_next: ClassVar[Strength | None] = None

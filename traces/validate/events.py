@@ -11,6 +11,9 @@ from checker.errors import InputError
 from traces.json_input import parse_json_line
 from traces.storage import MOST_LOG_BYTES, Location, read_location
 
+Found = dict[str, Any]
+"""A recorded event: a JSON object."""
+
 
 @dataclass(frozen=True)
 class RecordedEvent:

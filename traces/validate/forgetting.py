@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from checker.language.spec import Spec
-from traces.validate.mapping import Found
+from traces.validate.events import Found
 
 Constants = dict[str, int | bool | str]
 

@@ -21,17 +21,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from checker.errors import InputError, UserError
 from checker.language.error_location import with_location
 from traces.json_values import Plain
-
-if TYPE_CHECKING:
-    from traces.validate.forgetting import Forgetting
-
-Found = dict[str, Any]
-"""A recorded event: a JSON object."""
+from traces.validate.events import Found
+from traces.validate.forgetting import Forgetting
 
 Expectations = dict[str, Plain]
 """Observed values of a state, by expression: `{"len(log[b1])": 2}`."""

@@ -23,6 +23,21 @@ from checker.language.default_drawing import drawing_of
 from checker.language.drawing import Drawing, EventKind, Log
 from checker.language.spec import Spec
 from checker.output.page.chart_boxes import LABEL_CHARACTER, LABEL_LINE, ChartBox, arrow_label_box, log_box, node_boxes
+from checker.output.page.chart_parts import (
+    MOST_WIDTH,
+    USUAL_WIDTH,
+    CellStyle,
+    ChartArrow,
+    ChartCell,
+    ChartLane,
+    ChartLog,
+    ChartLoop,
+    ChartNode,
+    ChartRow,
+    LifeLine,
+    SequenceChart,
+    drawn_width,
+)
 from checker.output.page.story import bindings_of
 from checker.run.result import TraceStep, Violation
 
@@ -47,9 +62,6 @@ _CELL_CHARACTER = 7.3
 _TITLE_CHARACTER = 9
 """Width of a character of the title of a lane, in pixels."""
 
-_USUAL, MOST_WIDTH = 850, 995
-"""Pixels of the usual and of the largest width of the drawing on a page of 1,280 pixels."""
-
 _SHORT_PARTS = (0.5, 0.38, 0.62, 0.28, 0.72)
 _LONG_PARTS = (0.66, 0.72, 0.6, 0.78, 0.54, 0.84, 0.48, 0.9, 0.42)
 """Places for the label of an arrow within a row or over several rows, as parts of the way from its start."""
@@ -59,9 +71,6 @@ _MOST_ROOM, _MOST_LIFT = 20, 9
 
 _NARROWEST = 64
 """The least width of a column, in pixels."""
-
-_LONG = 15
-"""A chart with more steps scrolls in a box of its own."""
 
 _SIGNS: dict[EventKind, str] = {
     "crash": "crash",
@@ -78,155 +87,6 @@ _SIGNS: dict[EventKind, str] = {
     "new epoch": "new epoch",
 }
 """The kinds of events with a sign of their own, and its meaning in the legend."""
-
-CellStyle = Literal["kept", "added", "removed", "missing"]
-
-
-@dataclass(frozen=True)
-class ChartLane:
-    """A column: its title, and its middle and width in percent."""
-
-    title: str
-    x: float
-    width: float
-
-
-@dataclass(frozen=True)
-class ChartRow:
-    """A step: its sentence, and its place in pixels. `y` is the height at which its events are drawn.
-
-    `finding` is a sentence about what the violated property finds.
-    """
-
-    number: int
-    call: str
-    sentence: str
-    top: float
-    height: float
-    y: float
-    is_violated: bool
-    is_in_loop: bool
-    finding: str = ""
-
-
-@dataclass(frozen=True)
-class ChartNode:
-    """An event in a lane at pixel `y`, or a change that a step elsewhere makes ("" as `kind`)."""
-
-    x: float
-    y: float
-    kind: EventKind
-    lines: tuple[str, ...]
-    is_event: bool
-    is_violated: bool
-
-
-@dataclass(frozen=True)
-class ChartCell:
-    """A cell of a log: its left edge from the middle of the lane and its width, in pixels."""
-
-    dx: float
-    width: float
-    text: str
-    style: CellStyle
-    colour: int | None
-    is_open: bool
-    is_violation: bool = False
-
-
-@dataclass(frozen=True)
-class ChartLog:
-    """A log after a step, at the upper edge `y`. A record that was lost stays as a missing cell."""
-
-    x: float
-    y: float
-    cells: tuple[ChartCell, ...]
-
-
-@dataclass(frozen=True)
-class LifeLine:
-    """A part of a lane's line, between two heights. `width` is that of its lane, in percent."""
-
-    x: float
-    width: float
-    y1: float
-    y2: float
-    style: Literal["runs", "leads", "stopped"]
-
-
-@dataclass(frozen=True)
-class ChartArrow:
-    """A message. `style` is "", "lost", "open" (in flight at the end) or "change" (the effect on another lane)."""
-
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-    style: Literal["", "lost", "open", "change"]
-    lines: tuple[str, ...]
-    label_x: float
-    label_y: float
-    title: str
-
-
-@dataclass(frozen=True)
-class ChartLoop:
-    """The loop of a lasso, from its first to its last row, with a sentence."""
-
-    top: float
-    bottom: float
-    text: str
-
-
-@dataclass(frozen=True)
-class SequenceChart:
-    """The chart as plain data.
-
-    `signs` are the kinds of events in it with their meanings, and `notations` the forms of the items of its logs, such
-    as r<id>@<epoch>; `crowns` are the meanings of the line of a leading lane, and `idle` the lanes in
-    which nothing happens, which are not drawn. All are for the legend.
-    """
-
-    lanes: tuple[ChartLane, ...]
-    rows: tuple[ChartRow, ...]
-    life_lines: tuple[LifeLine, ...]
-    stopped: tuple[LifeLine, ...]
-    nodes: tuple[ChartNode, ...]
-    logs: tuple[ChartLog, ...]
-    arrows: tuple[ChartArrow, ...]
-    signs: tuple[tuple[EventKind, str], ...]
-    notations: tuple[str, ...]
-    crowns: tuple[str, ...]
-    idle: tuple[str, ...]
-    loop: ChartLoop | None
-    height: float
-    least_width: float
-
-    @property
-    def is_long(self) -> bool:
-        """Whether the chart scrolls in a box of its own."""
-        return len(self.rows) > _LONG
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether the lanes need more than their usual width: the sentences beside them are then narrower."""
-        return self.least_width > _USUAL
-
-    @property
-    def width(self) -> float:
-        """Width of the drawing on a page of 1,280 pixels."""
-        return _drawn_width(self.least_width)
-
-    def has(self, sign: str) -> bool:
-        """Return whether the legend must explain a sign that is no kind of event."""
-        cells = [cell for log in self.logs for cell in log.cells]
-        return sign in {
-            *(arrow.style for arrow in self.arrows),
-            *(line.style for line in self.life_lines),
-            *(cell.style for cell in cells),
-            *("open cell" for cell in cells if cell.is_open and cell.text and not cell.is_violation),
-            *("violating" for cell in cells if cell.is_violation and cell.style in ("kept", "added")),
-        }
 
 
 def chart(
@@ -261,10 +121,6 @@ class _Row:
     @property
     def y(self) -> float:
         return self.top + _NODE + (self.lines_above - 1) * LABEL_LINE
-
-
-def _drawn_width(least_width: float) -> float:
-    return MOST_WIDTH if least_width > _USUAL else _USUAL
 
 
 class _ChartBuilder:
@@ -411,7 +267,7 @@ class _ChartBuilder:
 
     def _lines_in(self, lane: str, text: str) -> list[str]:
         """Return the label of a lane in lines that are not wider than the lane."""
-        pixels = self._width[lane] * _drawn_width(self._least_width) / 100
+        pixels = self._width[lane] * drawn_width(self._least_width) / 100
         return _lines(text, min(_LABEL, max(_SHORTEST_LABEL, int(pixels / LABEL_CHARACTER))))
 
     def _is_said(self, row: _Row, effect: StepEffect) -> bool:
@@ -535,7 +391,7 @@ class _ChartBuilder:
             needs = named
         self._least_width = sum(needs.values())
         # What is left over is shared equally.
-        spare = max(_USUAL - self._least_width, 0) / max(len(needs), 1)
+        spare = max(USUAL_WIDTH - self._least_width, 0) / max(len(needs), 1)
         whole = sum(need + spare for need in needs.values())
         self._width = {title: 100 * (need + spare) / whole for title, need in needs.items()}
         ends = list(itertools.accumulate(self._width.values()))
@@ -546,7 +402,7 @@ class _ChartBuilder:
         for _ in range(_MOST_ROOM):
             self._stack_rows()
             nodes, logs = tuple(self._nodes()), tuple(self._logs())
-            width = _drawn_width(self._least_width)
+            width = drawn_width(self._least_width)
             self._occupied = [box for node in nodes for box in node_boxes(node, width)]
             self._occupied += [log_box(log, width) for log in logs]
             self._crowded = set()
@@ -570,7 +426,7 @@ class _ChartBuilder:
                 default=0,
             )
             texts = (row.sentence.text, self._finding(row))
-            width = _NARROW_SENTENCE if self._least_width > _USUAL else _SENTENCE
+            width = _NARROW_SENTENCE if self._least_width > USUAL_WIDTH else _SENTENCE
             lines = sum(len(textwrap.wrap(text, width)) for text in texts)
             drawn = _NODE + (row.lines_above - 1) * LABEL_LINE + _LINE * 0.5 + inner + _GAP if self._owners else 0
             least = self._least_heights[row.sentence.number - 1] if self._least_heights else 0
@@ -682,7 +538,7 @@ class _ChartBuilder:
             for lift in lifts
             for part in parts
         ]
-        width = _drawn_width(self._least_width)
+        width = drawn_width(self._least_width)
         boxes = [arrow_label_box(*place, lines, width) for place in places]
         covered = [
             sum(box.overlaps(other) for other in self._occupied) + (box.top < 0 or box.left < 0 or box.right > width)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from checker.output.page.chart import ChartLog, ChartNode, SequenceChart
+from checker.output.page.chart_parts import ChartLog, ChartNode, SequenceChart
 
 LABEL_CHARACTER = 6.7
 """Width of a character of a label, in pixels: that of most fonts is smaller."""

@@ -13,7 +13,8 @@ from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.output.counterexample_text import constants_text, non_default_constants
 from checker.output.lasso_text import owed_text
-from checker.output.page.chart import SequenceChart, chart
+from checker.output.page.chart import chart
+from checker.output.page.chart_parts import SequenceChart
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.lasso import lasso_view
 from checker.output.page.render import STEPS_SCRIPT, PageContext, render

@@ -12,8 +12,8 @@ from typing import Any
 from checker.language import Spec, replace
 from specs.broker.leader_state import LeaderState
 from specs.broker.producer_state import Partition
+from traces.validate import Found
 from traces.validate.forgetting import Constants, FinishedPrefix, Forgetting, Forgotten, prefix_of_log
-from traces.validate.mapping import Found
 
 ANSWERS = ("none", "out of order sequence number", "invalid producer epoch", "unknown producer id")
 """The errors of the answers that follow from the producer state, with "none"."""

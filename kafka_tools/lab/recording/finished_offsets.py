@@ -14,8 +14,8 @@ from checker.language import Spec, replace
 from checker.language.types import SMALL_UNIVERSE
 from specs.replication.partition import Partition
 from specs.replication.state import Replica
+from traces.validate import Found
 from traces.validate.forgetting import Constants, FinishedPrefix, Forgetting, Forgotten, prefix_of_log
-from traces.validate.mapping import Found
 
 _OFFSETS = ("end", "high_watermark", "offset")
 """The fields of an event that are offsets or log end offsets."""

@@ -10,7 +10,8 @@ import pytest
 
 from checker.explain.step_sentences import described_steps, short_story
 from checker.language.roles import Role
-from checker.output.page.chart import MOST_WIDTH, chart
+from checker.output.page.chart import chart
+from checker.output.page.chart_parts import MOST_WIDTH
 from checker.run import registry
 from kafka_tools.pages.museum.entries import exhibits
 from kafka_tools.pages.museum.named_entries import story_of
