@@ -46,6 +46,8 @@ app = PluginGroup(
         ),
         CommandEntry("init", "Write a first spec with its tests and a workflow.", "checker.cli.init:init"),
         CommandEntry("run", "Explore every reachable state and check the properties.", "checker.cli.run:run"),
+        CommandEntry("table", "Compute the families' tables of guarantees, by settings.", "checker.cli.table:table"),
+        CommandEntry("graph", "Draw every state of a small scenario.", "checker.cli.graph:graph"),
         CommandEntry("show", "Show a saved counterexample, or a known bug.", "checker.cli.show:show"),
         CommandEntry("explore", "Step through a spec in the browser.", "checker.cli.explore:explore"),
         CommandEntry("prove", "Prove invariants with Z3, or search for short violations.", "checker.cli.prove:prove"),

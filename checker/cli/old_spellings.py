@@ -4,40 +4,33 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
-
-@dataclass(frozen=True)
-class _Successor:
-    """The command that an option of `run` has become.
-
-    `option`: the option that takes its value; None: the option has no value. `others`: new names of other options.
-    """
-
-    command: str
-    option: str | None = None
-    others: Mapping[str, str] = field(default_factory=dict)
-
+_LAST = "FILE"
+"""Instead of an option: its value becomes the last argument."""
 
 _SUCCESSORS = {
-    "--simulate": _Successor("simulate", "--traces", {"--out": "--counterexamples"}),
+    "--simulate": ("simulate", {"--simulate": "--traces", "--out": "--counterexamples"}),
+    "--table": ("table", {"--table": ""}),
+    "--graph": ("graph", {"--graph": _LAST}),
 }
+"""By the option of `run`: the command that it has become, and the new names of options; "" for one without a value."""
 
 
 def current_words(words: Sequence[str]) -> list[str]:
     """Return the words of a command line as they are written today, after a hint on standard error if they differ."""
     names = [word.partition("=")[0] for word in words]
-    successor = next((_SUCCESSORS[name] for name in names if name in _SUCCESSORS), None)
-    if names[:1] != ["run"] or successor is None:
+    old = next((name for name in names if name in _SUCCESSORS), None)
+    if names[:1] != ["run"] or old is None:
         return list(words)
-    today = [successor.command, *(part for word in words[1:] for part in _renamed(word, successor))]
-    print(f"hint: this is now: python -m checker {shlex.join(today)}", file=sys.stderr)
-    return today
-
-
-def _renamed(word: str, successor: _Successor) -> list[str]:
-    """Return an option of `run` as an option of its successor; an option that the command replaces is no word."""
-    name, has_value, value = word.partition("=")
-    option = successor.option if name in _SUCCESSORS else successor.others.get(name, name)
-    return [] if option is None else [f"{option}{has_value}{value}"]
+    command, renamed = _SUCCESSORS[old]
+    today, last, rest = [command], [], iter(words[1:])
+    for word in rest:
+        name, has_value, value = word.partition("=")
+        option = renamed.get(name, name)
+        if option == _LAST:
+            last = [value] if has_value else [value for value in [next(rest, "")] if value]
+        elif option:
+            today.append(f"{option}{has_value}{value}")
+    print(f"hint: this is now: python -m checker {shlex.join([*today, *last])}", file=sys.stderr)
+    return [*today, *last]

@@ -70,9 +70,7 @@ def run(
         Literal["sentences", "full"] | None,
         option(alone="sentences", help="Show the steps of every counterexample; full: with the variables."),
     ] = None,
-    verbose: Annotated[
-        bool, option("--verbose", help="Without SPEC, show a row for each scenario; with --table, every row in full.")
-    ] = False,
+    verbose: Annotated[bool, option("--verbose", help="Without SPEC, show a row for each scenario.")] = False,
     no_cache: NoCache = False,
     coverage: Annotated[
         bool,
@@ -95,7 +93,6 @@ def run(
         Path | None, option(metavar="FILE", help="Write SARIF 2.1.0: a result for each violation.")
     ] = None,
     html: Annotated[Path | None, option(metavar="DIR|FILE", help="Write an HTML index of all results.")] = None,
-    graph: Annotated[Path | None, option(metavar="FILE.dot|svg", help="Draw the state space of one small run.")] = None,
     out: OutFolder = None,
     witness: Annotated[
         Path | None,
@@ -108,10 +105,6 @@ def run(
     update_ledger: Annotated[
         bool, option("--update-ledger", help="Record the results in the ledger and show the differences.")
     ] = False,
-    table: Annotated[bool, option("--table", help="Compute the families' tables of guarantees, by settings.")] = False,
-    update_docs: Annotated[
-        Path | None, option(metavar="FILE", help="With --table: update the table in this Markdown page.")
-    ] = None,
 ) -> int:
     """Explore every reachable state and check the properties.
 
@@ -166,7 +159,6 @@ def run(
         verbose=verbose,
         json=json,
         reports={"junit": junit, "sarif": sarif, "html": html},
-        graph=graph,
         out=out,
         witness=witness,
         ledger=ledger,
@@ -174,10 +166,4 @@ def run(
         spark=SparkOptions(master=master, partitions=partitions),
         checkpoint=checkpoint_options(checkpoint, resume, every),
     )
-    if table:
-        from checker.execution.run_tables import tabulate
-
-        return tabulate(request, how, update_docs)
-    if update_docs is not None:
-        raise InputError("--update-docs needs --table: python -m checker run FAMILY --table --update-docs FILE")
     return execute_runs(request, how)

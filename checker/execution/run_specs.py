@@ -244,7 +244,7 @@ def _reported(error: BaseException) -> UserError:
 def _files(settings: RunSettings) -> dict[str, Path | str | None]:
     """Return the files that the options name."""
     reports = {f"--{name}": path for name, path in settings.reports.items()}
-    return {"--json": settings.json, "--graph": settings.graph, **reports}
+    return {"--json": settings.json, "FILE": settings.graph, **reports}
 
 
 def _check_outputs(request: Request, settings: RunSettings) -> None:

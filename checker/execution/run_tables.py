@@ -6,52 +6,50 @@ import multiprocessing
 import shlex
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from checker.errors import InputError, OutputError, UserError
-from checker.execution.engine_choice import Explore, engine_named
-from checker.execution.run_specs import RunSettings
+from checker.execution.engine_choice import EngineName, Explore, engine_named
 from checker.language.spec import Spec
 from checker.language.tables import GuaranteeCell, GuaranteeRow, Table
 from checker.output.files import CounterexampleFolder, JsonLines
 from checker.output.guarantee_markdown import Labels, full_markdown, short_markdown
 from checker.output.guarantee_text import write_in_short
+from checker.output.output_files import STANDARD_OUTPUT
 from checker.printable import printable, printable_lines
 from checker.run import process_pool, registry
 from checker.run.account import account_of
 from checker.run.guarantee_table import GuaranteeTable, ShownViolation, TableExploration
 from checker.run.interrupts import interruptible
-from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, Request, Run
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, Run
 from checker.run.result import Result
 
 _ANSWERS = {True: "yes", False: "no", None: None}
 
 
-def tabulate(request: Request, settings: RunSettings, page: Path | None) -> int:
-    """Compute the tables of the families that a request names, and return the exit status.
+@dataclass(frozen=True, kw_only=True)
+class TableSettings:
+    """How tables are computed and shown. `page` is the Markdown page to update, if there is one."""
 
-    `page` is the Markdown page to update, if there is one.
+    engine: EngineName
+    workers: int
+    json: str
+    out: Path | None
+    verbose: bool
+    page: Path | None
+
+
+def tabulate(targets: Sequence[str], settings: TableSettings) -> int:
+    """Compute the tables of some families, or of all that have one, and return the exit status.
 
     The status is 1 if an answer differs from the documented one, and no note of its cell explains that, or if a note
     shows nothing. It is 3 after an interrupt, or if a liveness property is undecided.
-    Raises InputError if a family has no table, or an option does not apply to tables.
+    Raises InputError if a family has no table.
     """
-    usual = RunSettings(
-        engine=settings.engine,
-        workers=settings.workers,
-        reports=settings.reports,
-        json=settings.json,
-        out=settings.out,
-        verbose=settings.verbose,
-    )
-    has_reports = any(path is not None for path in settings.reports.values())
-    if request != Request(request.targets) or settings != usual or has_reports:
-        raise InputError("--table allows only --engine, --workers, --json, --out, --verbose and --update-docs")
-    if settings.engine in ("spark", "gpu"):
-        raise InputError(f"--table explores many small state spaces: omit --engine {settings.engine}")
-    found = _tables(request)
+    found, page = _tables(targets), settings.page
     if page is not None:
         for family, table in found:
             with_section(_text_of(page), family.name, family.tables.index(table), [])
@@ -66,7 +64,7 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None) -> int:
             labels[family.name] = Labels(tabulation, labels.get(family.name))
             output = _Output(family, tabulation, labels[family.name])
             output.write_counterexamples(folder)
-            if settings.is_screen_shown:
+            if settings.json != STANDARD_OUTPUT:
                 if len(found) > 1:
                     print(f"Table {family.name}/{table.name}\n")
                 output.show(settings.verbose)
@@ -79,19 +77,19 @@ def tabulate(request: Request, settings: RunSettings, page: Path | None) -> int:
     return next((status for status in (EXIT_VIOLATED, EXIT_STOPPED) if status in statuses), EXIT_OK)
 
 
-def _tables(request: Request) -> list[tuple[registry.Family, Table]]:
-    for target in request.targets:
+def _tables(targets: Sequence[str]) -> list[tuple[registry.Family, Table]]:
+    for target in targets:
         if target.rstrip("/").count("/") and not target.endswith(".py"):
-            raise InputError(f"--table takes a family, as in python -m checker run producer --table, not {target}")
-    families = [found for target in request.targets for found in registry.families_of(target)] or registry.families()
+            raise InputError(f"a table is of a family, as in python -m checker table producer, not of {target}")
+    families = [found for target in targets for found in registry.families_of(target)] or registry.families()
     for family in families:
-        if request.targets and not family.tables:
+        if targets and not family.tables:
             known = [other.name for other in registry.families() if other.tables]
             raise InputError(f"{family.name} declares no table; these do: {', '.join(known) or 'none'}")
     return [(family, table) for family in families for table in family.tables]
 
 
-def _explore(tabulation: GuaranteeTable, settings: RunSettings, explore: Explore, cancelled: threading.Event) -> None:
+def _explore(tabulation: GuaranteeTable, settings: TableSettings, explore: Explore, cancelled: threading.Event) -> None:
     explorations = tabulation.explorations
     for exploration, outcome in zip(explorations, _outcomes(explorations, settings, explore, cancelled), strict=False):
         if isinstance(outcome, UserError):
@@ -104,7 +102,7 @@ def _explore(tabulation: GuaranteeTable, settings: RunSettings, explore: Explore
 
 
 def _outcomes(
-    explorations: list[TableExploration], settings: RunSettings, explore: Explore, cancelled: threading.Event
+    explorations: list[TableExploration], settings: TableSettings, explore: Explore, cancelled: threading.Event
 ) -> Iterator[Result | UserError]:
     """Yield the results in order. Each exploration has one worker, because the explorations are many and small."""
 
@@ -182,7 +180,7 @@ class _Output:
 
     @property
     def _full_command(self) -> str:
-        return f"python -m checker run {shlex.quote(self._family.target)} --table --verbose"
+        return f"python -m checker table {shlex.quote(self._family.target)} --verbose"
 
     def row_to_json(self, row: GuaranteeRow) -> dict[str, Any]:
         """Return the JSON object of a row."""
@@ -263,8 +261,9 @@ def with_section(text: str, family: str, position: int, section: list[str]) -> s
     The page has a section for each table of the family, in the order of the tables; `position` counts from 0.
     Raises InputError if it does not.
     """
-    begin, end = f"<!-- python -m checker run {family} --table -->\n", "<!-- end of table -->"
-    parts = text.split(begin)
+    begin, end = f"<!-- python -m checker table {family} -->\n", "<!-- end of table -->"
+    # The line of pages that were written before `table` was a command.
+    parts = text.replace(f"<!-- python -m checker run {family} --table -->\n", begin).split(begin)
     if len(parts) < position + 2 or end not in parts[position + 1]:
         which = f" {position + 1}" if position else ""
         raise InputError(f"the page has no section for the table{which}: write a line {begin.strip()} and a line {end}")

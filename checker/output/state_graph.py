@@ -13,13 +13,11 @@ from checker.run.request import Run
 def check_graph(path: Path, runs: Sequence[Run]) -> None:
     """Raise InputError if the name does not end with .dot or .svg, or the command has several runs."""
     if path.suffix not in (".dot", ".svg"):
-        raise InputError(f"--graph {path}: name a file that ends with .dot or .svg")
+        raise InputError(f"{path}: name a file that ends with .dot or .svg")
     if len(runs) != 1:
-        raise InputError(
-            f"--graph draws one run, not {len(runs)}: name one scenario, as in examples/peterson/exclusive"
-        )
+        raise InputError(f"graph draws one run, not {len(runs)}: name one scenario, as in examples/peterson/exclusive")
     if runs[0].symmetry:
-        raise InputError("--graph draws every state: use --no-symmetry")
+        raise InputError("graph draws every state: use --no-symmetry")
 
 
 def write_graph(path: Path, run: Run) -> None:

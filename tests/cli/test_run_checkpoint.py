@@ -209,7 +209,6 @@ def test_the_command_that_resumes_a_run(checker: Any, tmp_path: Path, options: l
         (["--resume", "new", "--engine", "spark"], "new holds no checkpoint of --engine spark"),
         (["--checkpoint", "new", "--engine", "spark", "--every", "1h"], "--every needs --engine native"),
         (["--checkpoint", "new", "--out", "new"], "--out and --checkpoint name the same file"),
-        (["--checkpoint", "new", "--table"], "--table allows only"),
     ],
 )
 def test_conflicting_options(checker: Any, monkeypatch: Any, tmp_path: Path, options: list[str], said: str) -> None:

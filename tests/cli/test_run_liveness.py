@@ -217,7 +217,6 @@ def test_a_spec_runs_once_with_another_fairness(checker):
         ("", ["serving=weak"], "has no action serving"),
         ("bounded", ["increment=weak", "--property", "is_counted"], "bounded checks no liveness property, so --fair"),
         ("retry", ["retry=none", "--engine", "spark"], "--engine spark decides no liveness property: omit --fair"),
-        ("retry", ["retry=none", "--table"], "--table allows only --engine"),
     ],
 )
 def test_wrong_fairness_on_the_command_line(checker, target, options, says):

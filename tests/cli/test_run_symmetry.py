@@ -118,7 +118,6 @@ def test_liveness_is_undecided(run, spec):
     [
         (["--symmetry", "--no-symmetry"], "--symmetry and --no-symmetry contradict each other"),
         (["--symmetry", "--strict"], "--strict looks at every state"),
-        (["--symmetry", "--graph", "x.svg"], "--graph draws every state"),
         (["--symmetry", "--update-ledger"], "--update-ledger is for complete runs of scenarios"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`show` and `run --graph`: formats, comparisons and bad traces."""
+"""`show` and `graph`: formats, comparisons and bad traces."""
 
 import json
 import shutil
@@ -152,9 +152,12 @@ def test_a_name_that_no_entry_has(checker, tmp_path):
     assert outcome.err == "error: the catalogue has no entry C-99, and there is no trace file of this name\n"
 
 
-def test_run_draws_a_small_state_space(run, tmp_path):
-    outcome = run("counter/reaches_limit", "--graph", tmp_path / "graph.dot")
+def test_a_small_state_space_is_drawn(checker, run, tmp_path):
+    name, file = f"{TOY}/counter/reaches_limit", tmp_path / "graph.dot"
+    outcome = checker("graph", name, file, "--engine", "python")
     assert outcome.status == 0
+    old = run("counter/reaches_limit", "--graph", file)
+    assert old.status == 0 and old.err == f"hint: this is now: python -m checker graph {name} --engine python {file}\n"
     source = (tmp_path / "graph.dot").read_text()
     assert source.count(" -> ") == 3
     assert "✗ below_limit" in source
@@ -164,16 +167,16 @@ def test_run_draws_a_small_state_space(run, tmp_path):
     ("name", "file", "sentence"),
     [
         ("counter/reaches_limit", "graph.png", "name a file that ends with .dot or .svg"),
-        ("", "graph.dot", "--graph draws one run, not 4"),
+        ("", "graph.dot", "graph draws one run, not 4"),
     ],
 )
-def test_a_graph_that_cannot_be_drawn(run, tmp_path, name, file, sentence):
-    outcome = run(name, "--graph", tmp_path / file)
+def test_a_graph_that_cannot_be_drawn(checker, tmp_path, name, file, sentence):
+    outcome = checker("graph", f"{TOY}/{name}".rstrip("/"), tmp_path / file)
     assert outcome.status == 2
     assert sentence in outcome.err
 
 
 def test_a_state_space_that_is_too_large_to_draw(checker, tmp_path):
-    outcome = checker("run", "replication/kip101/two_replicas", "--graph", tmp_path / "graph.dot")
+    outcome = checker("graph", "replication/kip101/two_replicas", tmp_path / "graph.dot")
     assert outcome.status == 2
     assert "kip101 has more than 300 states, too many for a graph: make it smaller with --set NAME=VALUE" in outcome.err

@@ -1,4 +1,4 @@
-"""`run --table`: text, files, exit status and wrong input."""
+"""`table`: text, files, exit status and wrong input."""
 
 import json
 import re
@@ -15,7 +15,7 @@ TABLE = str(Path(__file__).parent / "table_toy.py")
 
 @pytest.fixture
 def table(checker):
-    return lambda *arguments: checker("run", TABLE, "--table", "--engine", "python", "--workers", "1", *arguments)
+    return lambda *arguments: checker("table", TABLE, "--engine", "python", "--workers", "1", *arguments)
 
 
 def cells(outcome):
@@ -33,7 +33,7 @@ def test_the_printed_table(table):
     )
     assert "Counters count up.\n\nRefused: a counter is reset once.\n" in outcome.out
     assert "Documented answers: 3; confirmed: 3" in outcome.out
-    assert f"`python -m checker run {TABLE} --table --verbose`" in " ".join(outcome.out.split())
+    assert f"`python -m checker table {TABLE} --verbose`" in " ".join(outcome.out.split())
     assert "[c1]" not in outcome.out
 
 
@@ -48,7 +48,7 @@ def test_no_line_of_the_printed_table_is_too_long(checker, tmp_path, monkeypatch
     for columns in (80, 50):
         if columns != 80:
             monkeypatch.setenv("COLUMNS", str(columns))
-        outcome = checker("run", wide, "--table", "--engine", "python", "--workers", "1")
+        outcome = checker("table", wide, "--engine", "python", "--workers", "1")
         assert outcome.status == 0
         words = [line for line in outcome.out.splitlines() if " " in line.strip()]
         assert columns - 20 < max(map(len, words)) <= columns
@@ -59,7 +59,7 @@ def test_exceptions_and_differences_have_their_notes_in_short(checker, tmp_path)
     excepted = tmp_path / "excepted_toy.py"
     text = Path(TABLE).read_text().replace('("deeper",)\n', '("other",) if resets else (), exceptions=("deeper",)\n')
     excepted.write_text(text.replace("        {\n", '        {\n            "other": GuaranteeNote("Aside."),\n', 1))
-    command = ["run", excepted, "--table", "--engine", "python", "--workers", "1"]
+    command = ["table", excepted, "--engine", "python", "--workers", "1"]
     out = checker(*command).out
     assert "resets no\n  no, but deeper: falls\n\nresets yes\n  yes: falls\n" in out
     assert "No, but an entry: another model" in out
@@ -68,7 +68,7 @@ def test_exceptions_and_differences_have_their_notes_in_short(checker, tmp_path)
     more = excepted.read_text().replace('"deadlock")),)', '"deadlock")),), takes="3 restarts"')
     excepted.write_text(more)
     assert "resets no\n  no, but deeper after 3 restarts: falls\n" in checker(*command).out
-    out = checker("run", differing(tmp_path, True, False), "--table", "--engine", "python", "--workers", "1").out
+    out = checker("table", differing(tmp_path, True, False), "--engine", "python", "--workers", "1").out
     assert "No, but an entry" not in out and "- It reaches two.\n" in out
 
 
@@ -115,7 +115,7 @@ def test_out_writes_each_counterexample_once(table, tmp_path):
 def test_an_answer_that_differs_from_the_documentation_fails(checker, tmp_path):
     wrong = tmp_path / "wrong_table.py"
     wrong.write_text(Path(TABLE).read_text().replace("cell(True, 1, True)", "cell(True, 1, False)"))
-    outcome = checker("run", wrong, "--table", "--engine", "python", "--workers", "1")
+    outcome = checker("table", wrong, "--engine", "python", "--workers", "1")
     assert outcome.status == 1
     assert "not as documented: resets yes, limit 1: falls, documented: no" in outcome.err
 
@@ -130,22 +130,18 @@ def differing(tmp_path, answer, documented):
 
 
 def test_a_difference_that_a_note_explains_is_bold(checker, tmp_path):
-    outcome = checker(
-        "run", differing(tmp_path, True, False), "--table", "--engine", "python", "--workers", "1", "--json", "-"
-    )
+    outcome = checker("table", differing(tmp_path, True, False), "--engine", "python", "--workers", "1", "--json", "-")
     assert outcome.status == 0
     found = json.loads(outcome.out.splitlines()[2])["cells"]["falls"]
     assert (found["answer"], found["documented"], found["differs"]) == ("yes", "no", "deeper")
-    outcome = checker(
-        "run", differing(tmp_path, True, False), "--table", "--engine", "python", "--workers", "1", "--verbose"
-    )
+    outcome = checker("table", differing(tmp_path, True, False), "--engine", "python", "--workers", "1", "--verbose")
     assert ["yes", "1", "**yes, 3** [c1] [a]"] in cells(outcome)
     assert "Bold: the documentation gives the other answer." in outcome.out
     assert "Documented answers: 3; confirmed: 2; refuted: 1." in outcome.out
 
 
 def test_a_difference_that_is_expected_and_not_found_fails(checker, tmp_path):
-    outcome = checker("run", differing(tmp_path, True, True), "--table", "--engine", "python", "--workers", "1")
+    outcome = checker("table", differing(tmp_path, True, True), "--engine", "python", "--workers", "1")
     assert outcome.status == 1
     assert "as documented, although note deeper differs: resets yes, limit 1: falls, documented: yes" in outcome.err
 
@@ -153,16 +149,14 @@ def test_a_difference_that_is_expected_and_not_found_fails(checker, tmp_path):
 def test_a_note_that_shows_nothing_fails(checker, tmp_path):
     wrong = tmp_path / "silent_table.py"
     wrong.write_text(Path(TABLE).read_text().replace('("below_limit", "deadlock")', '("is_two",)'))
-    outcome = checker("run", wrong, "--table", "--engine", "python", "--workers", "1")
+    outcome = checker("table", wrong, "--engine", "python", "--workers", "1")
     assert outcome.status == 1
     assert "the note deeper has a check that shows nothing" in outcome.err
 
 
 def test_update_docs_replaces_only_the_section(table, tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(
-        "Before.\n\n<!-- python -m checker run table_toy --table -->\nold\n<!-- end of table -->\n\nAfter.\n"
-    )
+    page.write_text("Before.\n\n<!-- python -m checker table table_toy -->\nold\n<!-- end of table -->\n\nAfter.\n")
     assert table("--update-docs", page).status == 0
     text = page.read_text()
     assert text.startswith("Before.\n\n<!-- ")
@@ -179,10 +173,10 @@ def test_the_tables_of_a_family_have_their_own_marks_and_sections(checker, tmp_p
     family = tmp_path / "two_tables_toy.py"
     family.write_text(Path(TABLE).read_text() + "\n\ntables = [*tables, replace(tables[0], name='again')]\n")
     family.write_text("from dataclasses import replace\n\n" + family.read_text())
-    begin = "<!-- python -m checker run two_tables_toy --table -->\n"
+    begin = "<!-- python -m checker table two_tables_toy -->\n"
     page = tmp_path / "page.md"
     page.write_text(f"First.\n\n{begin}old\n<!-- end of table -->\n\nSecond.\n\n{begin}old\n<!-- end of table -->\n")
-    command = ["run", family, "--table", "--engine", "python", "--workers", "1"]
+    command = ["table", family, "--engine", "python", "--workers", "1"]
     outcome = checker(*command, "--verbose", "--update-docs", page)
     assert outcome.status == 0
     assert re.findall(r"^- \[(\w+)\]", outcome.out, re.MULTILINE) == ["a", "c1", "c2", "c3", "b", "c4", "c5", "c6"]
@@ -203,14 +197,12 @@ def test_the_tables_of_a_family_have_their_own_marks_and_sections(checker, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["run", TABLE, "--table", "--keep-going"], "--table allows only --engine, --workers"),
-        (["run", TABLE, "--table", "--set", "limit=1"], "--table allows only --engine, --workers"),
-        (["run", TABLE, "--table", "--max-states", "3"], "--table allows only --engine, --workers"),
-        (["run", TABLE, "--update-docs", "page.md"], "--update-docs needs --table"),
-        (["run", TOY, "--table"], "toy declares no table; these do: consumer, pipeline, producer"),
-        (["run", "producer/acks", "--table"], "--table takes a family"),
-        (["run", TABLE, "--table", "--update-docs", "no_such_page.md"], "cannot be read"),
-        (["run", TABLE, "--table", "--update-docs", TOY], "has no section for the table"),
+        (["table", TABLE, "--set", "limit=1"], "No such option '--set'"),
+        (["run", TABLE, "--update-docs", "page.md"], "No such option '--update-docs'"),
+        (["table", TOY], "toy declares no table; these do: consumer, pipeline, producer"),
+        (["table", "producer/acks"], "a table is of a family"),
+        (["table", TABLE, "--update-docs", "no_such_page.md"], "cannot be read"),
+        (["table", TABLE, "--update-docs", TOY], "has no section for the table"),
     ],
 )
 def test_wrong_input_is_reported_in_one_sentence(checker, arguments, sentence):
@@ -224,7 +216,7 @@ def test_a_liveness_property_answers_yes_no_or_undecided(checker):
     """An undecided property is never answered with no: the cell says so, and the status is 3."""
     page = str(Path(__file__).parent / "liveness_table_toy.py")
     for engine in ("python", "native"):
-        outcome = checker("run", page, "--table", "--engine", engine, "--workers", "1", "--verbose")
+        outcome = checker("table", page, "--engine", engine, "--workers", "1", "--verbose")
         assert outcome.status == 3
         assert ["turns back", "yes, 1 [c1]"] in cells(outcome)
         assert ["fair", "no, 4"] in cells(outcome)
@@ -232,7 +224,7 @@ def test_a_liveness_property_answers_yes_no_or_undecided(checker):
         assert "`ends`, 1 state: then for ever: increment, increment, turn_back." in outcome.out
         assert "undecided: counter cut off: stuck: " in outcome.err
         assert "constraint" in outcome.err
-    rows = checker("run", page, "--table", "--engine", "python", "--workers", "1", "--json", "-").out.splitlines()
+    rows = checker("table", page, "--engine", "python", "--workers", "1", "--json", "-").out.splitlines()
     (reason,) = json.loads(rows[2])["cells"]["stuck"]["undecided"]
     assert "constraint" in reason
     assert json.loads(rows[0])["cells"]["stuck"]["undecided"] is None
@@ -241,3 +233,13 @@ def test_a_liveness_property_answers_yes_no_or_undecided(checker):
 def test_a_cell_without_checks_is_refused():
     with pytest.raises(SpecError, match="has no checks"):
         GuaranteeCell(())
+
+
+def test_the_old_spelling_is_a_hint(checker, table, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- python -m checker run table_toy --table -->\n<!-- end of table -->\n")
+    words = ["--engine", "python", "--workers", "1", "--update-docs", str(page)]
+    outcome = checker("run", TABLE, "--table", *words)
+    assert (outcome.status, outcome.out) == (table().status, table().out)
+    assert outcome.err.startswith(f"hint: this is now: python -m checker table {TABLE} {' '.join(words)}\n")
+    assert page.read_text().startswith("<!-- python -m checker table table_toy -->\n\n|")

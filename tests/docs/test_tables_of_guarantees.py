@@ -34,7 +34,7 @@ def as_in_a_trace(steps):
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_command_of_an_entry_prints_its_schedule(family, capsys):
-    assert main(["run", family, "--table", "--verbose"]) == 0
+    assert main(["table", family, "--verbose"]) == 0
     in_full = capsys.readouterr().out
     entries = [match.groupdict() for match in _ENTRY.finditer(in_full)]
     assert len(entries) == len(re.findall(r"^- \[c\d+\]", in_full, re.MULTILINE)) > EVERY

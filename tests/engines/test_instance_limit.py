@@ -22,7 +22,7 @@ class Many(Spec):
         *(("run", "--engine", engine) for engine in ("native", "python", "both", "spark")),
         ("run", "--store", "compact"),
         ("simulate", "--out", "walks"),
-        ("run", "--graph", "graph.dot"),
+        ("graph", "graph.dot"),
     ],
     ids=" ".join,
 )

@@ -201,5 +201,5 @@ def test_answers(computed):
 @pytest.mark.slow
 def test_the_page_is_what_the_command_prints(computed):
     assert computed[2] == PAGE.read_text(), (
-        "update the section: python -m checker run consumer --table --update-docs docs/consumer.md"
+        "update the section: python -m checker table consumer --update-docs docs/consumer.md"
     )

@@ -178,7 +178,7 @@ def test_a_no_reports_its_explorations(computed):
 @pytest.mark.slow
 def test_the_page_equals_the_output_of_the_command(computed):
     assert computed[2] == PAGE.read_text(), (
-        "rewrite the section: python -m checker run producer --table --update-docs docs/producer.md"
+        "rewrite the section: python -m checker table producer --update-docs docs/producer.md"
     )
 
 

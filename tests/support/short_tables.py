@@ -8,7 +8,7 @@ def answers_on(page, family, table, position=0):
 
     `position` counts the tables of the family on the page from 0. A merged row has every value that it lists.
     """
-    section = page.read_text(encoding="utf-8").split(f"<!-- python -m checker run {family} --table -->")[position + 1]
+    section = page.read_text(encoding="utf-8").split(f"<!-- python -m checker table {family} -->")[position + 1]
     names = list(table.rows[0].settings)
     heading, _, *lines = [
         [each.strip() for each in line.strip("| ").split("|")] for line in section.splitlines() if line.startswith("|")

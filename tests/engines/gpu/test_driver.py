@@ -151,7 +151,6 @@ def test_kernels_that_the_driver_refuses_are_a_mistake_of_the_project(library):
         (["--coverage"], "--coverage and --strict need what a card does not keep"),
         (["--store", "compact"], "--store is an option of the native engine"),
         (["--checkpoint", "folder"], "--checkpoint needs --engine native or spark"),
-        (["--table"], "omit --engine gpu"),
     ],
 )
 def test_the_command_refuses_in_one_sentence(options, sentence, tmp_path):

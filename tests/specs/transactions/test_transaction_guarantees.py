@@ -84,7 +84,7 @@ def test_only_the_proposal_keeps_a_prepared_transaction(computed):
 @pytest.mark.slow
 def test_the_page_is_what_the_command_prints(computed):
     assert computed[2] == PAGE.read_text(), (
-        "update the section: python -m checker run transactions --table --update-docs docs/transactions.md"
+        "update the section: python -m checker table transactions --update-docs docs/transactions.md"
     )
 
 
