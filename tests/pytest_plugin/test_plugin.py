@@ -11,8 +11,9 @@ SCENARIOS = ["counter/reaches_limit", "overflow/overflows", "bounded/bounded", "
 
 
 @pytest.mark.parametrize("engine", ["native", "python"])
-def test_every_scenario_of_a_folder_is_a_test(project, engine):
-    result = project("-v", "--checker-specs", "specs", "--checker-engine", engine)
+def test_every_scenario_of_a_folder_is_a_test(project, pytester, engine):
+    words = ["-v", "--checker-specs", "specs", "--checker-engine", engine]
+    result = project(*words, run=pytester.runpytest_subprocess) if engine == "native" else project(*words)
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines([f"specs/toy.py::toy/{name}*PASSED*" for name in SCENARIOS])
 
