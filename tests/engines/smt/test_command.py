@@ -3,81 +3,15 @@
 import json
 import re
 import sys
-from dataclasses import dataclass
 
 import pytest
 
-from checker.cli.app import main
 from checker.engines.smt.lowering.statements import SymbolicStatements
 from checker.errors import EXIT_INTERNAL
 
-SPEC = """
-from checker.language import Constant, Range, Scenario, Spec, action, invariant, lemma, require
-
-class EvenSteps(Spec):
-    stride = Constant(2, at_least=1)
-    number = Range(0, 9)
-
-    @action
-    def add(self):
-        require(self.number < 8)
-        self.number += self.stride
-
-    @action
-    def begin_again(self):
-        self.number = 0
-
-    @invariant
-    def is_not_five(self):
-        return self.number != 5
-
-class Proved(EvenSteps):
-    @lemma
-    def is_even(self):
-        return self.number % 2 == 0
-
-class Contradictory(Proved):
-    @lemma
-    def is_odd(self):
-        return self.number % 2 == 1
-
-class TwoSteps(EvenSteps):
-    @action
-    def add_again(self):
-        require(self.number < 8)
-        self.number += self.stride
-
-class NoStart(EvenSteps):
-    def init(self):
-        require(self.number > 0)
-
-class Nothing(EvenSteps):
-    is_not_five = None
-"""
-
-
-@dataclass
-class Outcome:
-    status: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def prove(capsys, tmp_path):
-    (tmp_path / "even.py").write_text(SPEC)
-
-    def call(name, *arguments, command="prove"):
-        status = main([command, f"{tmp_path}/even.py/{name}", *arguments])
-        printed = capsys.readouterr()
-        assert "Traceback" not in printed.err
-        return Outcome(status, printed.out, printed.err)
-
-    return call
-
 
 def test_a_proof_prints_a_line_for_each_action_and_the_verdict_last(prove):
-    outcome = prove("proved")
+    outcome = prove("even.py/proved")
     assert outcome.status == 0
     assert "proved by induction: is_not_five" in outcome.out
     assert "with the lemmas is_even" in outcome.out
@@ -86,7 +20,7 @@ def test_a_proof_prints_a_line_for_each_action_and_the_verdict_last(prove):
 
 
 def test_a_counterexample_to_induction_is_shown_and_labelled(prove):
-    outcome = prove("even_steps")
+    outcome = prove("even.py/even_steps")
     assert outcome.status == 1
     assert "is_not_five is not preserved by add()" in outcome.out
     assert "unreachable within this configuration, of 5 states: a lemma that excludes it is missing" in outcome.out
@@ -95,7 +29,7 @@ def test_a_counterexample_to_induction_is_shown_and_labelled(prove):
 
 
 def test_the_page_of_a_failed_cell_describes_its_first_state(prove, tmp_path):
-    assert prove("even_steps", "--out", str(tmp_path / "pages")).status == 1
+    assert prove("even.py/even_steps", "--out", str(tmp_path / "pages")).status == 1
     (path,) = (tmp_path / "pages").glob("*.html")
     page = path.read_text()
     assert "In every reachable state, and not in the first one here: self.number" in page
@@ -104,7 +38,7 @@ def test_the_page_of_a_failed_cell_describes_its_first_state(prove, tmp_path):
 
 @pytest.mark.parametrize("options", [[], ["--find-lemmas"]])
 def test_a_real_violation_ends_with_its_shortest_trace(prove, options):
-    outcome = prove("even_steps", "--set", "stride=5", *options)
+    outcome = prove("even.py/even_steps", "--set", "stride=5", *options)
     assert outcome.status == 1
     assert "violated: is_not_five 2, bounds of add 2  (in the first 2 states" in outcome.out
     assert "a missing lemma is not the reason" in outcome.out
@@ -112,27 +46,30 @@ def test_a_real_violation_ends_with_its_shortest_trace(prove, options):
 
 
 def test_a_false_lemma_ends_with_its_shortest_trace(prove):
-    outcome = prove("contradictory")
+    outcome = prove("even.py/contradictory")
     assert outcome.status == 1
     assert "violated: is_odd (lemma) 1" in outcome.out
     assert "correct or remove the lemma" in outcome.out
 
 
 def test_every_failing_action_is_shown(prove):
-    outcome = prove("two_steps")
+    outcome = prove("even.py/two_steps")
     assert outcome.status == 1
     assert "is_not_five is not preserved by add()" in outcome.out
     assert "is_not_five is not preserved by add_again()" in outcome.out
 
 
 def test_k_induction(prove):
-    outcome = prove("even_steps", "--method", "k-induction")
+    outcome = prove("even.py/even_steps", "--method", "k-induction")
     assert (outcome.status, "proved by k-induction with k = 3: is_not_five" in outcome.out) == (0, True)
 
 
 def test_bounded_search(prove):
-    assert "no violation by traces of up to 6 states" in prove("even_steps", "--method", "bounded", "--depth", "6").out
-    outcome = prove("even_steps", "--method", "bounded", "--set", "stride=5")
+    assert (
+        "no violation by traces of up to 6 states"
+        in prove("even.py/even_steps", "--method", "bounded", "--depth", "6").out
+    )
+    outcome = prove("even.py/even_steps", "--method", "bounded", "--set", "stride=5")
     assert outcome.status == 1
     assert "is_not_five is violated: counterexample of 2 states" in outcome.out
 
@@ -176,15 +113,9 @@ scenarios = [
 
 
 @pytest.fixture
-def prove_count(capsys, tmp_path):
+def prove_count(prove, tmp_path):
     (tmp_path / "count.py").write_text(LASSOS)
-
-    def call(name, *arguments):
-        status = main(["prove", f"{tmp_path}/count.py/count{name}", *arguments])
-        printed = capsys.readouterr()
-        return Outcome(status, printed.out, printed.err)
-
-    return call
+    return lambda name, *arguments: prove(f"count.py/count{name}", *arguments)
 
 
 def test_bounded_search_finds_a_lasso(prove_count):
@@ -227,7 +158,7 @@ def test_the_other_methods_do_not_treat_liveness(prove_count, method):
 
 
 def test_json(prove):
-    outcome = prove("even_steps", "--json", "-")
+    outcome = prove("even.py/even_steps", "--json", "-")
     content = json.loads(outcome.out)
     assert (content["method"], content["verdict"]) == ("induction", "not inductive")
     broken = [query for query in content["queries"] if query["outcome"] == "fails"]
@@ -247,7 +178,7 @@ def test_json(prove):
     ],
 )
 def test_wrong_input_is_reported_in_one_sentence(prove, name, arguments, words):
-    outcome = prove(name, *arguments)
+    outcome = prove(f"even.py/{name}", *arguments)
     assert outcome.status == 2
     assert words in outcome.err
     assert outcome.err.count("\n") == 1
@@ -255,19 +186,18 @@ def test_wrong_input_is_reported_in_one_sentence(prove, name, arguments, words):
 
 def test_the_message_without_z3_names_the_extra(prove, monkeypatch):
     monkeypatch.setitem(sys.modules, "z3", None)
-    outcome = prove("proved")
+    outcome = prove("even.py/proved")
     assert outcome.status == 2
     assert "pip install 'tidemark[prove]'" in outcome.err
 
 
 def test_both_engines_agree(prove):
-    outcome = prove("even_steps", "--engine", "both", command="run")
+    outcome = prove("even.py/even_steps", "--engine", "both", command="run")
     assert (outcome.status, "native + z3 to depth 5" in outcome.out) == (0, True)
 
 
-def test_a_disagreement_is_an_internal_error(capsys, monkeypatch, tmp_path):
-    (tmp_path / "even.py").write_text(SPEC)
+def test_a_disagreement_is_an_internal_error(prove, monkeypatch):
     monkeypatch.setattr(SymbolicStatements, "require", lambda self, node: None)
-    assert main(["run", f"{tmp_path}/even.py/even_steps", "--engine", "both"]) == EXIT_INTERNAL
-    shown = capsys.readouterr().err
-    assert "internal error: EngineDisagreementError: on even_steps the engines disagree" in shown
+    outcome = prove("even.py/even_steps", "--engine", "both", command="run")
+    assert outcome.status == EXIT_INTERNAL
+    assert "internal error: EngineDisagreementError: on even_steps the engines disagree" in outcome.err

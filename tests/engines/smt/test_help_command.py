@@ -3,75 +3,11 @@
 import ctypes
 import json
 import re
-from dataclasses import dataclass
 
 import pytest
 
 from checker.cli.app import main
-
-BARE = """
-from specs.examples import peterson
-
-class Bare(peterson.Peterson):
-    flags_are_up = None
-    other_process_has_the_turn = None
-"""
-
-EVEN = """
-from checker.language import Constant, Range, Seq, Spec, action, constraint, invariant, lemma, require
-
-class Even(Spec):
-    stride = Constant(2, at_least=1)
-    number = Range(0, 9)
-
-    @action
-    def add(self):
-        require(self.number < 8)
-        self.number += self.stride
-
-    @invariant
-    def is_not_five(self):
-        return self.number != 5
-
-class Overflow(Even):
-    @action
-    def add(self):
-        self.number += self.stride
-
-class WrongLemma(Even):
-    @lemma
-    def is_small(self):
-        return self.number < 4
-
-class ShutIn(Even):
-    @constraint
-    def shut(self):
-        return self.number > 9
-
-class Large(Even):
-    kept = Seq(Range(0, 1000000), 40)
-"""
-
-
-@dataclass
-class Outcome:
-    status: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def prove(capsys, tmp_path):
-    (tmp_path / "bare.py").write_text(BARE)
-    (tmp_path / "even.py").write_text(EVEN)
-
-    def call(name, *arguments):
-        status = main(["prove", f"{tmp_path}/{name}", *arguments])
-        printed = capsys.readouterr()
-        assert "Traceback" not in printed.err
-        return Outcome(status, printed.out, printed.err)
-
-    return call
+from tests.engines.smt.conftest import BARE
 
 
 def lemmas_in(text):
@@ -94,14 +30,14 @@ def test_printed_lemmas_can_be_added_to_the_spec_and_prove_it(prove, tmp_path, o
 
 
 def test_json_has_the_found_lemmas(prove):
-    content = json.loads(prove("even.py/even", "--find-lemmas", "--json", "-").out)
+    content = json.loads(prove("even.py/even_steps", "--find-lemmas", "--json", "-").out)
     assert (content["verdict"], content["found"]["is_enough"], content["found"]["states"]) == ("proved", True, 5)
     (lemma,) = content["found"]["lemmas"]
     assert lemma["source"].startswith(f"@lemma\ndef {lemma['name']}(self):\n    return self.number % 2 == 0")
 
 
 def test_pdr_finds_a_violation_with_its_trace(prove):
-    outcome = prove("even.py/even", "--method", "pdr", "--set", "stride=5")
+    outcome = prove("even.py/even_steps", "--method", "pdr", "--set", "stride=5")
     assert outcome.status == 1
     assert "is_not_five is violated: counterexample of 2 states" in outcome.out
 
@@ -119,8 +55,8 @@ def test_pages_say_whether_the_first_state_is_reachable(prove, tmp_path):
     assert "First state: unreachable within this configuration, of 20 states" in page
     assert "A state that satisfies the hypothesis" in page and "is not preserved" in page
     assert 'data-opens="1"' in page
-    assert prove("even.py/even", "--set", "stride=5", "--out", str(folder)).status == 1
-    page = (folder / "even-even-is_not_five.html").read_text()
+    assert prove("even.py/even_steps", "--set", "stride=5", "--out", str(folder)).status == 1
+    page = (folder / "even-even_steps-is_not_five.html").read_text()
     assert "First state" not in page and "Initial state" in page
 
 
@@ -140,7 +76,7 @@ def test_pages_of_k_induction_have_the_whole_path(prove, tmp_path):
     [
         ("bare.py", ["--find-lemmas", "--method", "bounded"], 2, "--find-lemmas needs --method induction"),
         ("even.py/large", ["--method", "pdr"], 2, "pdr supports states of up to"),
-        ("even.py/even", ["--find-lemmas", "--unbounded", "stride"], 2, "omit one of the two"),
+        ("even.py/even_steps", ["--find-lemmas", "--unbounded", "stride"], 2, "omit one of the two"),
         ("bare.py", ["--method", "pdr", "--depth", "3"], 2, "--depth needs --method k-induction or bounded"),
         ("bare.py", ["--depth", "3"], 2, "not induction"),
         ("even.py/shut_in", ["--method", "induction"], 2, "shut is false in every state"),
@@ -168,13 +104,8 @@ def test_an_interrupt_is_reported(prove, monkeypatch, raised):
 
 @pytest.mark.parametrize("method", ["induction", "k-induction", "bounded", "pdr"])
 def test_a_timeout_is_unknown_with_status_3(capsys, method):
-    arguments = ["--method", method, "--timeout", "0.001", "--depth", "14"]
-    status = main(
-        [
-            "prove",
-            "replication/kip320/two_replicas_three_epochs",
-            *arguments[: 4 if method in ("induction", "pdr") else 6],
-        ]
-    )
+    depth = ["--depth", "14"] if method in ("k-induction", "bounded") else []
+    words = ["replication/kip320/two_replicas_three_epochs", "--method", method, "--timeout", "0.001", *depth]
+    status = main(["prove", *words])
     printed = capsys.readouterr()
     assert (status, "unknown" in printed.out, "0.001 s" in printed.out) == (3, True, True)
