@@ -16,6 +16,7 @@ from checker.language import (
     invariant,
     require,
 )
+from tests.golden.synchronous_termination import Node
 
 
 class Bit(Range):
@@ -58,6 +59,9 @@ class ConstrainedAlternatingBit(Spec):
     @action
     def send_new(self, data: Data):
         require(self.acked_bit == self.sent_bit)
+        self.send(data)
+
+    def send(self, data):
         self.sent = data
         self.sent_bit = 1 - self.sent_bit
         self.messages.append(Message(bit=self.sent_bit, data=data))
@@ -92,10 +96,6 @@ class ConstrainedAlternatingBit(Spec):
     def lose_answer(self, place: Range(0, "queue_length - 1")):
         require(place < len(self.answers))
         del self.answers[place]
-
-
-class Node(Range):
-    low, high = 0, "nodes - 1"
 
 
 class ConstrainedTermination(Spec):

@@ -22,6 +22,7 @@ from checker.language import (
     leads_to,
     require,
 )
+from tests.golden.counted_specs import Bit, ConstrainedAlternatingBit, ConstrainedTermination, Data, Message
 from tests.golden.termination_on_ring import Node, TerminationOnRing
 
 __all__ = ["Node", "TerminationOnRing"]
@@ -71,20 +72,7 @@ class SelfStabilizingRing(Spec):
         return self.counter[node] == 0
 
 
-class Bit(Range):
-    low, high = 0, 1
-
-
-class Data(Domain):
-    size, prefix = 2, "d"
-
-
-class Message(Struct):
-    bit: Bit
-    data: Data
-
-
-class AlternatingBit(Spec):
+class AlternatingBit(ConstrainedAlternatingBit):
     """The alternating bit protocol. Module AlternatingBit of Specifying Systems, with queues of at most two messages.
 
     The bound is a condition of the actions that send, not a constraint.
@@ -92,25 +80,12 @@ class AlternatingBit(Spec):
 
     messages = Seq(Message, 2)
     answers = Seq(Bit, 2)
-    sent_bit = Bit
-    acked_bit = Bit
-    received_bit = Bit
-    sent = Data
-    received = Data
-
-    def init(self, bit: Bit, sent: Data, received: Data):
-        self.sent_bit = bit
-        self.acked_bit = bit
-        self.received_bit = bit
-        self.sent = sent
-        self.received = received
+    queues_are_short = None
 
     @action
     def send_new(self, data: Data):
         require(len(self.messages) < 2 and self.acked_bit == self.sent_bit)
-        self.sent = data
-        self.sent_bit = 1 - self.sent_bit
-        self.messages.append(Message(bit=self.sent_bit, data=data))
+        self.send(data)
 
     @action
     def send_again(self):
@@ -118,31 +93,9 @@ class AlternatingBit(Spec):
         self.messages.append(Message(bit=self.sent_bit, data=self.sent))
 
     @action
-    def receive_message(self):
-        require(len(self.messages) > 0)
-        message = self.messages.pop(0)
-        self.received_bit = message.bit
-        self.received = message.data
-
-    @action
     def send_answer(self):
         require(len(self.answers) < 2)
         self.answers.append(self.received_bit)
-
-    @action
-    def receive_answer(self):
-        require(len(self.answers) > 0)
-        self.acked_bit = self.answers.pop(0)
-
-    @action
-    def lose_message(self, place: Bit):
-        require(place < len(self.messages))
-        del self.messages[place]
-
-    @action
-    def lose_answer(self, place: Bit):
-        require(place < len(self.answers))
-        del self.answers[place]
 
     def is_sent(self, data):
         return self.sent == data and self.sent_bit != self.acked_bit
@@ -647,7 +600,7 @@ class CoffeeCan(Spec):
         return self.white == 1
 
 
-class AsyncTermination(Spec):
+class AsyncTermination(ConstrainedTermination):
     """Termination with messages. Module AsyncTerminationDetection of tlaplus/Examples, two messages to a node at most.
 
     The bound is a condition of `send`, not a constraint.
@@ -655,17 +608,8 @@ class AsyncTermination(Spec):
 
     nodes = Constant(2, at_least=1)
 
-    active = SetOf(Node)
     pending = Map(Node, Range(0, 2))
-    detected = bool
-
-    def init(self, active: SetOf(Node), detected: bool):
-        require(not detected or active == set())
-        self.active = active
-        self.detected = detected
-
-    def is_terminated(self):
-        return self.active == set() and all(self.pending[node] == 0 for node in Node)
+    few_messages_are_pending = None
 
     @action
     def terminate(self, node: Node, detects: bool):
@@ -679,17 +623,6 @@ class AsyncTermination(Spec):
     def send(self, sender: Node, receiver: Node):
         require(sender in self.active and self.pending[receiver] < 2)
         self.pending[receiver] += 1
-
-    @action
-    def receive(self, node: Node):
-        require(self.pending[node] > 0)
-        self.active.add(node)
-        self.pending[node] -= 1
-
-    @action
-    def detect(self):
-        require(self.is_terminated())
-        self.detected = True
 
     @leads_to("is_terminated")
     def is_detected(self):
