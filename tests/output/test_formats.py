@@ -1,11 +1,16 @@
-"""The registries: every format has a writer, and every report satisfies the protocol."""
+"""Every format has a writer, every report satisfies the protocol, and an output is no input and no other output."""
+
+from __future__ import annotations
 
 import importlib
 
 import pytest
 
+from checker.errors import InputError
 from checker.output.formats import FORMATS
+from checker.output.output_files import check_outputs
 from checker.output.reports import REPORTS, Report, ReportTarget
+from traces.storage import RemotePath
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -27,3 +32,18 @@ def test_every_report_satisfies_the_protocol(name, tmp_path):
     assert all(callable(getattr(report, method)) for method in methods)
     report.close()
     assert (tmp_path / "report.html").read_text()
+
+
+FILE = RemotePath("s3://bucket", "folder/report.json")
+IN_A_REGION = RemotePath("s3://bucket", "folder/report.json", "region=x")
+
+
+def test_an_output_in_a_store_is_no_input():
+    with pytest.raises(InputError, match=r"--json s3://bucket/folder/report\.json\?region=x is an input"):
+        check_outputs({"--json": IN_A_REGION}, [FILE])
+    check_outputs({"--json": FILE.with_name("report2.json")}, [FILE])
+
+
+def test_two_outputs_in_a_store_differ():
+    with pytest.raises(InputError, match=r"--out and --json name the same file"):
+        check_outputs({"--out": FILE, "--json": FILE}, [])

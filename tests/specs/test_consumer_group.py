@@ -1,18 +1,14 @@
 """Consumer groups step by step (ClassicGroupTest, ConsumerCoordinatorTest, AbstractStickyAssignorTest); guarantees."""
 
-import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from checker.execution.run_specs import RunSettings
-from checker.execution.run_tables import tabulate
-from checker.run.request import Request
 from checker.testing import is_enabled, play
 from specs.consumer.cooperative import CooperativeGroup
 from specs.consumer.fencing import FencedSink, TransactionalSink
 from specs.consumer.group import ConsumerGroup
+from tests.support.short_tables import computed_table
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "consumer.md"
 
@@ -167,21 +163,14 @@ def test_sinks_that_fence_zombies():
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory):
     """The table's exit status, its rows, and the page with its updated section."""
-    folder = tmp_path_factory.mktemp("guarantees")
-    page = Path(shutil.copy(PAGE, folder))
-    status = tabulate(
-        Request(("consumer",)),
-        RunSettings(engine="native", workers=2, json=str(folder / "rows.jsonl")),
-        page,
-    )
-    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    status, rows, page = computed_table("consumer", PAGE, tmp_path_factory.mktemp("guarantees"))
     answers = {
         tuple(row["settings"].values()): "".join(
             "y" if cell["answer"] == "yes" else "n" for cell in row["cells"].values()
         )
         for row in rows
     }
-    return status, answers, page.read_text()
+    return status, answers, page
 
 
 @pytest.mark.slow

@@ -1,22 +1,18 @@
 """The table of guarantees compared with Kafka's documentation, and the page compared with the table."""
 
-import json
-import shutil
 from itertools import product
 from pathlib import Path
 
 import pytest
 
 from checker.engines.native.engine import explore
-from checker.execution.run_specs import RunSettings
-from checker.execution.run_tables import tabulate
 from checker.run.plan import Plan
-from checker.run.request import Request
 from specs.broker.network import BrokerNetwork
 from specs.broker.versions import producer_state
 from specs.producer import guarantees
 from specs.producer.idempotent.fair import FairFailover
 from specs.producer.plain.producer import PlainProducer
+from tests.support.short_tables import computed_table
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "producer.md"
 (TABLE,) = guarantees.tables
@@ -26,15 +22,8 @@ TODAY, LATER = "2.5 to 4.4", "4.5 (unreleased)"
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory):
     """The rows of the table, computed once, and the page with its section rewritten."""
-    folder = tmp_path_factory.mktemp("guarantees")
-    page = Path(shutil.copy(PAGE, folder))
-    status = tabulate(
-        Request(("producer",)),
-        RunSettings(engine="native", workers=2, json=str(folder / "rows.jsonl")),
-        page,
-    )
-    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
-    return status, {tuple(row["settings"].values()): row for row in rows}, page.read_text()
+    status, rows, page = computed_table("producer", PAGE, tmp_path_factory.mktemp("guarantees"))
+    return status, {tuple(row["settings"].values()): row for row in rows}, page
 
 
 def answers(computed, *settings):

@@ -1,6 +1,13 @@
-"""The answers of a page's short table of guarantees, row by row of the declared table."""
+"""Tables of guarantees: their rows as the command computes them, and the answers of a page's short table."""
 
+import json
 import re
+import shutil
+from pathlib import Path
+
+from checker.execution.run_specs import RunSettings
+from checker.execution.run_tables import tabulate
+from checker.run.request import Request
 
 
 def answers_on(page, family, table, position=0):
@@ -24,3 +31,11 @@ def answers_on(page, family, table, position=0):
 def includes(cell, value):
     """Return whether a cell of a merged row has a value."""
     return cell in ("any", value) or value in cell.split(", ")
+
+
+def computed_table(family, page, folder):
+    """Return the exit status of the table of a family, its rows, and its page with the section rewritten."""
+    copy = Path(shutil.copy(page, folder))
+    settings = RunSettings(engine="native", workers=2, json=str(folder / "rows.jsonl"))
+    status = tabulate(Request((family,)), settings, copy)
+    return status, [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()], copy.read_text()

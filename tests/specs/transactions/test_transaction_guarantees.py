@@ -1,17 +1,13 @@
 """The table of transactions by release, and the page compared with it."""
 
-import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from checker.execution.run_specs import RunSettings
-from checker.execution.run_tables import tabulate
-from checker.run.request import Request
 from specs.kafka_versions import catalogue_entry
 from specs.transactions.guarantees import COLUMNS, MIXED_RELEASES, PROPOSED, RELEASES, ROWS, UPGRADED
 from specs.transactions.versions import loop_rules, transaction_rules
+from tests.support.short_tables import computed_table
 
 PAGE = Path(__file__).parents[3] / "docs" / "transactions.md"
 
@@ -30,16 +26,9 @@ ENTRIES |= {"marker_retry": "T7", "unclean": "T9", "buffers": "T10", "delayed_fe
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory):
     """The exit status, the answers by release and column, and the page with its section rewritten."""
-    folder = tmp_path_factory.mktemp("guarantees")
-    page = Path(shutil.copy(PAGE, folder))
-    status = tabulate(
-        Request(("transactions",)),
-        RunSettings(engine="native", workers=2, json=str(folder / "rows.jsonl")),
-        page,
-    )
-    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    status, rows, page = computed_table("transactions", PAGE, tmp_path_factory.mktemp("guarantees"))
     answers = [{column: cell["answer"] for column, cell in row["cells"].items()} for row in rows]
-    return status, dict(zip((*ROWS, "upgraded", "proposed"), answers, strict=True)), page.read_text()
+    return status, dict(zip((*ROWS, "upgraded", "proposed"), answers, strict=True)), page
 
 
 @pytest.mark.slow

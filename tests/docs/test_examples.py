@@ -1,5 +1,6 @@
-"""The examples of docs/language.md run as they are printed."""
+"""The examples of docs/language.md, docs/python.md and examples/notebook.ipynb run as they stand."""
 
+import doctest
 import importlib
 import re
 import sys
@@ -10,7 +11,8 @@ import pytest
 from checker.language import Bug
 from checker.testing import CheckFailed, SpecChecks, check
 
-PAGE = Path(__file__).parent.parent / "docs" / "language.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "language.md"
 
 
 def block_with(text: str) -> str:
@@ -54,3 +56,33 @@ def test_the_drawing_can_be_drawn(module, tmp_path, monkeypatch):
 
 def test_the_interpreter_runs_as_shown(module):
     exec(compile(block_with("spec.successors(state)"), str(PAGE), "exec"), {})
+
+
+def test_every_example_of_python_prints_what_the_page_shows():
+    failed, tried = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False, encoding="utf-8")
+    assert tried > 20
+    assert failed == 0
+
+
+@pytest.mark.slow
+def test_the_notebook_runs(tmp_path, monkeypatch):
+    import nbformat
+    from nbclient import NotebookClient
+
+    # A kernel of this interpreter: an installed kernel may belong to another environment.
+    kernel = tmp_path / "kernels" / "tidemark"
+    kernel.mkdir(parents=True)
+    command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    (kernel / "kernel.json").write_text(
+        f'{{"argv": {command!r}, "display_name": "Tidemark", "language": "python"}}'.replace("'", '"')
+    )
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    notebook = nbformat.read(ROOT / "examples" / "notebook.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=120, kernel_name="tidemark").execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    drawn = [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]
+    # The trace is its page in a frame, the state has lanes, and the result has the verdict of each property.
+    assert drawn[0].startswith("<iframe srcdoc=")
+    assert '<table class="lanes' in drawn[1]
+    assert "<code>strong_isr</code>" in drawn[2] and "✓ holds" in drawn[2]
