@@ -62,12 +62,13 @@ class LineMap:
         The file with the name of the module comes first.
 
         What a fixture executes counts for every test of the file: other tests may share the fixture's value. So does
-        what runs once, when a module is imported: it counts for every test that executes any line of the file. And so
-        does a line that no test executes: `coverage` does not see lines that run under another tracer.
+        what runs once, when a module is imported or for the first test that fills a cache: it counts for every test
+        that executes any line of the file. And so does a line that no test executes: `coverage` does not see lines that
+        run under another tracer.
         """
         by_line = self._lines.get(path, {})
         contexts = {context for number in numbers for context in by_line.get(str(number), ())}
-        if contexts <= {""}:
+        if len(contexts - {""}) <= 1:
             contexts = {context for named in by_line.values() for context in named}
         names: set[str] = set()
         for context in contexts - {""}:

@@ -86,7 +86,12 @@ def test_the_tests_of_a_line_begin_with_the_file_of_its_module():
             ("test_c", "broken", 1),
         )
     }
-    lines = {"1": ["test_b.py::slow (call)", "test_a.py::slow (call)"], "2": ["test_b.py::slow (setup)"], "3": [""]}
+    lines = {
+        "1": ["test_b.py::slow (call)", "test_a.py::slow (call)"],
+        "2": ["test_b.py::slow (setup)", "test_b.py::quick (call)"],
+        "3": [""],
+        "5": ["test_b.py::quick (call)"],
+    }
     kept = LineMap(tests, {"pkg/a.py": lines})
 
     def names(*numbers):
@@ -94,8 +99,8 @@ def test_the_tests_of_a_line_begin_with_the_file_of_its_module():
 
     assert names(1) == ["test_a.py::slow", "test_b.py::slow"]
     assert names(2) == ["test_b.py::quick", "test_b.py::slow"]
-    # What runs at import, or is not seen, counts for every test of the file.
-    assert names(3) == names(4) == ["test_a.py::slow", "test_b.py::quick", "test_b.py::slow"]
+    # What runs at import or for one test alone, or is not seen, counts for every test of the file.
+    assert names(3) == names(4) == names(5) == ["test_a.py::slow", "test_b.py::quick", "test_b.py::slow"]
     assert kept.tests_of("pkg/other.py", [1]) == []
 
 

@@ -16,8 +16,11 @@ from checker.errors import UserError
 from checker.output.page.render import MOST_BYTES
 from checker.run.plan import Plan
 from spark_analysis.report import exhaustive_baseline
-from spark_analysis.report.make_report import dot_of, report_on
+from spark_analysis.report.local_source import LocalWalkSource
+from spark_analysis.report.make_report import _explored, _rare_failures, dot_of, report_on
+from spark_analysis.report.readable_parts import readable_parts
 from spark_analysis.report.report_page import rate_of, walk_report_page
+from spark_analysis.report.walk_counts import count_walks
 from spark_analysis.walks.records import WALKS, part_path, read_walk, spec_of
 from spark_analysis.walks.walk_request import requested_run
 from tests.page_checks import problems_of
@@ -77,6 +80,19 @@ def test_small_specs_have_exact_probabilities(made):
         assert failure["exact"] == pytest.approx(failure["rate"], abs=0.05)
     text = walk_report_page(found.data, [None] * len(found.clusters), {}, "report")
     assert '<th class="figure">exactly</th>' in text
+
+
+def test_the_limits_of_exact_probabilities_and_of_splitting(made, monkeypatch):
+    run, walks, found = made
+    entry = found.data["configurations"][0]
+    states = entry["known"]["states"]
+    limits = (states - 1, states)
+    assert [_explored(run, 10_000, limit, 0, {}, 0).exact is not None for limit in limits] == [False, True]
+    counts = count_walks(LocalWalkSource(walks, run, readable_parts(walks, run).numbers))
+    (number,) = [each["walks"] for each in entry["failures"] if each["property"] == "in_order"]
+    for limit in (number, number + 1):
+        monkeypatch.setattr("spark_analysis.report.make_report.RARE", limit)
+        assert ("in_order" in _rare_failures(run, counts, 0)) == (number < limit)
 
 
 def test_rare_violations_are_estimated_by_splitting(tmp_path):

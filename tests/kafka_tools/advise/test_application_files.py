@@ -95,6 +95,25 @@ def test_a_setting_that_quarkus_does_not_read_does_not_vanish(tmp_path, line, sa
         cluster(tmp_path, f"{CHANNEL}{line}\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "first", "prefix", "idle"),
+    [
+        ("quarkus", "", "", "quarkus.http.port %dev.quarkus.log.level mp.messaging.connector.smallrye-kafka.topic"),
+        ("quarkus", CHANNEL, "mp.messaging.outgoing.a.", "failure-strategy topic"),
+        ("spring", "", "spring.kafka.", "listener.concurrency admin.fail-fast producer.ssl.key-password"),
+        ("server", "debezium.sink.type=kafka\n", "", "quarkus.log.level debezium.source.database.port"),
+        ("worker", "config.storage.topic=c\noffset.storage.topic=o\n", "", "group.id config.providers.file.class"),
+        ("sink", "connector.class=s3.S3SourceConnector\n", "topic.creation.default.", "partitions replication.factor"),
+        ("streams", "application.id=a\n", "", "state.dir replication.factor"),
+    ],
+)
+def test_what_a_framework_reads_has_no_effect_and_is_named(tmp_path, name, first, prefix, idle):
+    written = [f"{prefix}{each}" for each in idle.split()]
+    text = first + "".join(f"{each}=-1\n" for each in written)
+    found = cluster(tmp_path, text, f"{name}.properties")
+    assert {*written} <= {*found.without_effect} and not found.unknown
+
+
 def test_settings_of_the_application_are_counted(tmp_path):
     notes = cluster(tmp_path, f"{CHANNEL}foo.bar=1\ngreeting=x\n").notes
     assert "application.properties has 2 settings of the application, which are not read" in notes

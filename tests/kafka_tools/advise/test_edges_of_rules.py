@@ -1,5 +1,6 @@
 """The edges of the rules of `advise`: the last value that Kafka accepts, and the first one that it refuses."""
 
+import itertools
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +17,7 @@ from kafka_tools.advise.questions import EXCEPTION, FAILURES, QUESTIONS
 from kafka_tools.advise.remedies import CHANGES_OF, EARLIER_IDEMPOTENCE, changes_for
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.suggestions import suggestions_for
-from kafka_tools.advise.written_settings import ConfigurationFile, Framework, WrittenSetting
+from kafka_tools.advise.written_settings import ConfigurationFile, Framework, Precedence, WrittenSetting
 from tests.support.surveys import explore_once
 
 
@@ -140,6 +141,68 @@ def test_a_setting_in_effect_is_no_change(version):
     changes = changes_for(asked, constants_of(asked, resolve(asked), with_consumer=True))
     assert {"acks=all", "acks=0"} <= {str(change) for change in changes}
     assert all(resolve(asked)[change.name] != change.value for change in changes)
+
+
+@pytest.mark.parametrize(
+    ("constant", "names"),
+    [
+        ("acks", {"acks"}),
+        ("retries", {"retries"}),
+        ("flushes", {"flush.messages"}),
+        # The models of groups have no constant for a setting of the consumer alone.
+        *((name, {"enable.auto.commit"}) for name in ("commit", "commits_when_revoked", "reconciliation")),
+        ("records", set()),
+    ],
+)
+def test_changes_are_those_of_the_constants_of_the_model(constant, names):
+    assert {change.name for change in changes_for(cluster("3.7"), {constant: None})} == names
+
+
+@pytest.mark.parametrize(("lower", "higher"), [*itertools.pairwise(Precedence)])
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_each_precedence_is_above_the_one_before(lower, higher, is_reversed):
+    pair = [WrittenSetting("acks", "1", "p", 1, lower), WrittenSetting("acks", "all", "p", 2, higher)]
+    found = gather([ConfigurationFile("p", {"producer": tuple(pair[::-1] if is_reversed else pair)})], "4.1", "java")
+    assert (resolve(found)["acks"], found.notes) == ("all", ("acks of p:1 is not in effect: p:2 takes precedence",))
+
+
+IN_FLIGHT = "max.in.flight.requests.per.connection"
+
+
+@pytest.mark.parametrize(
+    ("client", "version", "given", "name", "value", "origin"),
+    [
+        *(
+            ("java", version, "", "enable.idempotence", "false", f"default of Kafka {version}")
+            for version in ("2.8", "3.1")
+        ),
+        ("java", "3.2", "", "enable.idempotence", "true", "default of Kafka 3.2"),
+        ("java", "3.2", "retries=0", "enable.idempotence", "false", "retries=0 turned the default off"),
+        ("java", "3.2", "transactional.id=t", "enable.idempotence", "true", "a transactional.id is set"),
+        ("java", "2.8", "", "acks", "1", "default of Kafka 2.8"),
+        ("java", "3.0", "", "acks", "all", "default of Kafka 3.0"),
+        ("java", "2.0", "", "retries", "0", "default of Kafka 2.0"),
+        ("java", "2.0", "enable.idempotence=true", "retries", "2147483647", "default of Kafka 2.0"),
+        ("java", "2.1", "", "retries", "2147483647", "default of Kafka 2.1"),
+        ("librdkafka", "3.7", "", "enable.idempotence", "false", "default of librdkafka"),
+        ("librdkafka", "3.7", "transactional.id=t", "enable.idempotence", "true", "a transactional.id is set"),
+        ("librdkafka", "3.7", "", IN_FLIGHT, "1000000", "default of librdkafka"),
+        ("librdkafka", "3.7", "enable.idempotence=true", IN_FLIGHT, "5", "set by enable.idempotence=true"),
+        ("librdkafka", "3.7", "transactional.id=t", IN_FLIGHT, "5", "set by enable.idempotence=true"),
+        ("librdkafka", "3.7", "", "delivery.timeout.ms", "300000", "default of librdkafka"),
+        ("java", "3.7", "", "delivery.timeout.ms", "120000", "default of Kafka 3.7"),
+        ("librdkafka", "2.8", "", "session.timeout.ms", "45000", "default of librdkafka"),
+        ("java", "2.8", "", "session.timeout.ms", "10000", "default of Kafka 2.8"),
+        ("java", "3.0", "", "session.timeout.ms", "45000", "default of Kafka 3.0"),
+        ("java", "2.4", "", "replica.lag.time.max.ms", "10000", "default of Kafka 2.4"),
+        ("java", "2.5", "", "replica.lag.time.max.ms", "30000", "default of Kafka 2.5"),
+    ],
+)
+def test_what_is_in_effect_without_a_value_and_why(client, version, given, name, value, origin):
+    name_of_given, _, text = given.partition("=")
+    written = (WrittenSetting(name_of_given, text, "p", 1),) if given else ()
+    found = resolve(gather([ConfigurationFile("p", {"producer": written})], version, client)).choices[name]
+    assert (found.value, found.origin) == (value, origin)
 
 
 def test_changes_that_give_up_a_guarantee():

@@ -75,9 +75,10 @@ def test_without_the_controllers_file_its_default_is_assumed_by_name(tmp_path, v
     config = resolve(found)
     assert (config[UNCLEAN], config.choices[UNCLEAN].origin.partition(":")[0]) == ("false", "assumed")
     assert [text.startswith(f"Not read: {UNCLEAN} of the controller") for text in found.unread] == [True]
-    plain = cluster_of(tmp_path, BROKER, version=version)
-    assert not plain.unread
-    assert any(f"the controller's {UNCLEAN} is not read" in note for note in resolve(plain).notes)
+    for text in ("", f"{UNCLEAN}=false\n"):
+        plain = cluster_of(tmp_path, BROKER + text, version=version)
+        assert not plain.unread
+        assert any(f"the controller's {UNCLEAN} is not read" in note for note in resolve(plain).notes)
 
 
 @pytest.mark.parametrize("more", ["topic", "default", "command", "combined"])

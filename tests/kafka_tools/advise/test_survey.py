@@ -329,7 +329,9 @@ def test_processes_give_the_answers_of_one_and_count_them(folder, monkeypatch, c
         parallel._shows = True
         assert list(parallel.explore(surveys)) == expected
         assert parallel._explorations.value == number
-        assert "explorations, " in capfd.readouterr().err
+        # The line is erased at last.
+        progress = capfd.readouterr().err
+        assert "explorations, " in progress and progress.endswith("\r\x1b[K")
     stopped = threading.Event()
     stopped.set()
     assert list(ParallelExplorer(2, None, None, stopped).explore(surveys)) == [[], [], []]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from tests.traces.validate.toys import Wire, WireLog, recorded
 from traces.validate import Mapping, Observation, PossibleStep, event
-from traces.validate.controls import _other_list, _other_value, controls_of, try_controls
+from traces.validate.controls import _other_list, _other_value, _text, controls_of, try_controls
+from traces.validate.events import RecordedEvent
 from traces.validate.moves import moves_of
 from traces.validate.validator import Validator
 
@@ -58,6 +61,12 @@ def test_event_that_the_mapping_refuses_is_rejected():
     trace = recorded({"event": "sent", "number": "first"}, {"event": "sent", "number": "second"})
     found = try_controls(Validator(moves_of(Wire(), "python", ()), Strict()), trace, 30, seed=1)
     assert found.tried == found.rejected
+
+
+@pytest.mark.parametrize(("length", "ends"), [(100, '"}'), (101, "...")])
+def test_the_text_of_a_long_event_is_cut(length, ends):
+    text = _text(RecordedEvent(1, {"note": "x" * (length - len('{"note": ""}'))}))
+    assert (len(text), text.endswith(ends)) == (100, True)
 
 
 def test_equal_neighbours_are_not_swapped():
