@@ -158,10 +158,16 @@ def test_changes_are_those_of_the_constants_of_the_model(constant, names):
     assert {change.name for change in changes_for(cluster("3.7"), {constant: None})} == names
 
 
-@pytest.mark.parametrize(("lower", "higher"), [*itertools.pairwise(Precedence)])
+PRECEDENCES = ("FRAMEWORK", "SHARED", "FILE", "OVERRIDE", "ENFORCED", "COMMAND_LINE")
+
+
+@pytest.mark.parametrize(("lower", "higher"), [*itertools.pairwise(PRECEDENCES)])
 @pytest.mark.parametrize("is_reversed", [False, True])
 def test_each_precedence_is_above_the_one_before(lower, higher, is_reversed):
-    pair = [WrittenSetting("acks", "1", "p", 1, lower), WrittenSetting("acks", "all", "p", 2, higher)]
+    pair = [
+        WrittenSetting("acks", value, "p", line, Precedence[name])
+        for line, (name, value) in enumerate(((lower, "1"), (higher, "all")), 1)
+    ]
     found = gather([ConfigurationFile("p", {"producer": tuple(pair[::-1] if is_reversed else pair)})], "4.1", "java")
     assert (resolve(found)["acks"], found.notes) == ("all", ("acks of p:1 is not in effect: p:2 takes precedence",))
 
