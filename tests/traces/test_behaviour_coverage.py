@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from checker.language import Constant, Range, Spec, action, invariant, require
 from checker.run.result import TraceStep
 from traces.validate.behaviour_coverage import BehaviourCoverage, uncovered
@@ -73,8 +75,9 @@ def behaviour(*steps):
 
 
 def seen(*steps):
-    coverage = BehaviourCoverage()
+    coverage, tracer = BehaviourCoverage(), sys.gettrace()
     coverage.add(*behaviour(*steps))
+    assert sys.gettrace() is tracer
     never, missing, total = uncovered(Counting, coverage)
     return coverage.steps, never, {(each.method, each.condition, each.value) for each in missing}, total
 

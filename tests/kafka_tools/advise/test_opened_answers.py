@@ -44,7 +44,9 @@ def test_acks_all_turns_idempotence_on_and_says_what_that_makes_possible(tmp_pat
 
 def test_a_higher_minimum_says_what_it_makes_possible(tmp_path):
     text = '[producer]\nacks = "all"\n[topic]\n"replication.factor" = 3\n'
-    advice = remedies_of(tmp_path, text, "4.3.1", "slow-follower", "disk-lost", "lost-response", "empty-disk", "blackout")
+    advice = remedies_of(
+        tmp_path, text, "4.3.1", "slow-follower", "disk-lost", "lost-response", "empty-disk", "blackout"
+    )
     # A remedy that makes nothing worse comes first, and one that Kafka's documentation advises against last.
     order = [(each.is_last_resort, bool(each.opened), len(each.changes)) for each in advice.remedies]
     assert order == [(False, False, 1), (False, True, 1), (False, True, 2), (True, False, 1)]

@@ -34,6 +34,24 @@ def test_controls_are_rejected_or_have_a_reason():
     assert found.unread == ("sent.thread",)
 
 
+def test_a_control_changes_one_thing():
+    given = [event.found for event in GOOD.events]
+    for control in controls_of(WireLog(), GOOD, 60, 1):
+        made = [event.found for event in control.recorded.events]
+        if control.kind == "dropped":
+            assert made in [given[:at] + given[at + 1 :] for at in range(len(given))]
+            continue
+        assert [event.line for event in control.recorded.events] == [event.line for event in GOOD.events]
+        differ = [at for at, (one, other) in enumerate(zip(given, made, strict=True)) if one != other]
+        if control.kind == "swapped":
+            first, second = differ
+            assert (made[first], made[second]) == (given[second], given[first])
+        else:
+            (at,) = differ
+            assert made[at].keys() == given[at].keys()
+            assert sum(made[at][name] != given[at][name] for name in given[at]) == 1
+
+
 def test_equal_seeds_give_equal_controls():
     first, again, other = ([control.change for control in controls_of(WireLog(), GOOD, 9, seed)] for seed in (1, 1, 2))
     assert first == again != other and len(first) == 9

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from tests.traces.validate.toys import Wire, WireLog, recorded, walk
 from traces.replay import replay
 from traces.validate.explanation import explaining_behaviour
+from traces.validate.mapping import PossibleStep
 from traces.validate.moves import moves_of
+from traces.validate.observations import Observer
+from traces.validate.rejections import reasons_of
 from traces.validate.validator import Validator
 
 
@@ -42,3 +45,10 @@ def test_behaviour_ends_before_the_first_unexplained_event(validator):
         actions[0] is None and sorted(actions[1:]) == ["lose", "receive", "send", "send"] and actions[-1] == "receive"
     )
     assert found.explanation.endswith("explains the trace up to line 4; no step explains the next event.")
+
+
+@pytest.mark.parametrize("candidates", [39, 40, 41])
+def test_reasons_are_those_of_at_most_40_candidates(validator, candidates):
+    keys, step = tuple(validator.moves.initial()) * candidates, PossibleStep("send", number=3)
+    (reason,) = reasons_of(validator.moves, Observer(validator.spec), keys[:candidates], (step,))
+    assert reason.count == min(candidates, 40)

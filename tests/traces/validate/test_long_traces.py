@@ -9,6 +9,7 @@ import pytest
 
 from tests.traces.validate.toys import recorded
 from traces.validate.forgetting import FinishedPrefix, Forgotten, RecordWindow, prefix_of_log
+from traces.validate.moves import REMEMBERED_IN_WINDOW
 from traces.validate.task import RunningValidation, ValidationTask
 
 SPEC = """from checker.language import Constant, Range, SetOf, Spec, action
@@ -141,7 +142,11 @@ def letters(tmp_path):
             events += [{"event": "sent", "number": number}] * (number <= total)
             events += [{"event": "read", "number": number - late}] * (number > late)
         events[-1]["number"] += last
-        return RunningValidation(task).outcome(recorded(*events))
+        validation, trace = RunningValidation(task), recorded(*events)
+        found = validation.outcome(trace)
+        outcome.explanation = validation.explanation(trace, found)
+        outcome.remembered = {validator.moves.remembered for validator in validation._validators.values()}
+        return found
 
     return outcome
 
@@ -162,6 +167,8 @@ def letters(tmp_path):
 def test_a_window_forgets_what_no_later_event_names(letters, total, late, settings, forgotten):
     outcome = letters(total, late, **settings)
     assert (outcome.verdict, outcome.steps, outcome.forgotten) == ("conforms", 2 * total, forgotten)
+    assert (letters.explanation is None) == bool(forgotten)
+    assert not forgotten or letters.remembered == {REMEMBERED_IN_WINDOW}
     assert outcome.unchecked == (("of_the_whole_log",) if forgotten else ())
     assert outcome.violated.keys() == (set() if forgotten else {"of_the_whole_log"})
 
@@ -169,6 +176,7 @@ def test_a_window_forgets_what_no_later_event_names(letters, total, late, settin
 def test_a_log_that_needs_a_larger_window_than_there_is_is_undecided(letters):
     outcome = letters(300, 256)
     assert (outcome.verdict, outcome.limits, outcome.total) == ("undecided", {"window"}, 600)
+    assert letters.explanation is None
     assert letters(300, 254).verdict == "conforms"
 
 
