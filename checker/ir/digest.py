@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 import enum
 import hashlib
+import re
 from typing import Any
 
 from checker.ir import nodes
 
 _IGNORED = (nodes.Site,)
 """Nodes without meaning: locations in the source."""
+
+_PLACE = re.compile(r"^( .*) \d+:\d+$")
+"""The front end names a local without a name in the source by its line and column."""
 
 
 def digest_of(program: nodes.Program, *, with_view: bool = False) -> str:
@@ -83,6 +87,8 @@ class _DigestWalk:
         if is_identity:
             self._numbers[id(value)] = len(self._numbers)
         self._text(f"node {type(value).__qualname__}")
+        if isinstance(value, nodes.Local):
+            value = dataclasses.replace(value, name=_PLACE.sub(r"\1", value.name))
         for field in dataclasses.fields(value):
             if field.compare or is_identity:
                 self.write(getattr(value, field.name))
