@@ -196,12 +196,19 @@ def load_file(path: Path) -> Family:
     return family
 
 
-class _UncachedLoader(importlib.machinery.SourceFileLoader):
+class UncachedLoader(importlib.machinery.SourceFileLoader):
     """Compiles a file at every import: cached bytecode may belong to an older text of the same second and size."""
 
     def path_stats(self, path: str) -> Never:
         """Raise OSError: without a file's time and size, importlib does not use the bytecode cache."""
         raise OSError(path)
+
+
+def uncached_finder(folder: str) -> importlib.machinery.FileFinder:
+    """Return the finder of a folder of the user whose source files are compiled at every import."""
+    extensions = (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES)
+    sources = (UncachedLoader, importlib.machinery.SOURCE_SUFFIXES)
+    return importlib.machinery.FileFinder(folder, extensions, sources)
 
 
 def load_any_file(path: Path) -> Family:
@@ -212,7 +219,7 @@ def load_any_file(path: Path) -> Family:
     # A file of a package may have relative imports.
     packages = path.resolve().parent.relative_to(root).parts
     module_name = ".".join([*packages, f"{FILE_MODULE_PREFIX}{path.stem.replace('.', '_')}"])
-    loader = _UncachedLoader(module_name, str(path.absolute()))
+    loader = UncachedLoader(module_name, str(path.absolute()))
     description = importlib.util.spec_from_file_location(module_name, path, loader=loader)
     if description is None or description.loader is None:
         raise SpecError(f"{path} is not a Python file")
@@ -221,6 +228,8 @@ def load_any_file(path: Path) -> Family:
     sys.modules[module_name] = module
     searched = list(dict.fromkeys([str(path.parent.resolve()), str(root)]))
     sys.path[:0] = searched
+    # For the modules beside the file.
+    sys.path_importer_cache |= {folder: uncached_finder(folder) for folder in searched}
     try:
         with warnings.catch_warnings():
             # Python warns of `x is 1` and the like; the front end refuses it with a sentence.

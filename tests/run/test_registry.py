@@ -1,5 +1,7 @@
 """Families: packages with their sub-packages."""
 
+import os
+import py_compile
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 from checker.errors import SpecError
 from checker.run import registry
 from checker.run import spec_folders as folders
+from traces.validate.task import load_mapping
 
 MODULE = """
 from checker.language import Range, Scenario, Spec, invariant
@@ -100,3 +103,24 @@ def test_constants_and_names_refuse_the_same_names(name):
     with pytest.raises(SpecError) as refused:
         registry.select_for_constants(name)
     assert str(refused.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("read", ["beside", "mapping"])
+def test_bytecode_of_an_older_text_is_never_used(tmp_path, monkeypatch, read):
+    """A text may change within the second of the bytecode's time stamp, and keep its size."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    module = tmp_path / "limits_beside.py"
+    for most in (1, 2):
+        text = f"from traces.validate import Mapping\nMOST = {most}\n\n\nclass Found(Mapping):\n    most = MOST\n"
+        module.write_text(text)
+        os.utime(module, (1_000_000_000, 1_000_000_000))
+        sys.modules.pop("limits_beside", None)
+        if read == "mapping":
+            assert load_mapping(str(module)).most == most
+        else:
+            spec = tmp_path / "limited.py"
+            spec.write_text("from limits_beside import MOST\n" + MODULE.format(name="Limited") + "MOST = MOST\n")
+            (entry,) = registry.load_file(spec).entries
+            assert sys.modules[entry.spec.__module__].MOST == most
+        py_compile.compile(str(module))
+    sys.modules.pop("limits_beside", None)
