@@ -12,6 +12,7 @@ from kafka_tools.advise.advice import Advice, Fix, GuaranteeAnswer, Remedy
 from kafka_tools.advise.availability import Availability
 from kafka_tools.advise.configuration_keys import CLIENT_ROLES
 from kafka_tools.advise.effective_config import EffectiveConfig
+from kafka_tools.advise.frameworks import clients_of
 from kafka_tools.advise.hazard_answers import hazards_after, of_transactions, unexplored
 from kafka_tools.advise.models import RECORDS, RECORDS_WITH_CONSUMER, acknowledges_implicitly
 from kafka_tools.advise.outcome_phrases import joined, outcomes
@@ -166,13 +167,13 @@ def _sentence_without_answers(advice: Advice) -> str:
 
 
 def _with_defaults(advice: Advice, mildest: Mapping[FailureMode, Sequence[str]]) -> str:
-    """Return the subject of the verdict, with the clients that it is about and of which no file has a setting."""
-    written = {role for role, _ in advice.cluster.written}
+    """Return the subject of the verdict, with the clients that it is about and that no file or framework configures."""
+    written = {role for role, _ in advice.cluster.written} | clients_of(advice.cluster.frameworks)
     of_consumer = {question.verb for question in QUESTIONS if question.name in ("gaps", "reprocessing")}
     verbs = {verb for each in mildest.values() for verb in each}
     concerned = {"producer": verbs - of_consumer, "consumer": verbs & of_consumer}
     missing = [role for role in CLIENT_ROLES if concerned[role] and role not in written]
-    if not missing or advice.cluster.frameworks:
+    if not missing:
         return "A record"
     owner = "librdkafka" if advice.cluster.client == "librdkafka" else "Kafka"
     return f"With {owner}'s default {joined(missing, 'and')}, a record"

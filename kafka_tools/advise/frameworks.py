@@ -64,6 +64,12 @@ def clients_of_connect(frameworks: Iterable[Framework]) -> set[Role]:
     return {role for framework in connectors or present for role in CLIENTS[framework]}
 
 
+def clients_of(frameworks: Iterable[Framework]) -> set[Role]:
+    """Return the clients that frameworks create, or may create."""
+    others = set(frameworks) - set(CONNECT)
+    return clients_of_connect(frameworks) | {role for framework in others for role in CLIENTS[framework]}
+
+
 def own_settings(
     frameworks: Iterable[Framework], options: Mapping[str, WrittenSetting], version: str
 ) -> Iterator[tuple[Role, WrittenSetting]]:

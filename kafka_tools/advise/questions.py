@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from checker.run.result import TraceStep
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import EffectiveConfig
+from kafka_tools.advise.frameworks import clients_of
 from kafka_tools.advise.models import UNLIMITED_RETRIES, VICTIMS, Left, Model, has_consumer_protocol
 from specs.kafka_versions import BUMPS_EPOCH_ON_LOST_STATE, MIN_ISR_CAPPED
 
@@ -90,8 +91,8 @@ RESTART = FailureMode("producer-restart", "a producer restart", (("producer_rest
 EXHAUSTED = FailureMode(
     "retries-exhausted",
     "exhausted retries",
-    (_CRASH, ("lost_responses_left", 1)),
-    # Each attempt of a record fails: the model has one attempt for all of them.
+    (("lost_responses_left", 1),),
+    # Each attempt of a record fails: the model has one attempt for all of them, and a lost response fails it.
     overrides=(("retries", False),),
     asked={"stuck": ("no_missing_earlier",)},
 )
@@ -180,7 +181,7 @@ def why_impossible(failure: FailureMode, cluster: ClusterConfig, config: Effecti
         return "not explored: delivery.timeout.ms is two minutes or more (docs/producer.md, P11)"
     if failure == RESTART and config.is_transactional:
         return "explored with the specs of transactions, if they answer (see below)"
-    if failure == EXCEPTION and cluster.frameworks:
+    if failure == EXCEPTION and "consumer" in clients_of(cluster.frameworks):
         return "not explored: the framework decides what follows an exception"
     if failure == DISK_LOST and config["unclean.leader.election.enable"] == "true":
         return "not explored with unclean elections, after which a replica without the record may lead"

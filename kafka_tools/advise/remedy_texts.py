@@ -25,8 +25,8 @@ def remedy_texts(advice: Advice) -> tuple[list[RemedyText], list[RemedyText], li
     """Return the remedies as text: the preferred ones, the last resorts, and those that give up a guarantee.
 
     Each change is described once. A remedy that adds changes to described ones is described at these changes and
-    refers to the others; a remedy of described changes alone is described at the last of them, or apart if only a
-    combination has them. A cost that was mentioned is not repeated.
+    refers to the others, also for a cost that no change has alone; a remedy of described changes alone is described at
+    the last of them, or apart if only a combination has them. A cost that was mentioned is not repeated.
     """
     kinds = [2 if remedy.weakens else int(remedy.is_last_resort) for remedy in advice.remedies]
     described: dict[frozenset[SettingChange], RemedyText] = {}
@@ -48,7 +48,9 @@ def remedy_texts(advice: Advice) -> tuple[list[RemedyText], list[RemedyText], li
         if not any(_cells(remedy) <= _cells(other) for other in smaller):
             text.effects += [f"{start}{sentence}" for sentence in opened_sentences(remedy)]
         further = [cost for cost in remedy_costs(remedy) if cost not in costs]
-        text.cost = "; ".join(filter(None, [text.cost, *further]))
+        of_changes = {change.cost for change in remedy.changes}
+        named = [cost if cost in of_changes else f"{start}{cost}" for cost in further]
+        text.cost = "; ".join(filter(None, [text.cost, *named]))
         costs.update(further)
         seen.update(added)
     for text in described.values():

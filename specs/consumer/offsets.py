@@ -16,7 +16,7 @@ class OffsetReset(PollLoop):
 
     draws = PollLoop.draws.with_events(
         Event("init", "The partition is empty{', and not yet known to the consumer' if finds_partition_late else ''}"),
-        Event("produce", "The leader appends record {produced}", at="'partition'"),
+        Event("produce", "The leader appends record {produced}", at="'partition'", leaves_out=("readable",)),
         Event("seek_to_beginning", "An operator lets the consumer read from the beginning", at="'consumer'"),
     )  # fmt: skip
 

@@ -53,7 +53,8 @@ class WorkerPool(Consumer):
     ).with_events(
         *(replace(event, at="'poll thread'") for event in Consumer.draws.events),
         Event("init", "The partition is empty, and no offset is committed"),
-        Event("produce", "The leader appends record {len(key_of)} with key {key}", at="'partition'"),
+        Event("produce", "The leader appends record {len(key_of)} with key {key}", at="'partition'",
+            leaves_out=("readable",)),
         Event("poll", "The poll thread gets {count} record{'s'[:count - 1]} from offset {position} on, and gives each "
             "to a worker", at="'poll thread'"),
         Event("process", "Worker {worker} processes record {queue[worker][0]}", at="worker", leaves_out=("processed",)),

@@ -55,7 +55,7 @@ class Pipeline(ExpiringProducer):
 
     draws = Drawing(
         Lane("producer", facts={"sent": "last record sent", "unreported": "request without a callback (acks=0)"},
-            boxes={"queue": "queued", "acked": "acknowledged"}),
+            boxes={"queue": "queued", "acked": "acknowledged", "failed": "failed"}),
         Lane("partition", members={"isr": "ISR", "alive": "alive"}, crowned={"leader": "leader"},
             boxes={"requests": "unread requests", "handled": "appended, not answered",
             "stranded": "at the former leader", "late": "late requests"}, facts={"high_watermark": "high watermark"}),
@@ -84,11 +84,12 @@ class Pipeline(ExpiringProducer):
             Event("leader_refuse_too_early", "{leader} does not know yet that it leads, and refuses record "
                 "{requests[0].record} with NOT_LEADER_OR_FOLLOWER", "refuses", "leader", "refusal"),
             Event("leader_reject", "{leader} rejects record {requests[0].record} with an error that is not "
-                "retriable{abort_text() if transactional else ''}", "rejects", "leader", "refusal"),
+                "retriable{abort_text() if transactional else ''}", "rejects", "leader", "refusal",
+                leaves_out=("failed",)),
             Event("leader_refuse_after_append", "{leader} answers NOT_ENOUGH_REPLICAS_AFTER_APPEND for record "
                 "{handled[0].record}, which it keeps", "refuses", "leader", "refusal"),
-            Event("former_leader_refuse", "The former leader refuses record {stranded[0].record}, and the producer "
-                "will send it again", "refuses", "'partition'", "refusal"),
+            Event("former_leader_refuse", "The former leader refuses record {stranded[0].record}{', and the "
+                "producer will send it again' if retries else ''}", "refuses", "'partition'", "refusal"),
             Event("leader_acknowledge", "{leader} acknowledges record {handled[0].record}{', and the producer takes "
                 "the records before it, which it has yet to send again, for acknowledged' if implicit_acks and "
                 "any(record < handled[0].record for record in queue) else ''}", leaves_out=("acked",)),
@@ -118,7 +119,7 @@ class Pipeline(ExpiringProducer):
                 "next epoch", "'producer'", "new epoch"),
             Event("producer_expire", "delivery.timeout.ms passes for record {oldest_pending()}{', which was not sent "
                 "yet' if oldest_pending() > sent else ''}, and it fails with a TimeoutException{abort_text() if "
-                "transactional else ''}", kind="timeout", at="'producer'", leaves_out=("sent",)),
+                "transactional else ''}", kind="timeout", at="'producer'", leaves_out=("sent", "failed")),
             Event("application_send_again", "The application sends record {expired} again, as a new record",
                 at="'producer'"),
             Event("producer_resolve_sequences",
@@ -135,7 +136,8 @@ class Pipeline(ExpiringProducer):
                 "to ' if auto_offset_reset == 'none' else 'begins at ') + ('the log end ' + str(high_watermark) if "
                 "auto_offset_reset == 'latest' else 'offset 0') + ' (auto.offset.reset=' + str(auto_offset_reset) + "
                 "')'}", kind="crash", at="'consumer'", leaves_out=("consumed", "in_hand"))),
-        gains={"acked": "before that, the producer gets the success of record"},
+        gains={"acked": "before that, the producer gets the success of record",
+            "failed": "the application gets an error for record"},
     )  # fmt: skip
 
     def init(self):
@@ -316,7 +318,10 @@ class Pipeline(ExpiringProducer):
         records = [entry.record for entry in self.log[self.leader]]
         return later in records and earlier in records and records.index(later) < records.index(earlier)
 
-    @invariant(says="record {later} is in the log {self.log[self.leader]}, and record {earlier} never will be")
+    @invariant(
+        says="record {later} is in the log {self.log[self.leader]}, and record {earlier} "
+        "{'is not: its send failed' if earlier in self.failed else 'never will be: the leader refuses each retry'}"
+    )
     def no_missing_earlier(self):
         """GAP: no record is in the leader's log while an earlier one is not and cannot be written any more.
 

@@ -96,8 +96,8 @@ class BrokerFailures(PartitionVariables, abstract=True):
         """A broker restarts and registers with the controller. It knows no leader until it has read the metadata.
 
         Normally the controller has fenced it before. With `quick_restarts` it returns before it is missed. That was
-        possible with ZooKeeper. With KRaft a registered broker is fenced until it has read the metadata. Its high
-        watermark is that of its checkpoint (default: the last one).
+        possible with ZooKeeper, since KIP-380 only if the controller moves as well. With KRaft a registered broker is
+        fenced until it has read the metadata. Its high watermark is that of its checkpoint (default: the last one).
 
         Source: ClusterControlManager.registerBroker, OffsetCheckpointFile; KAFKA-10432.
         """

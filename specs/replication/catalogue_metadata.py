@@ -55,7 +55,8 @@ scenarios = [
             "ISR.", remedy="KAFKA-18106: a registration takes the broker out of the ISR."),
     violates(Partition, "r20_registered_again_with_zookeeper", dict(REGISTERED_AGAIN, controller="zookeeper"),
         {"no_acked_loss": 10},
-        "With ZooKeeper a broker that restarts before it is missed stays in the ISR, with any log."),
+        "With ZooKeeper a broker that restarts before it is missed stays in the ISR, with any log; since 2.2 (KIP-380) "
+        "only if the controller moves as well."),
     Bug("r21_lowered_min_isr", Partition, violates={"no_acked_loss": 9},
         size=dict(LOWERED, eligible_leader_replicas=True),
         larger=dict(LOWERED, eligible_leader_replicas=True, max_leader_epoch=2, max_partition_epoch=6),

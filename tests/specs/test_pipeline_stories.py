@@ -2,10 +2,13 @@
 
 import pytest
 
+from checker.engines.native.engine import explore
 from checker.explain.step_events import step_event
 from checker.explain.step_sentences import step_sentences
 from checker.run import registry
+from checker.run.plan import Plan
 from kafka_tools.pages.scenario_runs import run_scenario
+from specs.pipeline.pipeline import Pipeline
 
 SCENARIOS = {
     f"{entry.name}/{scenario.name}": scenario
@@ -109,3 +112,11 @@ def test_a_record_that_times_out_before_it_is_sent_was_not_sent():
     assert (
         text == "delivery.timeout.ms passes for record 1, which was not sent yet, and it fails with a TimeoutException."
     )
+
+
+def test_a_record_that_fails_has_an_error():
+    """Without retries no sentence promises another attempt."""
+    spec = Pipeline(records=2, leader_moves=1, retries=False, acks="all", idempotent=False)
+    (violation,) = explore(spec, Plan(("no_missing_earlier",))).violations
+    text = " ".join(sentence.text for sentence in step_sentences(spec, violation))
+    assert "the application gets an error for record 1" in text and "send it again" not in text

@@ -23,9 +23,10 @@ from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.remedy_texts import cost_sentence, remedy_texts
 from kafka_tools.advise.requirements import Demand
 from kafka_tools.advise.survey import run
-from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+from kafka_tools.advise.written_settings import ConfigurationFile, Framework, WrittenSetting
 
 BY_SLUG = {failure.slug: failure for failure in FAILURES}
+BY_NAME = {question.name: question for question in QUESTIONS}
 ACKS, FLUSH = CHANGES_OF["acks"][0], CHANGES_OF["flushes"][0]
 NEVER = threading.Event()
 
@@ -83,6 +84,24 @@ def test_the_verdict_names_the_clients_of_which_no_file_has_a_setting(given, cli
     assert answer_sentences._with_defaults(advice, {}) == "A record"
 
 
+@pytest.mark.parametrize(
+    ("framework", "subject"),
+    [
+        (Framework.CONNECT_SOURCE, "With Kafka's default consumer, a record"),
+        (Framework.CONNECT_SINK, "With Kafka's default producer, a record"),
+        (Framework.STRIMZI, "With Kafka's default producer and consumer, a record"),
+        (Framework.STREAMS, "A record"),
+    ],
+)
+def test_a_client_that_no_framework_creates_is_kafkas_default(framework, subject):
+    asked = gather([ConfigurationFile("f", {"broker": ()}, frameworks=frozenset({framework}))], "3.7.0")
+    advice = answer_questions(asked, explorer(), [BY_SLUG["application-exception"]], [BY_NAME["gaps"]])
+    verbs = {BY_SLUG["crash"]: [question.verb for question in QUESTIONS]}
+    assert answer_sentences._with_defaults(advice, verbs) == subject
+    # Only a framework with a consumer decides what follows an exception.
+    assert bool(advice.answers) == ("default" in subject and "consumer" in subject)
+
+
 def test_the_text_has_80_columns_and_no_broken_word(whole):
     text = text_of(whole)
     assert max(map(len, text.splitlines())) <= WIDTH == 80
@@ -130,6 +149,15 @@ def test_a_combination_of_described_changes_refers_to_them(whole):
     assert last[0].effects[1].startswith("together with acks=all (producer), no record is ")
     assert last[0].cost.count("every append waits for the disk") == 1
     assert "in-sync replica" not in last[0].cost
+
+
+def test_a_cost_of_a_combination_names_the_other_changes(whole):
+    """With acks=all alone, writes succeed while two brokers are down."""
+    alone = Remedy((ACKS,), whole.remedies[0].fixes, *(Availability(True, True),) * 2)
+    flush = replace(alone, changes=(FLUSH,))
+    both = replace(alone, changes=(ACKS, FLUSH), after=Availability(True, False))
+    _, (text,), _ = remedy_texts(replace(whole, remedies=[alone, flush, both]))
+    assert text.cost.endswith("; together with acks=all (producer), with two brokers down, no write succeeds any more")
 
 
 def test_a_remedy_is_listed_once(whole):

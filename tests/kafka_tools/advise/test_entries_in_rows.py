@@ -46,13 +46,13 @@ EVENTS_OF_WORDS = {
     r"planned leader change|new leader|moved partition": {"leader-change", "leader-changes", "crash"},
     r"\ban election": {"leader-change", "crash", "unclean-election"},
     r"power failure|loses power": {"power-loss", "crash-and-power-loss"},
-    r"new disk|loses its disk|the disk of one": {"empty-disk"},
+    r"new disk|loses its disk": {"empty-disk"},
     r"unclean election": {"unclean-election"},
     r"throws an exception": {"application-exception"},
     r"consumer dies|process dies": {"consumer-crash"},
     r"rebalance": {"rebalance"},
     r"producer restarts|restarted producer": {"producer-restart"},
-    r"broker (dies|restarts)|clean restart|in-sync replicas stop": {"crash", "two-crashes", "empty-disk"},
+    r"broker (dies|restarts)|clean restart": {"crash", "two-crashes", "empty-disk"},
     r"no committed offset": {"consumer-crash", "offsets-expire"},
 }
 """Words of `needs` and `coincidence`, and the events of which the entry then has one."""
@@ -97,6 +97,7 @@ WITHOUT_A_ROW = {
     "I3": "a permanent refusal",
     "I12": "2^31 records",
     "R17": "an I/O error",
+    "controller H-4": "a directory that is taken out of log.dirs; an empty one in its place is an unclean shutdown",
     "controller H-8": "a reassignment",
     "producer H-5": "32,767 epochs",
     "C11": "a late heartbeat",

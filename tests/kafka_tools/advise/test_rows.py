@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -81,6 +82,14 @@ IN_ORDER = {"enable.idempotence": "false", "acks": "all", "max.in.flight.request
 )
 def test_rows(failure, question, settings, verdict):
     assert [answer.verdict for answer in advice(failure, question, settings).answers] == [verdict]
+
+
+def test_retries_also_end_where_disks_end_with_the_broker():
+    disks = WrittenSetting("broker.disks", "ephemeral", "f", 1)
+    cluster = replace(cluster_of({**IN_ORDER, "retries": "3"}), disks=disks)
+    asked = [BY_SLUG["retries-exhausted"], BY_SLUG["crash"]]
+    found = answer_questions(cluster, explore_once, asked, [BY_NAME["stuck"]])
+    assert [answer.verdict for answer in found.answers] == ["yes"] and found.impossible == (BY_SLUG["crash"],)
 
 
 @pytest.mark.parametrize(
