@@ -1,1 +1,1 @@
-"""Generation of random walks on Spark; the format of walks and their statistics are in `traces.walks`."""
+"""Random walks: their format, their statistics, and their generation, also on Spark."""

@@ -6,7 +6,6 @@ import copy
 import json
 
 import pytest
-from tests.spark_analysis.walks.walked import request, simulated, spec_file
 
 from checker.cli.app import main
 from spark_analysis.report.make_report import report_on
@@ -14,6 +13,7 @@ from spark_analysis.report.run_comparison import compare_reports
 from spark_analysis.walks.statistics import share_difference, wilson
 from spark_analysis.walks.walk_request import requested_run
 from tests.spark_analysis.test_report import TWO_CAUSES
+from tests.spark_analysis.walks.walked import request, simulated, spec_file
 
 WITHOUT_SWAP = TWO_CAUSES.replace("require(not self.careful and len(self.queue) == 3)", "require(False)")
 WITHOUT_OVERTAKE = TWO_CAUSES.replace("require(not self.careful and self.sent < 4)", "require(False)", 1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.spark_analysis.walks.walked import spec_of_walks, walks_in
 
 from checker.errors import InputError
 from spark_analysis.report.run_history import append_line, read_history, trend
+from tests.spark_analysis.walks.walked import spec_of_walks, walks_in
 
 
 def line(run, walks, *, of=1000, spec="queue", **options):

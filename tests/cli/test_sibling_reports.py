@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.spark_analysis.walks.walked import spec_file
 
 from spark_analysis.report.run_comparison import compare_reports
 from tests.spark_analysis.test_report import TWO_CAUSES
+from tests.spark_analysis.walks.walked import spec_file
 
 OPTIONS = ("--traces", "120", "--depth", "12", "--seed", "7")
 

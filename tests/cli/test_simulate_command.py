@@ -6,6 +6,7 @@ import json
 import sys
 
 import pytest
+
 from tests.spark_analysis.walks.walked import spec_file
 
 

@@ -6,9 +6,9 @@ import json
 from collections import Counter
 
 import pytest
-from tests.spark_analysis.walks.walked import spec_of_walks, walks_in
 
 from spark_analysis.walks.records import STEPS, WALKS, part_path, part_paths, read_parts
+from tests.spark_analysis.walks.walked import spec_of_walks, walks_in
 
 
 @pytest.fixture(scope="module")

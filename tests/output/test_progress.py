@@ -5,8 +5,8 @@ import io
 import pytest
 
 from checker.output import progress as display
-from spark_analysis.commands.walk_progress import WalkProgress, walk_progress_text
 from checker.run.plan import ExplorationProgress
+from spark_analysis.commands.walk_progress import WalkProgress, walk_progress_text
 
 SEEN = ExplorationProgress(3, 2_000, 5_000, 40, 2.0, 123_000_000)
 

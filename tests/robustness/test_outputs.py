@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.spark_analysis.walks.walked import walks_in
 
 from checker.cli.app import main
+from tests.spark_analysis.walks.walked import walks_in
 
 TESTS = Path(__file__).parent.parent
 LOG = '{"event": "send", "number": 0}\n'

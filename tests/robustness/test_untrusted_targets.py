@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.spark_analysis.walks.walked import spec_of_walks, walks_in
 
 from checker.cli.app import main
 from spark_analysis.walks.records import RUN_FILE, read_run
+from tests.spark_analysis.walks.walked import spec_of_walks, walks_in
 
 TOY = Path(__file__).parent.parent / "toy.py"
 

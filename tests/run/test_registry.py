@@ -121,6 +121,6 @@ def test_bytecode_of_an_older_text_is_never_used(tmp_path, monkeypatch, read):
             spec = tmp_path / "limited.py"
             spec.write_text("from limits_beside import MOST\n" + MODULE.format(name="Limited") + "MOST = MOST\n")
             (entry,) = registry.load_file(spec).entries
-            assert sys.modules[entry.spec.__module__].MOST == most
+            assert most == sys.modules[entry.spec.__module__].MOST
         py_compile.compile(str(module))
     sys.modules.pop("limits_beside", None)

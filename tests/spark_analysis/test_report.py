@@ -8,7 +8,6 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from tests.spark_analysis.walks.walked import SOURCE, request, simulated, spec_file, spec_of_walks, walks_in
 
 from checker.cli.app import main
 from checker.engines.python.explorer import explore
@@ -24,6 +23,7 @@ from spark_analysis.report.walk_counts import count_walks
 from spark_analysis.walks.records import WALKS, part_path, read_walk, spec_of
 from spark_analysis.walks.walk_request import requested_run
 from tests.page_checks import problems_of
+from tests.spark_analysis.walks.walked import SOURCE, request, simulated, spec_file, spec_of_walks, walks_in
 from traces import trace_file
 from traces.replay import replay
 

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.spark_analysis.walks.walked import request, simulated, spec_file, walks_in
 
 from checker.language.roles import Role
 from checker.run.registry import load_file
@@ -18,6 +17,7 @@ from spark_analysis.report.walk_counts import WalkFailure, count_walks
 from spark_analysis.walks.records import part_paths, read_parts
 from spark_analysis.walks.statistics import ExposureStratum, risk_ratio
 from spark_analysis.walks.walk_request import requested_run
+from tests.spark_analysis.walks.walked import request, simulated, spec_file, walks_in
 
 
 def test_ratio_of_one_stratum_is_that_of_the_shares():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.spark_analysis.walks.walked import request, simulated, spec_file
 
 from spark_analysis.report.chart_geometry import SMALL_HEIGHT, SMALL_WIDTH, small_chart, walks_text
 from spark_analysis.report.make_report import report_on
@@ -14,6 +13,7 @@ from spark_analysis.report.setting_multiples import setting_multiples
 from spark_analysis.walks.walk_request import requested_run
 from tests.page_checks import problems_of
 from tests.spark_analysis.test_report import TWO_CAUSES
+from tests.spark_analysis.walks.walked import request, simulated, spec_file
 
 
 def data_of(folder, **options):

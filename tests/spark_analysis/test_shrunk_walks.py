@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.spark_analysis.walks.walked import request, simulated, spec_file, spec_of_walks
 
 from spark_analysis.report import causes, shrunk_walks
 from spark_analysis.report.make_report import report_on
@@ -11,6 +10,7 @@ from spark_analysis.report.shrunk_walks import Stratum, first_walks, spacings_of
 from spark_analysis.report.walk_counts import ViolationPattern, WalkFailure
 from spark_analysis.walks.walk_request import requested_run
 from tests.spark_analysis.test_report import TWO_CAUSES
+from tests.spark_analysis.walks.walked import request, simulated, spec_file, spec_of_walks
 
 IN_ORDER = WalkFailure("in_order", False)
 RARE = WalkFailure("rare", False)

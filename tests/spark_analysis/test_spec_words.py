@@ -7,7 +7,6 @@ import json
 import re
 
 import pytest
-from tests.spark_analysis.walks.walked import simulated
 
 from checker.output.page.tickets import with_links
 from spark_analysis.commands.report_walks import report_walks
@@ -16,6 +15,7 @@ from spark_analysis.walks.walk_request import WalkRequest, requested_run
 from specs.replication.kip101 import Kip101
 from specs.replication.partition import Partition
 from specs.tickets import ALL_PROPOSALS, PROPOSALS
+from tests.spark_analysis.walks.walked import simulated
 
 
 def test_a_promise_is_the_first_sentence_of_the_docstring():

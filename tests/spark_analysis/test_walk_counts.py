@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from tests.spark_analysis.walks.walked import SOURCE, request, simulated, spec_file, walks_in
 
 from checker.errors import UserError
 from spark_analysis.report import partial_counts as counting
@@ -25,6 +24,7 @@ from spark_analysis.walks.local_simulation import write_walks
 from spark_analysis.walks.records import STATES, STEPS, VIOLATIONS, WALKS, part_path, part_paths, read_parts, read_walks
 from spark_analysis.walks.walk_request import requested_run
 from tests.object_store import object_store
+from tests.spark_analysis.walks.walked import SOURCE, request, simulated, spec_file, walks_in
 from traces.storage import location_of
 
 

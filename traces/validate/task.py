@@ -220,7 +220,9 @@ def _loaded(where: str) -> ModuleType:
         if not path.is_file():
             raise InputError(f"there is no file {where}")
         name = f"mapping_file_{path.stem}"
-        description = importlib.util.spec_from_file_location(name, path, loader=registry.UncachedLoader(name, str(path)))
+        description = importlib.util.spec_from_file_location(
+            name, path, loader=registry.UncachedLoader(name, str(path))
+        )
         assert description is not None and description.loader is not None
         module = importlib.util.module_from_spec(description)
         sys.modules[name] = module
