@@ -23,9 +23,10 @@ def graph(
     json: JsonFile = "",
     out: OutFolder = None,
 ) -> int:
-    """Draw every state and step of a scenario of at most 300 states, and check it as `run` does.
+    """Draw every state of a small scenario.
 
-    Exit status: as that of `run`.
+    The drawing has at most 300 states, and their steps. The command checks the scenario as `run` does, and has its exit
+    status.
     """
     from checker.execution.run_specs import RunSettings, execute_runs
     from checker.run.request import Request
