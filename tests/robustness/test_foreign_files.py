@@ -20,6 +20,7 @@ from tests.cli.test_validate import GOOD, MAPPING
 
 ROOT = Path(__file__).parent.parent.parent
 RETRY = str(ROOT / "examples" / "retry.py")
+TABLE = str(ROOT / "tests" / "cli" / "table_toy.py")
 
 FOREIGN = (
     *("mine.txt", "cluster/important.txt", "cluster/broker1/data/mine-0/00000000000000000000.log", "producer0.log"),
@@ -37,9 +38,12 @@ WORDS: dict[tuple[str, str], list[str]] = {
     ("run", "--html"): ["run", RETRY, "--html", "DIR"],
     ("run", "--out"): ["run", RETRY, "--out", "DIR"],
     ("run", "--witness"): ["run", RETRY, "--witness", "DIR"],
+    ("table", "--out"): ["table", TABLE, "--engine", "python", "--out", "DIR"],
+    ("graph", "--out"): ["graph", RETRY, "new.dot", "--out", "DIR"],
     ("prove", "--out"): ["prove", RETRY, "--method", "bounded", "--depth", "3", "--out", "DIR"],
     ("prove", "--check"): ["prove", "--check", "DIR"],
     ("simulate", "--out"): ["simulate", RETRY, "--traces", "100", "--out", "DIR"],
+    ("simulate", "--counterexamples"): ["simulate", RETRY, "--traces", "100", "--counterexamples", "DIR"],
     ("report", "folder"): ["report", "DIR"],
     ("report", "--out"): ["report", "WALKS", "--out", "DIR"],
     ("report", "--compare"): ["report", "WALKS", "--compare", "DIR"],
