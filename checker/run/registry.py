@@ -6,6 +6,7 @@ A family is a package below `specs/` with its sub-packages, or a file. A family 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.machinery
 import importlib.util
@@ -157,6 +158,8 @@ def families() -> list[Family]:
     return [load_family(name) for name in family_names()]
 
 
+# A table of guarantees asks for all families for each of its cells, and their scenarios take tenths of a second.
+@functools.cache
 def load_family(name: str) -> Family:
     """Return the family `name` below `specs/`; raise SpecError if it does not exist or cannot be imported."""
     known = family_names()
