@@ -180,6 +180,19 @@ STATEMENTS = {
     "letter = self.letter\nself.small = letter.id": "test it with isinstance, or use match, before you read .id",
     "letter = self.letter\nif isinstance(letter, Note):\n    self.small = letter.id": "Note has no field id",
     "x = self.letter\nrequire(isinstance(x, Note) or x.text == 1)": "Record has no field text",
+    # What a test shows ends with its construct.
+    **{
+        f"x = self.letter\n{test}\nself.flag = x.text == 1": "test it with isinstance, or use match, before you read .text"
+        for test in (
+            "self.flag = all(n == 1 for n in self.line if isinstance(x, Note))",
+            "self.flag = isinstance(x, Note) and x.text == 1",
+            "self.flag = not isinstance(x, Note) or x.text == 1",
+            "self.flag = x.text == 1 if isinstance(x, Note) else False",
+            "if isinstance(x, Note):\n    self.flag = x.text == 1",
+            "if not isinstance(x, Note):\n    x = Note(1)\nx = self.letter",
+            "for n in range(2):\n    require(isinstance(x, Note))\n    x = self.letter",
+        )
+    },
     "self.flag = isinstance(self.letter, Message)": "a OneOf(Record, Note) is never Message",
     "self.flag = isinstance(self.letter, Node)": "Node is not a struct",
     "self.flag = isinstance(self.small, Note)": "a Small 0..5 is never Note",
@@ -225,6 +238,8 @@ STATEMENTS = {
     "self.small = self.line[-1]": "an index is never negative",
     "self.small = self.names[0]": "a SetOf(Node) cannot be indexed",
     "del self.table[self.node]": "del removes items of a sequence, not of a Map",
+    "self.flag = self.small": "write a comparison",
+    "self.small = self.flag": "write `1 if ... else 0`",
     "self.names = self.node": "expected SetOf(Node), found Node: write {...} around the item",
     "self.line = self.small": "found Small 0..5: write [...] around the item",
     "self.net = Message(Node[0], 1)": "found Message: write [...] around the item",
