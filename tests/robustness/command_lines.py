@@ -31,6 +31,8 @@ BASES = {
     ("list",): (TOY,),
     ("init",): ("{folder}/started",),
     ("run",): (f"{TOY}/counter/reaches_limit", "--engine", "python"),
+    ("table",): (TOY.replace("toy.py", "cli/table_toy.py"), "--engine", "python", "--workers", "1"),
+    ("graph",): (f"{TOY}/counter/reaches_limit", "{folder}/graph.dot", "--engine", "python"),
     ("show",): ("{trace}",),
     ("explore",): (f"{TOY}/counter/reaches_limit",),
     ("prove",): (f"{TOY}/counter/reaches_limit",),

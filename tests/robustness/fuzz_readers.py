@@ -184,7 +184,7 @@ class LogReader:
 
     def __init__(self, folder: Path):
         self._path = folder / "log.jsonl"
-        recorded = TESTS / "kafka_tools" / "recorded"
+        recorded = TESTS / "kafka_tools" / "lab" / "recorded"
         self._bases = [(path.read_bytes(), path.name.split("-")[0]) for path in sorted(recorded.glob("[ip]*-*.jsonl"))]
 
     def check(self, draw: Draw) -> None:

@@ -10,7 +10,7 @@ from checker.errors import InputError
 from traces.validate.expressions import compiled, require_attributes
 
 MAPPING = "kafka_tools.lab.librdkafka.plain"
-RECORDED = Path(__file__).parent.parent / "kafka_tools" / "recorded" / "plain-clean.jsonl"
+RECORDED = Path(__file__).parent.parent / "kafka_tools" / "lab" / "recorded" / "plain-clean.jsonl"
 CONFIGURED = RECORDED.read_text().splitlines()[0]
 ESCAPES = [
     "().__class__.__mro__[1].__subclasses__()",
