@@ -11,8 +11,8 @@ from checker.engines.smt import fair_steps, lassos
 from checker.engines.smt.lowering.logic import all_of, any_of, both, implies, negate
 from checker.errors import BoundsError
 from checker.language import Fairness, Range, Spec, action, constraint, eventually, leads_to, require
-from tests.lasso_comparison import compare_lassos
 from tests.liveness_toys import Clock, DeadEnd, Letter, Mail, Overflow, PartlyIdle, Retry, SelfLoop, WholeNext
+from tests.support.lasso_comparison import compare_lassos
 
 
 class Passing(Spec):

@@ -19,7 +19,7 @@ from specs.replication.kip101 import Kip101
 from tests.output.conftest import violation_of
 from tests.output.test_lassos import page_of as lasso_page
 from tests.output.test_page import evil_page, page_of
-from tests.page_checks import problems_of
+from tests.support.page_checks import problems_of
 from tests.toy import Log, Overflow
 from traces.trace_file import origin_of
 

@@ -9,7 +9,7 @@ import pytest
 
 from spark_analysis import session as sessions
 from spark_analysis.session import LazySession
-from tests.object_store import ENVIRONMENT
+from tests.support.object_store import ENVIRONMENT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

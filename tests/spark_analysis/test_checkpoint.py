@@ -24,8 +24,8 @@ from spark_analysis.explore.checkpoint import (
 from spark_analysis.explore.level_tasks import ExpansionReport
 from spark_analysis.explore.spark_explorer import explore
 from spark_analysis.session import LazySession
-from tests.object_store import object_store, place
 from tests.spark_analysis import toys
+from tests.support.object_store import object_store, place
 
 PLAN = Plan(("corner",), max_depth=3)
 

@@ -22,8 +22,8 @@ from spark_analysis.report.report_page import rate_of, walk_report_page
 from spark_analysis.report.walk_counts import count_walks
 from spark_analysis.walks.records import WALKS, part_path, read_walk, spec_of
 from spark_analysis.walks.walk_request import requested_run
-from tests.page_checks import problems_of
 from tests.spark_analysis.walks.walked import SOURCE, request, simulated, spec_file, spec_of_walks, walks_in
+from tests.support.page_checks import problems_of
 from traces import trace_file
 from traces.replay import replay
 

@@ -11,9 +11,9 @@ from spark_analysis.report.make_report import report_on
 from spark_analysis.report.report_page import walk_report_page
 from spark_analysis.report.setting_multiples import setting_multiples
 from spark_analysis.walks.walk_request import requested_run
-from tests.page_checks import problems_of
 from tests.spark_analysis.test_report import TWO_CAUSES
 from tests.spark_analysis.walks.walked import request, simulated, spec_file
+from tests.support.page_checks import problems_of
 
 
 def data_of(folder, **options):

@@ -17,8 +17,8 @@ import pytest
 from bench.standalone_cluster import StandaloneCluster, standalone_cluster
 from spark_analysis import session as sessions
 from spark_analysis.walks.records import WALKS
-from tests.object_store import object_store, place
 from tests.spark_analysis.cluster_job import ClusterJob
+from tests.support.object_store import object_store, place
 from traces.storage import Location
 
 ROOT = Path(__file__).parents[2]

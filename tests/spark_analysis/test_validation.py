@@ -19,7 +19,7 @@ from spark_analysis.validate import verdict_parts
 from spark_analysis.validate.validation import validate_on_spark
 from spark_analysis.validate.verdict_parts import VERDICTS, open_verdicts
 from tests.cli.test_validate import BAD, GOOD, MAPPING, RETRY
-from tests.object_store import object_store, place
+from tests.support.object_store import object_store, place
 from traces.validate.events import UnparsedTrace
 from traces.validate.task import RunningValidation, ValidationTask
 from traces.validate.totals import ValidationTotals, verdict_row

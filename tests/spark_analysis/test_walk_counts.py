@@ -23,8 +23,8 @@ from spark_analysis.walks.digests import write_digest
 from spark_analysis.walks.local_simulation import write_walks
 from spark_analysis.walks.records import STATES, STEPS, VIOLATIONS, WALKS, part_path, part_paths, read_parts, read_walks
 from spark_analysis.walks.walk_request import requested_run
-from tests.object_store import object_store
 from tests.spark_analysis.walks.walked import SOURCE, request, simulated, spec_file, walks_in
+from tests.support.object_store import object_store
 from traces.storage import location_of
 
 

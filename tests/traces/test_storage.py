@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from checker.errors import UserError
-from tests.object_store import object_store, set_permissions
+from tests.support.object_store import object_store, set_permissions
 from traces import storage
 from traces.storage import Location, RemotePath, local_copy, location_of, new_file
 

@@ -27,7 +27,6 @@ from checker.language.liveness import liveness_names
 from checker.run import registry
 from checker.run.expectation import checked_properties
 from checker.run.plan import Plan
-from tests.lasso_comparison import compare_lassos
 from tests.liveness_toys import (
     Bounded,
     Bridge,
@@ -44,6 +43,7 @@ from tests.liveness_toys import (
     TwoDesks,
     WholeNext,
 )
+from tests.support.lasso_comparison import compare_lassos
 
 ONE = Retry(batches=1)
 

@@ -10,7 +10,7 @@ import pytest
 from checker.cli.app import main
 from spark_analysis.walks.digests import DIGESTS
 from spark_analysis.walks.records import RUN_FILE, STATES, STEPS, WALKS
-from tests.object_store import object_store, set_permissions
+from tests.support.object_store import object_store, set_permissions
 from traces.storage import Location, location_of
 
 COMMAND = ["simulate", "producer/plain_producer/p1_reorder_by_retry", "--traces", "1200", "--depth", "30", "--steps"]
