@@ -54,3 +54,18 @@ def damaged(trace):
         return path
 
     return write
+
+
+@pytest.fixture
+def refuse_damaged(checker, damaged):
+    """Return a function that checks that `show` refuses a `damaged` trace in one sentence, in each format."""
+
+    def check(change, spec, sentence):
+        path = damaged(change)
+        for format in ("text", "html"):
+            outcome = checker("show", path, "--spec", spec, "--format", format)
+            assert (outcome.status, outcome.out) == (2, "")
+            assert sentence in outcome.err
+            assert outcome.err.count("\n") == 1
+
+    return check
