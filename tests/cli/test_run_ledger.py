@@ -1,11 +1,12 @@
 """`run --ledger` and `--update-ledger`: differences fail a run."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from checker.cli.app import main
-from checker.run import ledger
+from checker.run import ledger, registry
 from tests.cli.conftest import TOY
 
 
@@ -108,10 +109,8 @@ def test_limited_runs_are_not_compared_with_the_ledger(checker, path, options):
 
 @pytest.fixture
 def few_specs(monkeypatch, tmp_path):
-    """Register one family with a separate ledger."""
-    from checker.run import registry
-
-    monkeypatch.setattr(registry, "family_names", lambda: ["examples"])
+    """Register the toys alone, with a separate ledger."""
+    monkeypatch.setattr(registry, "families", lambda: [registry.load_file(Path(TOY))])
     path = tmp_path / "ledger.toml"
     monkeypatch.setattr(ledger, "default_path", lambda: path)
     return path
@@ -121,16 +120,16 @@ def test_a_run_of_all_scenarios_is_compared_with_the_ledger(checker, few_specs):
     outcome = checker("run")
     assert outcome.status == 1
     assert f"there is no ledger {few_specs}: python -m checker run --update-ledger writes one" in outcome.out
-    assert checker("run", "examples").status == 0
+    assert checker("run", TOY).status == 0
     assert checker("run", "--update-ledger").status == 0
     assert checker("run").status == 0
-    ledger.write(few_specs, ledger.read(few_specs) | {"examples/gone/s": ledger.LedgerRecord("holds", 1, 1, 1)})
+    ledger.write(few_specs, ledger.read(few_specs) | {"toy/gone/s": ledger.LedgerRecord("holds", 1, 1, 1)})
     outcome = checker("run")
     assert outcome.status == 1
-    assert "examples/gone/s is in the ledger, but the scenario does not exist" in outcome.out
-    assert checker("run", "examples").status == 0
+    assert "toy/gone/s is in the ledger, but the scenario does not exist" in outcome.out
+    assert checker("run", TOY).status == 0
     checker("run", "--update-ledger")
-    assert "examples/gone/s" not in ledger.read(few_specs)
+    assert "toy/gone/s" not in ledger.read(few_specs)
 
 
 def test_a_ledger_that_cannot_be_read_or_written(checker, tmp_path):
