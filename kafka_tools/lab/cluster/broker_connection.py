@@ -7,7 +7,7 @@ import struct
 from contextlib import suppress
 
 from kafka_tools.experiments.api_keys import API_KEYS
-from kafka_tools.lab.cluster.messages import LENGTH, correlation_of
+from kafka_tools.lab.cluster.messages import LARGEST, LENGTH, correlation_of
 
 _CORRELATION = 1
 
@@ -22,6 +22,8 @@ def response_to(message: bytes, address: tuple[str, int], seconds: float) -> byt
         connection.sendall(LENGTH.pack(len(message)) + message)
         front = stream.read(LENGTH.size)
         length = LENGTH.unpack(front)[0] if len(front) == LENGTH.size else 0
+        if not 0 <= length <= LARGEST:
+            raise ConnectionError(f"port {address[1]} does not answer as a broker does")
         response = stream.read(length)
     if not length or len(response) < length:
         raise ConnectionError(f"the broker at port {address[1]} has closed the connection")

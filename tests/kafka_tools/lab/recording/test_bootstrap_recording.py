@@ -9,6 +9,7 @@ import socket
 import struct
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ import pytest
 from checker.cli.app import main
 from checker.errors import OutputError
 from kafka_tools.lab.cluster.broker_connection import answers_as_broker
-from kafka_tools.lab.cluster.messages import RequestHeader, request_header
+from kafka_tools.lab.cluster.messages import LARGEST, RequestHeader, request_header
 from kafka_tools.lab.cluster.proxy import Link, PassingRequest, ProxyLimits, ProxyNetwork
 from kafka_tools.lab.recording import bootstrap_command, passing_producers
 from kafka_tools.lab.recording.bootstrap_command import address_of
@@ -674,3 +675,14 @@ class FailingProducers(PassingProducers):
 
     async def write_one(self):
         self._write({"event": "request"})
+
+
+@pytest.mark.parametrize(("length", "is_broker"), [(4, True), (-1, False), (LARGEST + 1, False)])
+def test_an_answer_of_no_length_or_of_any_length_is_no_broker(length, is_broker):
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(answers_as_broker, server.getsockname(), 30.0)
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(100)
+            connection.sendall(struct.pack(">ii", length, 1))
+        assert asked.result() is is_broker
