@@ -90,7 +90,35 @@ class Odd(Spec):
 
     def loops(self, n):
         return self.loops(n)
+
+    def kept(self):
+        return self.line
+
+    def copied(self):
+        return [x for x in self.line]
+
+    def half(self, n=0.5):
+        return n
 """
+
+LINES_OF_THE_STATE = (
+    "self.line",
+    "self.kept()",
+    "self.line[0:2]",
+    "(self.line if self.flag else self.line[0:1])",
+)
+"""Sequences that the interpreter controls: a negative index is an error of the run."""
+
+LISTS_OF_PYTHON = (
+    "[x for x in self.line]",
+    "[x for x in self.line][0:2]",
+    "self.copied()",
+    "self.copied()[0:2]",
+    "(self.line + [1])",
+    "sorted(self.line)",
+    "(self.line if self.flag else self.copied())",
+    "(self.copied() if self.flag else self.line)",
+)
 
 STATEMENTS = {
     "while self.flag:\n    self.small = 1": "a while loop is not part of the language: use `for x in range(...)`",
@@ -236,6 +264,8 @@ STATEMENTS = {
     "require(1 == True)": "an int 1..1 is never equal to a bool",
     "self.line = self.line[::2]": "a slice has no step in this language",
     "self.small = self.line[-1]": "an index is never negative",
+    **{f"self.small = {base}[self.small - 1]": "self.small - 1 may be negative" for base in LISTS_OF_PYTHON},
+    **{f"x = {base}\nself.small = x[self.small - 1]": "self.small - 1 may be negative" for base in LISTS_OF_PYTHON},
     "self.small = self.names[0]": "a SetOf(Node) cannot be indexed",
     "del self.table[self.node]": "del removes items of a sequence, not of a Map",
     "self.flag = self.small": "write a comparison",
@@ -253,6 +283,7 @@ STATEMENTS = {
     "require(self.flag)\nself.small = missing": "missing is not defined",
     "del self.small": "del removes an item or a slice of a sequence",
     "self.small": "this has no effect",
+    "self.flag = self.half() == 1": "the default of n is not a value of the language",
     "self.helper(1)": "helper takes 2 arguments, 1 were given",
     "self.helper(1, 2, 3)": "helper takes 2 arguments, 3 were given",
     "self.helper(a=1, c=2)": "helper takes a, b",
@@ -338,6 +369,9 @@ def method(head: str, body: str, decorator: str) -> str:
 
 def test_the_unchanged_spec_is_accepted(tmp_path: Path) -> None:
     compiled(method("advance(self)", "self.small = 1", "action"), tmp_path)
+    for base in LINES_OF_THE_STATE:
+        for body in (f"self.small = {base}[self.small - 1]", f"x = {base}\nself.small = x[self.small - 1]"):
+            compiled(method("advance(self)", body, "action"), tmp_path)
     # What follows a requirement that a constant excludes is not compiled.
     compiled(method("advance(self)", "require(self.acks == '0')\nself.small = missing", "action"), tmp_path)
 
@@ -350,7 +384,7 @@ def test_refused_statement(body: str, tmp_path: Path) -> None:
     assert error.file == str(tmp_path / "odd_spec.py")
     assert error.line is not None
     inside = HEADER.count("\n") + 3 <= error.line <= text.count("\n")
-    assert inside or any(name in body for name in ("plain", "loops", "return 3"))
+    assert inside or any(name in body for name in ("plain", "loops", "half", "return 3"))
     assert error.text and error.text.strip() == text.split("\n")[error.line - 1].strip()
 
 
@@ -452,7 +486,7 @@ DECLARATIONS = {
     "class Odd(Spec):\n    x = Seq(bool, -1)": "it must be at least 0",
     "class Odd(Spec):\n    x = Seq(int, 2)": "is not a type",
     "class Odd(Spec):\n    x = Constant('name')": "needs one_of",
-    "class Odd(Spec):\n    x = bool\n    x = Small": "Odd.x is declared twice, first in line 80: use two names",
+    "class Odd(Spec):\n    x = bool\n    x = Small": "Odd.x is declared twice, first in line 89: use two names",
     "class Odd(Spec):\n    x = bool\n    @invariant\n    def x(self):\n        return True": "Odd.x is declared twice",
     "class Odd(Spec):\n    x = bool\n    @action\n    def go(self): pass\n    @action\n    def go(self): pass": "twice",
     "class Odd(First):\n    def small(self):\n        return 1": "small is a state variable of First",

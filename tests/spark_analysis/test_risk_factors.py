@@ -77,6 +77,9 @@ def test_risks_of_actions_and_settings(counted):
         *(("size", size) for size in (1, 2, 3)),
         *(("careful", careful) for careful in (True, False)),
     }
+    for row in found.values():
+        kind = "action" if row["value"] is None else "setting"
+        assert (row["property"], row["is_error"], row["kind"]) == ("in_order", False, kind)
     # Only `overtake` puts a number in front, and a queue of one number is always in order.
     assert comparison_text(found["overtake", None]) == "only with it"
     assert comparison_text(found["careful", True]) == "never with it" == comparison_text(found["size", 1])
