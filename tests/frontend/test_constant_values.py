@@ -193,3 +193,16 @@ class Unordered(Walk):
 def test_the_order_of_a_set_of_the_module_is_not_defined():
     with pytest.raises(SpecError, match="Python does not order a set"):
         compile_spec(Unordered())
+
+
+class Begun(Spec):
+    at = Range(0, 3)
+
+    def init(self, start: Range(0, 2), is_late: bool):
+        self.at = start + 1 if is_late else start
+
+
+def test_init_has_an_instance_for_each_choice_of_its_parameters():
+    found = compile_spec(Begun()).init
+    assert (found.name, found.instances, found.first_instance) == ("init", 6, 0)
+    assert [parameter.choices for parameter in found.parameters] == [3, 2]

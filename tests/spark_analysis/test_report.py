@@ -132,6 +132,17 @@ def test_causes_differ_by_actions_and_are_counted_once(made):
         replay(spec, violation)
 
 
+def test_a_rarer_cause_has_a_trace_that_no_search_made_shorter(made, monkeypatch):
+    monkeypatch.setattr("spark_analysis.report.causes.MOST_SEARCHED", 1)
+    found = report_on(made[1], spec=spec_of_walks(made[1]))
+    limits = [cluster.shrunk.limit for _, cluster in found.clusters]
+    # The first cause of each of the two properties is searched, and no cause is lost.
+    assert limits.count("") == 2 and set(limits) == {"", "no search was made for a rarer cause"}
+    assert {cluster.cause for _, cluster in found.clusters} >= {cluster.cause for _, cluster in made[2].clusters}
+    for spec, violation in found.violations:
+        replay(spec, violation)
+
+
 @pytest.mark.parametrize(
     ("bytes_a_partition", "shuffles"), [pytest.param("16k", "1", marks=pytest.mark.slow), ("1g", "7")]
 )
