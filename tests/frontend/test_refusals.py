@@ -210,7 +210,7 @@ STATEMENTS = {
     "x = self.letter\nrequire(isinstance(x, Note) or x.text == 1)": "Record has no field text",
     # What a test shows ends with its construct.
     **{
-        f"x = self.letter\n{test}\nself.flag = x.text == 1": "test it with isinstance, or use match, before you read .text"
+        f"x = self.letter\n{test}\nself.flag = x.text == 1": "test it with isinstance, or use match"
         for test in (
             "self.flag = all(n == 1 for n in self.line if isinstance(x, Note))",
             "self.flag = isinstance(x, Note) and x.text == 1",
