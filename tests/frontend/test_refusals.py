@@ -101,23 +101,12 @@ class Odd(Spec):
         return n
 """
 
-LINES_OF_THE_STATE = (
-    "self.line",
-    "self.kept()",
-    "self.line[0:2]",
-    "(self.line if self.flag else self.line[0:1])",
-)
+LINES_OF_THE_STATE = ("self.line", "self.kept()", "self.line[0:2]", "(self.line if self.flag else self.line[0:1])")
 """Sequences that the interpreter controls: a negative index is an error of the run."""
 
 LISTS_OF_PYTHON = (
-    "[x for x in self.line]",
-    "[x for x in self.line][0:2]",
-    "self.copied()",
-    "self.copied()[0:2]",
-    "(self.line + [1])",
-    "sorted(self.line)",
-    "(self.line if self.flag else self.copied())",
-    "(self.copied() if self.flag else self.line)",
+    *("[x for x in self.line]", "self.copied()", "self.copied()[0:2]", "(self.line + [1])", "sorted(self.line)"),
+    *("(self.line if self.flag else self.copied())", "(self.copied() if self.flag else self.line)"),
 )
 
 STATEMENTS = {
@@ -264,8 +253,8 @@ STATEMENTS = {
     "require(1 == True)": "an int 1..1 is never equal to a bool",
     "self.line = self.line[::2]": "a slice has no step in this language",
     "self.small = self.line[-1]": "an index is never negative",
-    **{f"self.small = {base}[self.small - 1]": "self.small - 1 may be negative" for base in LISTS_OF_PYTHON},
-    **{f"x = {base}\nself.small = x[self.small - 1]": "self.small - 1 may be negative" for base in LISTS_OF_PYTHON},
+    **{f"self.small = {base}[self.small - 1]": "write max(self.small - 1, 0)" for base in LISTS_OF_PYTHON},
+    **{f"x = {base}\nself.small = x[self.small - 1]": "may be negative" for base in LISTS_OF_PYTHON},
     "self.small = self.names[0]": "a SetOf(Node) cannot be indexed",
     "del self.table[self.node]": "del removes items of a sequence, not of a Map",
     "self.flag = self.small": "write a comparison",

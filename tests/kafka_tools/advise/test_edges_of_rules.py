@@ -176,39 +176,47 @@ IN_FLIGHT = "max.in.flight.requests.per.connection"
 
 
 @pytest.mark.parametrize(
-    ("client", "version", "given", "name", "value", "origin"),
+    ("name", "values"),
     [
-        *(
-            ("java", version, "", "enable.idempotence", "false", f"default of Kafka {version}")
-            for version in ("2.8", "3.1")
-        ),
-        ("java", "3.2", "", "enable.idempotence", "true", "default of Kafka 3.2"),
-        ("java", "3.2", "retries=0", "enable.idempotence", "false", "retries=0 turned the default off"),
-        ("java", "3.2", "transactional.id=t", "enable.idempotence", "true", "a transactional.id is set"),
-        ("java", "2.8", "", "acks", "1", "default of Kafka 2.8"),
-        ("java", "3.0", "", "acks", "all", "default of Kafka 3.0"),
-        ("java", "2.0", "", "retries", "0", "default of Kafka 2.0"),
-        ("java", "2.0", "enable.idempotence=true", "retries", "2147483647", "default of Kafka 2.0"),
-        ("java", "2.1", "", "retries", "2147483647", "default of Kafka 2.1"),
-        ("librdkafka", "3.7", "", "enable.idempotence", "false", "default of librdkafka"),
-        ("librdkafka", "3.7", "transactional.id=t", "enable.idempotence", "true", "a transactional.id is set"),
-        ("librdkafka", "3.7", "", IN_FLIGHT, "1000000", "default of librdkafka"),
-        ("librdkafka", "3.7", "enable.idempotence=true", IN_FLIGHT, "5", "set by enable.idempotence=true"),
-        ("librdkafka", "3.7", "transactional.id=t", IN_FLIGHT, "5", "set by enable.idempotence=true"),
-        ("librdkafka", "3.7", "", "delivery.timeout.ms", "300000", "default of librdkafka"),
-        ("java", "3.7", "", "delivery.timeout.ms", "120000", "default of Kafka 3.7"),
-        ("librdkafka", "2.8", "", "session.timeout.ms", "45000", "default of librdkafka"),
-        ("java", "2.8", "", "session.timeout.ms", "10000", "default of Kafka 2.8"),
-        ("java", "3.0", "", "session.timeout.ms", "45000", "default of Kafka 3.0"),
-        ("java", "2.4", "", "replica.lag.time.max.ms", "10000", "default of Kafka 2.4"),
-        ("java", "2.5", "", "replica.lag.time.max.ms", "30000", "default of Kafka 2.5"),
+        ("enable.idempotence", "2.8=false 3.0=false 3.0.1=true 3.1=false 3.2=true 4.1=true"),
+        ("acks", "2.8=1 3.0=all 4.1=all"),
+        ("retries", "2.0=0 2.1=2147483647 4.1=2147483647"),
+        (IN_FLIGHT, "2.0=5 4.1=5"),
+        ("delivery.timeout.ms", "3.7=120000"),
+        ("session.timeout.ms", "2.8=10000 3.0=45000"),
+        ("replica.lag.time.max.ms", "2.4=10000 2.5=30000"),
     ],
 )
-def test_what_is_in_effect_without_a_value_and_why(client, version, given, name, value, origin):
-    name_of_given, _, text = given.partition("=")
-    written = (WrittenSetting(name_of_given, text, "p", 1),) if given else ()
-    found = resolve(gather([ConfigurationFile("p", {"producer": written})], version, client)).choices[name]
+def test_defaults_of_kafka(name, values):
+    for version, _, value in (each.partition("=") for each in values.split()):
+        found = resolve(cluster(version)).choices[name]
+        assert (found.value, found.origin) == (value, f"default of Kafka {version}")
+
+
+@pytest.mark.parametrize(
+    ("client", "given", "name", "value", "origin"),
+    [
+        ("java", "retries=0", "enable.idempotence", "false", "retries=0 turned the default off"),
+        ("java", "transactional.id=t", "enable.idempotence", "true", "a transactional.id is set"),
+        ("librdkafka", "transactional.id=t", "enable.idempotence", "true", "a transactional.id is set"),
+        ("librdkafka", "transactional.id=t", IN_FLIGHT, "5", "set by enable.idempotence=true"),
+        ("librdkafka", "enable.idempotence=true", IN_FLIGHT, "5", "set by enable.idempotence=true"),
+        ("librdkafka", "linger.ms=5", IN_FLIGHT, "1000000", "default of librdkafka"),
+        ("librdkafka", "linger.ms=5", "enable.idempotence", "false", "default of librdkafka"),
+        ("librdkafka", "linger.ms=5", "acks", "all", "default of librdkafka"),
+        ("librdkafka", "linger.ms=5", "session.timeout.ms", "45000", "default of librdkafka"),
+        ("librdkafka", "linger.ms=5", "delivery.timeout.ms", "300000", "default of librdkafka"),
+    ],
+)
+def test_what_another_setting_or_client_puts_in_effect(client, given, name, value, origin):
+    written = WrittenSetting(*given.split("="), "p", 1)
+    found = resolve(gather([ConfigurationFile("p", {"producer": (written,)})], "3.7", client)).choices[name]
     assert (found.value, found.origin) == (value, origin)
+
+
+def test_an_explicit_idempotence_before_acks_all_by_default_sets_both():
+    config = resolve(cluster("2.0", enable_idempotence="true"))
+    assert (config["acks"], config["retries"]) == ("all", "2147483647")
 
 
 def test_changes_that_give_up_a_guarantee():

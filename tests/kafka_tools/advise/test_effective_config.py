@@ -31,25 +31,6 @@ def producer(version, **given):
     return resolve(gather([ConfigurationFile("p", {"producer": written})], version))
 
 
-@pytest.mark.parametrize(
-    ("version", "acks", "idempotence"),
-    [
-        ("2.8", "1", "false"),
-        ("3.0", "all", "false"),
-        ("3.0.1", "all", "true"),
-        ("3.2", "all", "true"),
-        ("3.7", "all", "true"),
-        ("4.0", "all", "true"),
-        ("4.1", "all", "true"),
-    ],
-)
-def test_defaults_of_a_producer(version, acks, idempotence):
-    found = config(version, "producer-shipped.properties")
-    assert (found["acks"], found["enable.idempotence"]) == (acks, idempotence)
-    assert found["max.in.flight.requests.per.connection"] == "5"
-    assert found["retries"] == "2147483647"
-
-
 def test_3_0_0_notes_that_idempotence_is_off():
     assert any("KAFKA-13598" in note for note in config("3.0", "producer-shipped.properties").notes)
 
@@ -75,30 +56,14 @@ def test_many_in_flight_with_the_default_is_refused_since_4_0(version, is_refuse
     assert (config(version, "many-in-flight-producer.properties").refusal is not None) == is_refused
 
 
-def test_explicit_idempotence_in_2_8_sets_acks_all():
-    assert producer("2.8", enable_idempotence="true")["acks"] == "all"
-
-
 def test_a_transactional_id_makes_a_producer_idempotent():
     found = producer("2.8", transactional_id="secret")
     assert found["enable.idempotence"] == "true"
     assert "transactional.id" in producer("3.7", transactional_id="x", enable_idempotence="false").refusal
 
 
-def test_the_delivery_timeout_covers_a_request():
-    assert "delivery.timeout.ms" in producer("3.7", delivery_timeout_ms="100").refusal
-    assert producer("3.7", delivery_timeout_ms="120000", linger_ms="5").refusal is None
-
-
-def test_librdkafka_has_its_own_defaults():
-    found = config("3.7", "librdkafka-producer.properties")
-    assert found["enable.idempotence"] == "false"
-    assert found["acks"] == "all"
-    assert found["retries"] == "5"
-    assert found["max.in.flight.requests.per.connection"] == "1000000"
-
-
 def test_an_idempotent_librdkafka_has_five_in_flight():
+    assert config("3.7", "librdkafka-producer.properties")["retries"] == "5"
     found = config("3.7", "librdkafka-idempotent.json")
     assert found["max.in.flight.requests.per.connection"] == "5"
     assert (found["commits"], found["auto.offset.reset"]) == ("last", "earliest")
