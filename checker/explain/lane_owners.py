@@ -45,8 +45,14 @@ class FailureBindings:
         return any(is_of(owner, value) and owner.is_called(name) for name, value in self.bindings.items())
 
     def is_about(self, log: Log, item: Any) -> bool:
-        """Return whether a binding refers to an item of a log by its identity."""
-        return any(name in self.bindings and identity(item, log) == self.bindings[name] for name in log.called)
+        """Return whether a binding refers to an item of a log, by its identity or by the declared field."""
+        return any(self._is_called(called, item, log) for called in log.called)
+
+    def _is_called(self, called: str, item: Any, log: Log) -> bool:
+        name, _, part = called.partition("=")
+        # Of several structs in a log, only some have the field.
+        value = getattr(item, part, None) if part else identity(item, log)
+        return name in self.bindings and value is not None and bool(value == self.bindings[name])
 
     def is_at(self, owner: LaneOwner, log: Log, offset: int) -> bool:
         """Return whether the bindings refer to the cell at an offset of a lane's log."""

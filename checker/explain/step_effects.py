@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -40,6 +41,11 @@ class StepEffect:
     short: str
     truncated_to: int | None = None
     is_gain: bool = False
+
+    def is_said_by(self, text: str) -> bool:
+        """Return whether a text names the leader that this effect is about, as that of an election does."""
+        leader = self.short.rpartition(": ")[2]
+        return self.kind == "leader" and re.search(rf"\b{re.escape(leader)}\b", text) is not None
 
 
 def step_effects(

@@ -130,8 +130,8 @@ def described_steps(
         before = trace[number - 2].state
         event = step_event(spec, drawing, before, step) if drawing is not None else None
         is_declared = spec.draws is not None and bool(spec.draws.event_of(step.action).says)
-        effects = _effect_texts(event, is_declared) if event is not None else _changes(spec, before, step.state)
         clause = _action_clause(spec, before, ActionCall(step.action, step.arguments))
+        effects = _effect_texts(event, clause, is_declared) if event is not None else _changes(spec, before, step.state)
         text = _sentence(clause, [*lost.get(number, []), *effects])
         found.append((StepSentence(number, str(step), text), event))
     if failed is not None and trace:
@@ -158,12 +158,14 @@ def _sentence(clause: str, effects: list[str]) -> str:
     return f"{clause}{': ' if effects else ''}{'; '.join(effects)}."
 
 
-def _effect_texts(event: StepEvent, is_declared: bool) -> list[str]:
+def _effect_texts(event: StepEvent, clause: str, is_declared: bool) -> list[str]:
     """Return the effects of a step; a declared sentence adds only those of logs, leaders and members, and gains."""
     shown = [
         effect
         for effect in event.effects
-        if effect.kind in _ORDER and (not is_declared or _completes_a_sentence(effect))
+        if effect.kind in _ORDER
+        and (not is_declared or _completes_a_sentence(effect))
+        and not effect.is_said_by(clause)
     ]
     return [effect.text for effect in sorted(shown, key=lambda effect: _ORDER.index(effect.kind))]
 

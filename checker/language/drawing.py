@@ -37,8 +37,8 @@ class Log:
     marker are drawn as committed, the others are hatched. `end` is the label of the log end offset. `colour` is the
     field of an item that determines the colour of its cell, such as the leader epoch; "." is the item itself.
     `at` lists the variables by which properties refer to an offset of this log: the page marks the offset at which a
-    property fails. `called` lists the variables by which they refer to the coloured value of an item: the page follows
-    the item for which a property fails.
+    property fails. `called` lists the variables by which they refer to the coloured value of an item, or to a field of
+    it, as in "record=id": the page follows the item for which a property fails.
     """
 
     name: str

@@ -5,7 +5,7 @@ Scenarios: entries N1, P9 and P12 of docs/producer.md.
 """
 
 from checker.language import Bug, Constant, Domain, Map, Option, Range, Scenario, Seq, SetOf, Struct
-from checker.language.drawing import Channel, Drawing, Event, Lane, Log
+from checker.language.drawing import Arrow, Channel, Drawing, Event, Lane, Log
 from checker.language.roles import action, invariant, reachable, require
 from specs.producer.plain import sender
 from specs.producer.plain.sender import Error, Node, Offset, Partition, RecordId, Request, Response, Sender
@@ -83,8 +83,7 @@ class BrokerNetwork(Sender):
             Channel("socket", "producer", "network", lost=("processor_discard", "handler_refuse")),
             Channel("responses", "network", "producer", lost=("connection_closed", "producer_restart"),
                 says=sender.ANSWER),
-            Channel("handling", "network", "handler"),
-        ),
+        ), arrows=(Arrow("handler_take", "'network'", "handler", sender.records_of("request_queue[0]")),),
     ).with_events(
         *sender.SENDER_EVENTS,
         Event("receive_response", "The producer reads the response to " + sender.records_of("responses[0]") +

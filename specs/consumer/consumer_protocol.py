@@ -24,9 +24,8 @@ class Partition(Range):
 
 
 _HEARTBEAT = (
-    "{str(request[member]).replace('epoch none, owns none', 'epoch -1').replace('owns none', 'owns: unchanged')}"
+    "{str(request[member]).replace('none, owns none', '-1').replace(', owns none', '').replace('{}', 'nothing')}"
 )
-"""The label of a heartbeat."""
 
 
 class Epoch(Range):
@@ -137,7 +136,8 @@ class ConsumerProtocol(Spec):
         arrows=(
             Arrow("handle", "member", "'coordinator'", _HEARTBEAT),
             Arrow("receive", "'coordinator'", "member",
-                "{str(response[member]).replace(', none', '').replace('ment none', 'ment: unchanged')}"),
+                "{str(response[member]).replace(', none', '').replace(', assignment none', '')"
+                ".replace('{}', 'nothing')}"),
             Arrow("handle_and_assign", "member", "'coordinator'", _HEARTBEAT),
             Arrow("handle_late", "member", "'coordinator'", "late: {late_request[member]}"),
             Arrow("handle_late_and_assign", "member", "'coordinator'", "late: {late_request[member]}"),
@@ -145,12 +145,12 @@ class ConsumerProtocol(Spec):
     ).with_events(
         Event("init", "No consumer has joined the group"),
         Event("join", "{member} subscribes, and will send a heartbeat with epoch 0", "subscribes", "member"),
-        Event("heartbeat", "{member} sends a heartbeat with epoch {epoch[member]}; it owns {str(owned[member])}", "",
-            "member"),
+        Event("heartbeat", "{member} sends a heartbeat with epoch {epoch[member]}; it owns "
+            "{str(owned[member]).replace('{}', 'nothing')}", "", "member"),
         Event("receive", "{member} gets the response: {'refused (' + str(response[member].refusal) + '), so that it "
             "drops its partitions and joins again' if str(response[member].refusal) != 'none' else 'epoch ' + "
-            "str(response[member].epoch) + (', assigned ' + str(response[member].assignment) if "
-            "response[member].assignment is not None else '')}", "", "member", "{'refusal' if "
+            "str(response[member].epoch) + (', assigned ' + str(response[member].assignment).replace('{}', 'nothing') "
+            "if response[member].assignment is not None else '')}", "", "member", "{'refusal' if "
                 "str(response[member].refusal) != 'none' else ''}"),
         Event("reconcile", "{member} applies its assignment: it owns {str(assignment[member])} instead of "
             "{str(owned[member])}", "owns {str(assignment[member])}", "member"),
@@ -164,8 +164,8 @@ class ConsumerProtocol(Spec):
                 "request[member].epoch is not None and str(refusal_of(member, request[member])) != 'none' else ''}"),
         Event("handle_and_assign",
             "The coordinator handles the heartbeat of {member}, and computes a new target: {str(assignment)}"
-                "{''.join('; ' + str(p) + ' is assigned to ' + str(member) + ', and its epoch is deleted' for p in "
-                "pending_revocation[member] if (bookkeeping, reconciliation) == ('compared', '3.7') and "
+                "{''.join('; partition ' + str(p) + ' is assigned to ' + str(member) + ', and its epoch is deleted'"
+                " for p in pending_revocation[member] if (bookkeeping, reconciliation) == ('compared', '3.7') and "
                 "assignment[p] == member)}", "", "'coordinator'"),
         Event("handle_late", "The coordinator handles a late heartbeat of {member}", "", "'coordinator'"),
         Event("handle_late_and_assign", "The coordinator handles a late heartbeat of {member}, and computes a new "

@@ -3,7 +3,7 @@
 from checker.language import Constant, Domain, Map, Option, Range, Seq, SetOf, Spec, Struct, invariant, step_invariant
 from checker.language.drawing import Log
 
-LOG = Log("log", markers={"high_watermark": "HW"}, colour="epoch")
+LOG = Log("log", markers={"high_watermark": "HW"}, colour="epoch", called=("record=id",))
 """How the log of a replica is drawn."""
 
 

@@ -179,8 +179,8 @@ class Transactions(PartitionRules, CoordinatorRules):
         Lane("network", boxes={"late": "late copies"}),
         Lane("coordinator", facts={"metadata": "transaction", "unmarked": "partitions without marker",
             "coordinator_epoch": "coordinator epoch"}),
-        Lane("leader of", each=Partition, logs=(Log("log", markers={"last_stable_offset": "LSO"}, at=("offset",)),),
-            boxes={"arrivals": "verified requests"}),
+        Lane("leader of", each=Partition, logs=(Log("log", markers={"last_stable_offset": "LSO"},
+            called=("transaction=transaction",)),), boxes={"arrivals": "verified requests"}),
         Lane("application", facts={"outcome": "outcomes"}),
         arrows=(
             Arrow("init_producer_id", "instance", "'coordinator'", "InitProducerId"),
@@ -768,7 +768,7 @@ class Transactions(PartitionRules, CoordinatorRules):
             for transaction in TransactionNumber
         )
 
-    @invariant(says="abortTransaction of {transaction} returned, and a record is committed: {self.log}")
+    @invariant(says="abortTransaction of t{transaction} returned, and its record is committed")
     def aborted_is_never_read(self):
         """If abortTransaction returned, no record of the transaction is committed."""
         return all(

@@ -260,10 +260,13 @@ class _ChartBuilder:
         shown = {title for found in self._transfers for title in (found.source, found.target)}
         shown |= {effect.lane for _, _, effect in self._changes}
         shown |= {title for row in self._rows for title in (row.lane, *row.logs)}
+        declared = {owner.title: owner.lane for owner in self._owners}
         for row in self._rows:
-            for effect in row.event.effects if row.event is not None else ():
-                if effect.lane and effect.lane not in shown:
-                    yield row, effect
+            effects = [effect for effect in (row.event.effects if row.event is not None else ()) if effect.lane]
+            silent = {declared[effect.lane].title for effect in effects if effect.lane not in shown}
+            # A step that changes several lanes of a kind shows it in each, and not only where nothing else happens.
+            siblings = [each for each in effects if each.kind == "value" and declared[each.lane].title in silent]
+            yield from ((row, each) for each in effects if each.lane not in shown or each in siblings)
 
     def _lines_in(self, lane: str, text: str) -> list[str]:
         """Return the label of a lane in lines that are not wider than the lane."""
@@ -280,6 +283,8 @@ class _ChartBuilder:
         if self._spec.draws is None:
             return effect.kind in ("items", "value")
         if not self._is_said(row, effect):
+            return False
+        if row.event is not None and effect.is_said_by(row.event.label):
             return False
         if effect.kind in ("items", "members", "leader"):
             has_sign = row.event is not None and bool(row.event.kind)
@@ -370,9 +375,11 @@ class _ChartBuilder:
         forms: list[str] = []
         for owner in self._owners:
             for log in owner.lane.logs:
-                item = getattr(getattr(type_of(self._spec, owner, log.name), "item", None), "declared", None)
-                shows: str = self._drawing.item_labels.get(log.name) or getattr(item, "shows", None) or ""
-                forms.append(re.sub(r"\{(?:item\.)?(\w+)\}", r"<\1>", shows))
+                item = getattr(type_of(self._spec, owner, log.name), "item", None)
+                structs = [getattr(kind, "declared", None) for kind in getattr(item, "alternatives", [item])]
+                label = self._drawing.item_labels.get(log.name)
+                texts = [label] if label else [getattr(struct, "shows", None) or "" for struct in structs]
+                forms += [re.sub(r"\{(?:item\.)?(\w+)\}", r"<\1>", text) for text in texts]
         yield from dict.fromkeys(form for form in forms if "<" in form)
 
     # The places.
@@ -447,7 +454,9 @@ class _ChartBuilder:
             lane = row.lane
             is_last = self._is_violated(row.sentence.number)
             is_marked = is_last and (self._violation is None or self._violation.loop_start is None)
-            for title in {lane: None, **row.labels} if lane else row.labels:
+            senders = [found.source for found in self._transfers if row.sentence.number == found.sent != found.arrived]
+            titles = [*([lane] if lane else []), *row.labels, *(title for title in senders if title in self._x)]
+            for title in dict.fromkeys(titles):
                 kind: EventKind = row.event.kind if row.event is not None and title == lane else ""
                 lines = tuple(row.labels.get(title, ()))
                 yield ChartNode(self._x[title], row.y, kind, lines, title == lane, is_marked and title == lane)

@@ -158,8 +158,9 @@ class SequenceChart:
             *(arrow.style for arrow in self.arrows),
             *(line.style for line in self.life_lines),
             *(cell.style for cell in cells),
+            *("effect" for node in self.nodes if not node.kind and not node.is_event),
             *("open cell" for cell in cells if cell.is_open and cell.text and not cell.is_violation),
-            *("violating" for cell in cells if cell.is_violation and cell.style in ("kept", "added")),
+            *("violating" for cell in cells if cell.is_violation),
         }
 
 

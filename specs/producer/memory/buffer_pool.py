@@ -148,14 +148,15 @@ class BufferPool(Pool):
     draws = Drawing(
         Lane("thread", each=Thread, facts={"stage": "stage", "size": "size", "gathered": "gathered"}),
         Lane("pool", boxes={"waiters": "waiting", "signalled": "signalled"}, facts={"pool_closed": "closed"}),
-        gains={"waiters": "waits for memory:", "signalled": "is signalled:"},
+        gains={"waiters": "the queue for memory gets", "signalled": "is signalled:"},
     ).with_events(
         Event("allocate", "{thread} asks for {size} unit{'' if size == 1 else 's'} of memory", "", "thread"),
         Event("wake", "{thread}, which was signalled, takes the available memory", "wakes up", "thread"),
         Event("wake_spuriously", "{thread} runs without a signal, as Java allows", "runs", "thread"),
         Event("time_out", "max.block.ms passes for {thread}", "timeout", "thread", "timeout"),
         Event("deallocate", "The batch of {thread} is answered, and its buffer is returned", "returned", "thread"),
-        Event("close", "The producer is closed", "closed", "'pool'", "shutdown"),
+        Event("close", "The producer is closed{' while ' * min(len(waiters), 1)}{', '.join(str(t) for t in waiters)}"
+            "{' waits for memory' * min(len(waiters), 1)}", "closed", "'pool'", "shutdown"),
     )  # fmt: skip
 
     def init(self):
