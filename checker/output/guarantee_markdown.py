@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from checker.language.tables import GuaranteeCell, GuaranteeNote, GuaranteeRow
 from checker.run.guarantee_table import CellAnswer, GuaranteeTable, ShownViolation
@@ -20,6 +21,9 @@ _LENGTHS = (
     "one. No, N: N distinct states, all of them explored. Answers with the same steps, in any order, share a "
     "counterexample."
 )
+
+_MOST_EXCEPTIONS = 3
+"""The words of a list of exceptions that each cell repeats."""
 
 Values = tuple[tuple[str, ...], ...]
 """For each setting, the values of the rows that a merged row replaces."""
@@ -55,16 +59,27 @@ class Labels:
 
 
 def short_markdown(tabulation: GuaranteeTable, command: str) -> list[str]:
-    """Return the section of a page: merged rows, the legend, and the notes on their answers.
+    """Return the section of a page: merged rows and the legend.
 
-    It has no number of states, which every change of a model would change. `command` prints the table in full.
+    It has no number of states, which every change of a model would change. `command` prints the table in full, with the
+    notes on its answers.
     """
-    lines = _aligned([heading(tabulation), *([*settings, *answers] for settings, answers in short_rows(tabulation))])
+    rows = short_rows(tabulation)
+    marks = _marks_of_exceptions([answer for _, answers in rows for answer in answers])
+    marked = [[*settings, *(marks.get(answer, answer) for answer in answers)] for settings, answers in rows]
+    lines = _aligned([heading(tabulation), *marked])
+    if marks:
+        lines += ["", *_exception_lines(marks)]
     for paragraph in short_legend(tabulation):
         lines += ["", *_wrapped(paragraph)]
-    if notes := short_notes(tabulation):
-        lines += ["", *(part for note in notes for part in _wrapped(f"- {note}", indent="  "))]
     return [*lines, "", *_wrapped(f"{_documented(tabulation)} {in_full(command)}")]
+
+
+def _marks_of_exceptions(answers: Sequence[str]) -> dict[str, str]:
+    """Return, for each long list of exceptions that several cells have, what a cell has in its place."""
+    counts = Counter(answer for answer in answers if answer.count(" ") > _MOST_EXCEPTIONS)
+    shared = [answer for answer, count in counts.items() if count > 1]
+    return {answer: f"no, but ({number})" for number, answer in enumerate(shared, 1)}
 
 
 def full_markdown(
@@ -80,6 +95,11 @@ def full_markdown(
     lines += [*_notes(tabulation, labels), "", "Counterexamples:", ""]
     lines += _counterexamples(tabulation, labels, place_of)
     return [*lines, "", conclusion(tabulation)]
+
+
+def _exception_lines(marks: Mapping[str, str]) -> Iterable[str]:
+    for answer, mark in marks.items():
+        yield from _wrapped(f"- {mark.removeprefix('no, but ')} {answer.removeprefix('no, but ')}", indent="  ")
 
 
 def short_legend(tabulation: GuaranteeTable) -> list[str]:
@@ -102,7 +122,7 @@ def _cells(tabulation: GuaranteeTable) -> list[GuaranteeCell]:
 
 def in_full(command: str) -> str:
     """Return the sentence that names the command for the whole table."""
-    return f"`{command}` prints every row, the sizes of the explorations and the counterexamples."
+    return f"`{command}` prints every row, the notes on it, the sizes of the explorations and the counterexamples."
 
 
 def _bold(tabulation: GuaranteeTable) -> Iterable[str]:

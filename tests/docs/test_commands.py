@@ -123,7 +123,7 @@ SLOW = {
     "python -m checker prove examples/peterson --certificate peterson.toml": 0.8,
     "python -m checker prove --check peterson.toml": 0.8,
     "python -m checker prove my_peterson.py --find-lemmas": 1.3,
-    "python -m checker prove without_a_rule.py/asks_once --set replicas=2 --all-cells": 2.6,
+    "python -m checker prove examples/without_a_rule.py/asks_once --set replicas=2 --all-cells": 2.6,
     "python -m checker prove patient.py --method bounded": 0.8,
     "python -m checker prove my_peterson.py --method pdr": 1.0,
     "python -m checker prove producer/idempotent_log --unbounded batches --unbounded log_size --unbounded max_sequence "

@@ -18,8 +18,7 @@ from specs.replication.kip320 import Kip320
 from specs.replication.kip320_history import Kip320History
 from specs.replication.state import Replica
 
-PAGE = (Path(__file__).parents[2] / "docs" / "proving.md").read_text()
-(CODE,) = re.findall(r'```python title="without_a_rule.py"\n(.*?)```', PAGE, re.DOTALL)
+CODE = (Path(__file__).parents[2] / "examples" / "without_a_rule.py").read_text()
 RULES = re.findall(r"^class (\w+)\(Kip320\)", CODE, re.MULTILINE)
 
 

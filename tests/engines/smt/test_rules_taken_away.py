@@ -16,7 +16,8 @@ from checker.engines.smt.transition_system import TransitionSystem
 from checker.language.roles import Role
 
 PAGE = (Path(__file__).parents[3] / "docs" / "proving.md").read_text()
-(CODE,) = re.findall(r'```python title="without_a_rule.py"\n(.*?)```', PAGE, re.DOTALL)
+FILE = Path(__file__).parents[3] / "examples" / "without_a_rule.py"
+CODE = FILE.read_text()
 ROWS = re.findall(r"^\| `(\w+)` \| K\S+ \| (.*) \| `(\w+)` (\d+) \|$", PAGE, re.MULTILINE)
 OPEN = ("max_leader_epoch", "max_records", "log_size")
 CONSTANTS = {"JoinsEarly": dict(replicas=3, log_size=1, max_leader_epoch=1)}
@@ -25,22 +26,14 @@ WITH_TWO_REPLICAS = [row[:2] for row in ROWS if row[0] not in CONSTANTS]
 """The classes whose cells take seconds: with three replicas one cell takes a minute."""
 
 
-@pytest.fixture(scope="module")
-def module(tmp_path_factory):
-    """The file of the page."""
-    path = tmp_path_factory.mktemp("rules") / "without_a_rule.py"
-    path.write_text(CODE)
-    return path
-
-
 def test_the_table_has_every_class():
     assert [name for name, *_ in ROWS] == re.findall(r"^class (\w+)\(Kip320\)", CODE, re.MULTILINE)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "cells", "violated", "length"), ROWS, ids=[row[0] for row in ROWS])
-def test_exactly_the_cells_of_the_table_fail(module, name, cells, violated, length):
-    kind = runpy.run_path(str(module))[name]
+def test_exactly_the_cells_of_the_table_fail(name, cells, violated, length):
+    kind = runpy.run_path(str(FILE))[name]
     spec = kind(**CONSTANTS.get(name, dict(replicas=2)))
     targets, lemmas = spec.names_of(Role.INVARIANT, Role.STEP_INVARIANT), spec.names_of(Role.LEMMA)
     proof = induction.prove(TransitionSystem(spec, [*targets, *lemmas]), targets, lemmas, QueryLimits(60))
@@ -53,18 +46,18 @@ def test_exactly_the_cells_of_the_table_fail(module, name, cells, violated, leng
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "cells"), WITH_TWO_REPLICAS, ids=[name for name, _ in WITH_TWO_REPLICAS])
-def test_a_failing_cell_is_not_proved_without_bounds(module, name, cells):
+def test_a_failing_cell_is_not_proved_without_bounds(name, cells):
     """The first cell that fails at one size stays open with any number of epochs, records and log slots."""
-    spec = runpy.run_path(str(module))[name](replicas=2)
+    spec = runpy.run_path(str(FILE))[name](replicas=2)
     targets, lemmas = spec.names_of(Role.INVARIANT, Role.STEP_INVARIANT), spec.names_of(Role.LEMMA)
     prover = induction_cells(spec, OPEN, targets, lemmas, QueryLimits(0.5))
     places = {f"`{'/'.join(place)}`": place for place in prover.places}
     assert prover.cell(places[cells.split(", ")[0]]).outcome == "unknown"
 
 
-def test_a_rule_taken_away_ends_at_a_finite_trace_without_bounds(module, capsys):
+def test_a_rule_taken_away_ends_at_a_finite_trace_without_bounds(capsys):
     options = [word for name in OPEN for word in ("--unbounded", name)]
-    assert main(["prove", f"{module}/asks_once", "--set", "replicas=2", *options]) == 1
+    assert main(["prove", f"{FILE}/asks_once", "--set", "replicas=2", *options]) == 1
     text = capsys.readouterr().out
     assert "violated: weak_isr 13" in text and "proved by" not in text
 
