@@ -97,12 +97,8 @@ class ParallelExplorer:
         return found
 
     def _explored(self, explorer: ModelExplorer, asked: ModelExploration, cancelled: threading.Event) -> Explored:
-        found = self._cached(explorer, asked)
-        if found is None:
-            found = explorer.explore(asked, cancelled, _Counting(self._states))
-            if self._cache is not None:
-                self._cache.store(explorer, asked, found)
-            self._count_exploration()
+        found = explored(self._cache, explorer, asked, cancelled, _Counting(self._states))
+        self._count_exploration()
         return found
 
     def _count_exploration(self) -> None:
@@ -137,6 +133,22 @@ class ParallelExplorer:
 
     def _write(self, line: str) -> None:
         os.write(sys.stderr.fileno(), f"\r\x1b[K{line}".encode())
+
+
+def explored(
+    cache: AnswerCache | None,
+    explorer: ModelExplorer,
+    asked: ModelExploration,
+    cancelled: threading.Event,
+    on_progress: Callable[[ExplorationProgress], None] | None = None,
+) -> Explored:
+    """Return the result of an exploration from the cache, which may be None, or explore and store it there."""
+    known = None if cache is None else cache.load(explorer, asked)
+    if known is None:
+        known = explorer.explore(asked, cancelled, on_progress)
+        if cache is not None:
+            cache.store(explorer, asked, known)
+    return known
 
 
 class _Counting:

@@ -22,11 +22,12 @@ from kafka_tools.advise import survey as surveys
 from kafka_tools.advise.advice import Advice, GuaranteeAnswer, answer_questions
 from kafka_tools.advise.answer_cache import AnswerCache
 from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.explorer import explored
 from kafka_tools.advise.models import constants_of
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, cannot_happen
 from kafka_tools.advise.remedies import SettingChange, changes_for, is_last_resort
 from kafka_tools.advise.remedy_search import RemedySearch
-from kafka_tools.advise.survey import Explored, Found, ModelExploration, ModelExplorer, Survey
+from kafka_tools.advise.survey import Found, Survey
 from kafka_tools.matrix.pictures import Divergence, Picture, PictureBook
 from kafka_tools.matrix.switches import SWITCHES, Settings, cluster_of, key_of
 from specs.pipeline.pipeline import Pipeline
@@ -72,16 +73,13 @@ class MemorizingExplorer:
         """Yield the explorations of each survey, in order."""
         for survey in asked:
             if survey not in self._known:
-                self._known[survey] = surveys.run(survey, None, self.cancelled, self._explored)
+                self._known[survey] = surveys.run(
+                    survey,
+                    None,
+                    self.cancelled,
+                    lambda explorer, exploration: explored(self.cache, explorer, exploration, self.cancelled),
+                )
             yield self._known[survey]
-
-    def _explored(self, explorer: ModelExplorer, asked: ModelExploration) -> Explored:
-        known = None if self.cache is None else self.cache.load(explorer, asked)
-        if known is None:
-            known = explorer.explore(asked, self.cancelled)
-            if self.cache is not None:
-                self.cache.store(explorer, asked, known)
-        return known
 
 
 def refusal_of(settings: Settings) -> str:

@@ -7,11 +7,17 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from checker.engines.native.engine import explore
+from checker.explain.lane_owners import FailureBindings
+from checker.language.drawing import Log
 from checker.output.page.chart import chart
 from checker.output.page.chart_boxes import boxes_of
 from checker.output.page.render import PageContext, counterexample_page
 from checker.run.plan import Plan
 from checker.run.registry import select
+from checker.run.result import TraceStep
+from specs.replication.state import Record
+from specs.transactions.state import Batch
+from specs.transactions.transactional_producer import Transactions
 from tests.output.test_page import EvilSpec
 
 
@@ -200,3 +206,61 @@ def test_the_label_of_an_arrow_avoids_the_label_of_an_event(found):
     usual = {arrow: arrow.y1 + (arrow.y2 - arrow.y1) * 0.66 - 5 for arrow in arrows}
     (covering,) = [arrow for arrow in arrows if distance(usual[arrow]) < 12]
     assert distance(covering.label_y) > 11
+
+
+def test_a_lost_record_of_the_violation_is_framed(r1):
+    cells = [cell for log in r1.logs[-2:] for cell in log.cells]
+    assert [(cell.style, cell.is_violation) for cell in cells] == [("kept", True), ("missing", True)]
+    assert r1.has("violating")
+
+
+def test_a_variable_of_a_property_refers_to_a_field_of_an_item():
+    log = Log("log", called=("record=id",))
+    bindings = FailureBindings({"record": 1})
+    assert [bindings.is_about(log, Record(id=number, epoch=1)) for number in (0, 1)] == [False, True]
+    # An item of another struct of the log may have no such field.
+    assert not bindings.is_about(log, Batch(producer_id=1, epoch=1, sequence=1, transaction=1))
+    assert not FailureBindings({"offset": 1}).is_about(log, Record(id=1, epoch=1))
+
+
+def test_a_message_that_a_lane_sends_in_the_step_of_another_one_begins_at_a_dot(found):
+    spec, violation = found("broker/broker_network/n1_no_mute")
+    drawn = chart(spec, violation.trace, violation)
+    x = x_of(drawn, "network")
+    answers = [arrow for arrow in drawn.arrows if arrow.style == "open"]
+    dots = {(node.x, node.y) for node in drawn.nodes if not node.is_event and not node.kind}
+    assert dots == {(x, arrow.y1) for arrow in answers} and len(dots) == 2 and drawn.has("effect")
+    taken = [arrow for arrow in drawn.arrows if arrow.lines == ("record 1",)]
+    assert [(arrow.y1, arrow.x2) for arrow in taken] == [(drawn.rows[6].y, x_of(drawn, "h1"))]
+    assert "in a step of another lane" in counterexample_page(spec, violation, PageContext("x", "run"))
+
+
+def test_a_step_that_changes_lanes_of_a_kind_shows_it_in_each(found):
+    spec, violation = found("producer/bumps_every_partition/i9_bump_of_every_partition")
+    drawn = chart(spec, violation.trace, violation)
+    y = drawn.rows[8].y
+    shown = {node.x: " ".join(node.lines) for node in drawn.nodes if node.y == y}
+    for partition in ("p1", "p2"):
+        assert shown[x_of(drawn, f"client of {partition}")].startswith("epoch 0 → 1 next sequence")
+
+
+def test_an_election_names_its_leader_once(found):
+    spec, violation = found("replication/partition/r4_no_epoch_on_election")
+    drawn = chart(spec, violation.trace, violation)
+    elections = {node.lines for node in drawn.nodes if node.kind == "election"}
+    assert elections == {("elect b1",), ("elect b2",)}
+    sentence = drawn.rows[7].sentence
+    assert sentence == "The controller elects b2 from the ISR {b1, b2}, in place of b1, which runs."
+
+
+def test_a_leader_that_the_sentence_does_not_name_is_said(r1):
+    assert "leader in the metadata: b2" in " ".join(row.sentence for row in r1.rows)
+
+
+def test_the_legend_has_the_form_of_each_struct_of_a_union():
+    spec = Transactions()
+    (initial, *_) = spec.initial_states()
+    assert chart(spec, (TraceStep(None, (), initial),)).notations == (
+        "t<transaction>(id<producer_id> e<epoch> s<sequence>)",
+        "<decision>(id<producer_id> e<epoch> c<coordinator_epoch>)",
+    )
