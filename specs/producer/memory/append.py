@@ -410,7 +410,7 @@ class Append(Pool):
         """When the sender has stopped, every appended record has succeeded or failed."""
         return all(self.sender != Sender.STOPPED or self.records[batch] == 0 for batch in BatchId)
 
-    @invariant
+    @invariant(says="flush returned before batches {self.appended_before_flush} were complete")
     def flush_completes_earlier_batches(self):
         """When `flush` returns, every batch that had records at its call is complete."""
         return self.flush_state != Flush.DONE or len(self.appended_before_flush) == 0
