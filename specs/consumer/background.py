@@ -29,7 +29,7 @@ class BackgroundCommits(PollLoop):
         Event("begin_poll", "The application polls again: the background thread is to commit first", at="'consumer'"),
         Event("commit_position", "The background thread commits the position {position}, of which the application has "
             "processed {len(processed)} record{'' if len(processed) == 1 else 's'}", "commit {position}", "'consumer'"),
-        Event("fail_commit", "The commit of position {position} fails, and the background thread will retry it",
+        Event("fail_commit", "Before a rebalance, the commit of position {position} fails, and will be retried",
             "commit fails", "'consumer'", "refusal"),
         Event("retry_commit", "The background thread retries the commit, with the {'latest position ' + str(position) "
             "if retries_with == 'latest' else 'same offset ' + str(retried)}", "retry", "'consumer'"))  # fmt: skip

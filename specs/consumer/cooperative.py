@@ -5,8 +5,8 @@ Sources: ConsumerCoordinator (onJoinPrepare, onJoinComplete), AbstractStickyAssi
 CooperativeStickyAssignor.adjustAssignment, KAFKA-12983 and KAFKA-12984 of Apache Kafka.
 """
 
-from checker.language import Bug, Constant, action, reachable, require
-from specs.consumer.group import ConsumerGroup, Member, Phase
+from checker.language import Bug, Constant, Event, action, reachable, require
+from specs.consumer.group import JOINS, ConsumerGroup, Member, Phase
 from specs.scenario_forms import violates
 
 
@@ -23,6 +23,14 @@ class CooperativeGroup(ConsumerGroup):
     `joins_without_losing`: an evicted consumer rejoins without losing its partition, and still claims it
     (KAFKA-12983).
     """
+
+    draws = ConsumerGroup.draws.with_events(
+        Event("join", JOINS, "", "member"),
+        Event("sync", "{member} gets its assignment{', and begins at the committed offset ' + str(committed) if member "
+            "in owners and position[member] is None else ''}{', and gives the partition up' + (' after a commit of "
+            "offset ' + str(position[member]) if commits_when_revoked and accepts_commit_of(member) else '') if "
+            "owns(member) and member not in owners else ''}", "", "member"),
+    )  # fmt: skip
 
     max_generation = Constant(2, at_least=0)
     withholds = Constant(True)

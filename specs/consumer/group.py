@@ -42,6 +42,9 @@ class Phase(enum.Enum):
     STABLE = "stable"
 
 
+JOINS = "{member} joins the group{' again' if member in in_group else ''}"
+
+
 class ConsumerGroup(Spec):
     """One partition, a coordinator and several consumers; each consumer polls, processes and commits in one thread.
 
@@ -94,7 +97,8 @@ class ConsumerGroup(Spec):
             Arrow("sync", "'coordinator'", "member", "assignment"),
         ),
     ).with_events(
-        Event("join", "{member} joins the group{' again' if member in in_group else ''}", "", "member"),
+        Event("join", JOINS + "{', after a commit of offset ' + str(position[member]) if owns(member) and "
+            "commits_when_revoked and accepts_commit_of(member) else ''}", "", "member"),
         Event("poll", "{member} polls {count} record{'s'[:count - 1]} from offset {position[member]} on", "", "member"),
         Event("process", "{member} processes record {in_hand[member][0]}", "", "member", leaves_out=("effects",)),
         Event("complete_rebalance", "Generation {generation + 1} begins, and the assignor chooses {owner}",

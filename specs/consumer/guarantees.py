@@ -93,15 +93,13 @@ NOTES = {
         "With group.protocol=consumer another thread commits automatically. It may commit the position of records that "
         f"poll has taken and that are not processed, and a crash leaves them out (C12: {releases_of('C12')}; C14: "
         f"{releases_of('C14')}). A commit before a rebalance that is retried does that too (C15: "
-        f"{releases_of('C15')}).",
-        (GuaranteeCheck(BackgroundCommits, dict(commits="any_time"), ("no_gap",)),
+        f"{releases_of('C15')}).", (GuaranteeCheck(BackgroundCommits, dict(commits="any_time"), ("no_gap",)),
          GuaranteeCheck(BackgroundCommits, dict(commits="while_polling"), ("no_gap",)),
          GuaranteeCheck(BackgroundCommits, dict(retries=1), ("no_gap",)))),
     "truncation": GuaranteeNote(
         "An unclean election replaces records with other records. The client validates a position with a leader epoch "
         "(KIP-320; before: C6), but not a position without one, from ListOffsets or from a commit without an epoch "
-        "(C16).",
-        (GuaranteeCheck(TruncatedLog, dict(validates=False), ("no_gap",)),
+        "(C16).", (GuaranteeCheck(TruncatedLog, dict(validates=False), ("no_gap",)),
          GuaranteeCheck(TruncatedLog, dict(restarts=1, commits_epoch=False), ("no_gap",)),
          GuaranteeCheck(TruncatedLog, dict(seeks_to_end=1), ("no_gap",)))),
 }  # fmt: skip

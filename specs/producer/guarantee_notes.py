@@ -19,12 +19,11 @@ KNOWN_SIX = dict(first_sequence=1, batches=7, max_in_flight=5, log_size=13)
 NOTES = {
     "replicas": GuaranteeNote(
         "acks=all depends on min.insync.replicas. With the default of 1, a leader that is alone in the ISR "
-        "acknowledges, and an unclean election then loses the record (P8). With 2 of three brokers, a loss requires "
-        "the failure of both and an unclean election. The documentation says so: not lost as long as one in-sync "
-        "replica lives.",
+        "acknowledges, and an unclean election then loses the record (R12). With 2 of three brokers, crashes lose it "
+        "only with an unclean election; power loss of one broker needs none (R11). The documentation says: not lost "
+        "as long as one in-sync replica lives.",
         (GuaranteeCheck(Acks, dict(acks="all", min_insync_replicas=1, unclean_elections=True, starts_in_sync=False),
-             ("no_acked_loss",)),
-         GuaranteeCheck(Acks,
+             ("no_acked_loss",)), GuaranteeCheck(Acks,
              dict(acks="all", min_insync_replicas=2, replication_factor=3, unclean_elections=True, broker_crashes=2),
              ("no_acked_loss",)))),
     "P1": GuaranteeNote(
@@ -36,8 +35,7 @@ NOTES = {
     "P12": GuaranteeNote(
         "The documentation promises order with one request in flight or without retries. A request that outlives its "
         "connection, in a broker that is stuck for longer than request.timeout.ms, is appended after later requests of "
-        "the client (P12).",
-        (GuaranteeCheck(BrokerNetwork, dict(acks="1", disconnects=1), ("no_late_copy",)),
+        "the client (P12).", (GuaranteeCheck(BrokerNetwork, dict(acks="1", disconnects=1), ("no_late_copy",)),
          GuaranteeCheck(BrokerNetwork, dict(acks="1", disconnects=1, retries=0), ("no_reorder",)))),
     "P11": GuaranteeNote(
         "A record whose future failed may be in the log. If the application sends it again, the log may have it twice "
@@ -61,16 +59,13 @@ NOTES = {
         "it, and the client resends it until delivery.timeout.ms. If anything then bumps the epoch, the first is "
         "appended after the second, or once more (I2, KAFKA-14359, KAFKA-15591). Once a batch of the producer is "
         "acknowledged, and until its state expires, the answers are those of 4.5; with one request in flight they "
-        "always are.",
-        (GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_refusals=1), ("no_gap",)),
+        "always are.", (GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_refusals=1), ("no_gap",)),
          GuaranteeCheck(FairIdempotent, dict(TWO_BATCHES, max_refusals=1), ("batch_is_completed",)))),
     "unknown": GuaranteeNote(
         "Brokers from 2.1 to 2.4 answer the second batch with UNKNOWN_PRODUCER_ID if they refused the first. The "
         "client bumps its epoch, even while it sends the first again: if the response to that is lost, the first is "
-        "appended under both epochs.",
-        (GuaranteeCheck(IdempotentProducer,
-             dict(KAFKA_1_1, **TWO_BATCHES, max_epoch=2, max_refusals=1, max_disconnects=1),
-             ("no_duplicate",)),)),
+        "appended under both epochs.", (GuaranteeCheck(IdempotentProducer,
+             dict(KAFKA_1_1, **TWO_BATCHES, max_epoch=2, max_refusals=1, max_disconnects=1), ("no_duplicate",)),)),
     "I7": GuaranteeNote(
         "The documentation says exactly one copy. A broker that restarts remembers one batch of a producer, not five: "
         "if the responses of two batches are lost with it, both are appended again (I7; seen with brokers of 3.9, 4.3 "
@@ -83,8 +78,7 @@ NOTES = {
         (GuaranteeCheck(IdempotentProducer, dict(TWO_BATCHES, max_late_acks=1, max_rejections=1), ("no_duplicate",)),)),
     "I13": GuaranteeNote(
         "If producer.id.expiration.ms passes while a batch is being retried, the broker takes the retry for a first "
-        "batch (I13).",
-        (GuaranteeCheck(IdempotentProducer, dict(ONE_BATCH, max_state_expiries=1, max_disconnects=1),
+        "batch (I13).", (GuaranteeCheck(IdempotentProducer, dict(ONE_BATCH, max_state_expiries=1, max_disconnects=1),
              ("no_duplicate",)),)),
     "stall": GuaranteeNote(
         "A batch is refused until its delivery.timeout.ms if it is in the log but no longer in the broker's cache (the "

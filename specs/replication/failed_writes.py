@@ -60,8 +60,7 @@ class FailedWrites(Spec):
     ).with_events(
         Event("leader_append",
             "{leader} appends record r{sent} at {'the same ' * has_failed}offset {end[leader]}{', behind the record of "
-                "the failed write' * has_failed}",
-            at="leader", leaves_out=("file",)),
+                "the failed write' * has_failed}", at="leader", leaves_out=("file",)),
         Event("leader_write_fails",
             "The append of record r{sent} to {leader} fails with an I/O error after its bytes were written at offset "
                 "{end[leader]}, and the producer gets an error", "write fails", "leader", "refusal", ("file",)),

@@ -679,8 +679,7 @@ scenarios = [
         larger=dict(max_epoch=3, max_coordinator_epoch=1), faulty=dict(fence_raises_epoch_twice=True),
         promises=PROMISES,
         description="T6 (KAFKA-19367): the fence raises the epoch to the largest one, and the abort cannot raise it "
-        "again: the transaction stays open.",
-        remedy="T6 with one epoch for the fence and the abort, from 4.0.1 on."),
+        "again: the transaction stays open.", remedy="T6 with one epoch for the fence and the abort, from 4.0.1 on."),
     Bug("t6_timeout_keeps_exhausted_id", Coordinator, {"largest_epoch_is_reserved": 12, "ongoing_can_end": 14},
         size=dict(max_epoch=2), larger=dict(max_epoch=3, max_coordinator_epoch=1), faulty=dict(fence_rotates_id=False),
         promises=PROMISES,

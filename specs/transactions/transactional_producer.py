@@ -233,7 +233,8 @@ class Transactions(PartitionRules, CoordinatorRules):
             "metadata.epoch == late.batch.epoch and late.partition in metadata.partitions else ''}", "late copy"),
         Event("init_late", "A late copy of InitProducerId reaches the coordinator", "late copy"),
         Event("add_late", "A late copy of AddPartitionsToTxn reaches the coordinator", "late copy"),
-        Event("end_late", "A late EndTxn({late.decision}) of {late.identity} reaches the coordinator", "late copy"),
+        Event("end_late", "A late EndTxn({str(late.decision)}) of {late.identity} reaches the coordinator",
+            "late copy"),
         Event("mark_late", "A late copy of marker {late.marker} reaches {late.partition}", "late copy"),
         Event("time_out", "The transaction times out: it is to be aborted", "timeout", "'coordinator'", "timeout"),
         Event("mark", "The leader of {partition} gets the marker {marker()}{(': ' + str(write_marker_as("

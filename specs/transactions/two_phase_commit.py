@@ -103,7 +103,7 @@ class TwoPhaseCommit(CoordinatorRules):
         Event("give_up", "The store refuses the data of {instance}, which aborts", "abort", "instance", "abort"),
         Event("end", "{instance} sends EndTxn({str(decision(instance))})"),
         Event("delay_end", "A copy of EndTxn of {instance} stays in the network", "copy", "'network'"),
-        Event("end_late", "A late copy of EndTxn({late.decision}) of {late.identity} reaches the coordinator"),
+        Event("end_late", "A late copy of EndTxn({str(late.decision)}) of {late.identity} reaches the coordinator"),
         Event("complete_transaction", "Every partition has its marker", "complete", "'coordinator'"),
         Event("time_out", "The transaction times out", "timeout", "'coordinator'", "timeout"),
         Event("crash", "{instance} dies", "crash", "instance", "crash"))  # fmt: skip

@@ -40,3 +40,18 @@ def test_effects_are_no_log(target):
     """A processed record has no offset among the effects."""
     assert any("processes record" in each for each in story(target))
     assert not any("effects" in each for each in story(target))
+
+
+def test_a_batch_is_named_with_its_partition_if_there_are_several():
+    """Batches are numbered for each partition."""
+    text = story("producer/stale_sequences/i6_idle_partition")
+    assert {"The client sends batch 1 of p1.", "The client sends batch 1 of p2."} <= {*text}
+    assert " of p1" not in " ".join(story("producer/failing_append/i15_state_before_append")[1:])
+
+
+def test_a_commit_in_a_rebalance_is_in_the_story():
+    """KAFKA-12983: the committed offset moves back, so both commits are named."""
+    last, next_owner = story("consumer/cooperative_group/c5_stale_owner_commits")[-2:]
+    assert last.endswith("gives the partition up after a commit of offset 1.")
+    assert next_owner.endswith("gives the partition up after a commit of offset 0.")
+    assert "after a commit of offset" not in story("consumer/consumer_group/c3_zombie")[5]

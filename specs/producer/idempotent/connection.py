@@ -9,6 +9,8 @@ from checker.language.drawing import Channel, Drawing, Event, Lane, Log
 from specs.broker.producer_state import Batch, BatchId, Error, Offset, Partition
 from specs.producer.idempotent.transaction_manager import Outcome, TransactionManager
 
+_OF = "{' of ' + str(partition) if partitions > 1 else ''}"
+
 
 class Request(Struct):
     """A produce request in transit with its batch as it was sent; after the answer, the response."""
@@ -70,10 +72,10 @@ class IdempotentConnection(TransactionManager, abstract=True):
                     "message.answered}"),
         ),
     ).with_events(
-        Event("init", "{batches} batches for each partition wait in the client's queue"),
-        Event("drain", "The client sends batch {queue[partition][0]}"),
-        Event("receive_response", "The client reads the response to batch {requests[partition][0].batch.id}: "
-            "{str(requests[partition][0].error).replace('none', 'success')}"),
+        Event("init", "{batches} batch{'es' * (batches > 1)} for each partition in the client's queue"),
+        Event("drain", "The client sends batch {queue[partition][0]}" + _OF),
+        Event("receive_response", "The client reads the response to batch {requests[partition][0].batch.id}" + _OF +
+            ": {str(requests[partition][0].error).replace('none', 'success')}"),
         Event("bump_epoch", "The producer takes epoch {epoch + 1}: the batches in flight of {', '.join(str(p) for p in "
             "rewrite)} get sequences from 0 on", "epoch {epoch + 1}", "'producer'", "new epoch"),
         Event("resolve_sequences", "No batch is in flight, and the client looks for a gap in its sequences"),
@@ -82,22 +84,22 @@ class IdempotentConnection(TransactionManager, abstract=True):
         Event("handle_produce",
             "{'The leader recognises batch ' if is_duplicate(partition, unhandled(partition)) else 'The leader appends "
                 "batch ' if str(check(partition, unhandled(partition))) == 'none' else 'The leader refuses batch "
-                "'}{unhandled(partition).id}{' as a duplicate' if is_duplicate(partition, unhandled(partition)) else "
-                "', sequence ' + str(unhandled(partition).sequence)}{'' if is_duplicate(partition, "
-                "unhandled(partition)) or str(check(partition, unhandled(partition))) == 'none' else ': ' + "
-                "str(check(partition, unhandled(partition))) + (': it remembers only sequence ' + ', '.join(str("
+                "'}{unhandled(partition).id}" + _OF + "{' as a duplicate' if is_duplicate(partition, "
+                "unhandled(partition)) else ', sequence ' + str(unhandled(partition).sequence)}{'' if is_duplicate("
+                "partition, unhandled(partition)) or str(check(partition, unhandled(partition))) == 'none' else "
+                "': ' + str(check(partition, unhandled(partition))) + (': it remembers only sequence ' + ', '.join(str("
                 "c.sequence) for c in cached[partition]) + ', and expects ' + str(expected_sequence(partition)) if "
                 "'order' in str(check(partition, unhandled(partition))) and len(cached[partition]) > 0 else '')}",
             "{'duplicate' if is_duplicate(partition, unhandled(partition)) else '' if str(check(partition, "
                 "unhandled(partition))) == 'none' else 'refuses'}", _LEADER,
             "{'refusal' if not is_duplicate(partition, unhandled(partition)) and str(check(partition, "
                 "unhandled(partition))) != 'none' else ''}"),
-        Event("append_but_time_out", "The leader appends batch {unhandled(partition).id}, but replication is late, and "
-            "the request times out", "appends, but too late", _LEADER, "timeout"),
-        Event("refuse_as_not_leader", "The broker refuses batch {unhandled(partition).id}: it does not know yet that "
-            "it leads (NOT_LEADER_OR_FOLLOWER)", "refuses: not leader", _LEADER, "refusal"),
-        Event("reject_permanently", "The broker rejects batch {unhandled(partition).id} permanently (INVALID_RECORD)",
-            "rejects", _LEADER, "refusal"),
+        Event("append_but_time_out", "The leader appends batch {unhandled(partition).id}" + _OF + ", but replication "
+            "is late, and the request times out", "appends, but too late", _LEADER, "timeout"),
+        Event("refuse_as_not_leader", "The broker refuses batch {unhandled(partition).id}" + _OF + ": it does not know "
+            "yet that it leads (NOT_LEADER_OR_FOLLOWER)", "refuses: not leader", _LEADER, "refusal"),
+        Event("reject_permanently", "The broker rejects batch {unhandled(partition).id}" + _OF + " permanently "
+            "(INVALID_RECORD)", "rejects", _LEADER, "refusal"),
         Event("disconnect", "The connection to the leader is lost, with the requests and responses in flight",
             "connection lost", _CLIENT, "disconnect"),
         Event("disconnect_while_handling", "The connection is lost while the leader handles batch "

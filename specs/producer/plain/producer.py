@@ -275,8 +275,7 @@ scenarios = [
         description="P4 with acks=0: the connection to the old leader closes before the whole request is written.",
         remedy="P4 with acks=0 and one request in flight: the partition is muted until the request is written."),
     violates(PlainProducer, "acks_0_leader_returns", dict(acks="0", nodes=2, leader_moves=2, retries=0),
-        {"no_reorder": 13},
-        "With acks=0 and one in flight: a broker reads an older request when it leads again."),
+        {"no_reorder": 13}, "With acks=0 and one in flight: a broker reads an older request when it leads again."),
     violates(PlainProducer, "acks_0_forgets", dict(acks="0", disconnects=1), {"no_acked_loss": 5},
         "P6, small: with acks=0 a written request counts as success; then the connection closes."),
 ]  # fmt: skip
