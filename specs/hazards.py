@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any
 
@@ -59,29 +59,31 @@ STORY_FIELDS = frozenset({"area", "tickets", "story", "remedied_by"})
 class Condition:
     """A condition on one effective setting: its value is one of `values`, or a number within a limit.
 
-    The limits are numbers (`above`, `below`), and the value of another setting (`up_to`: not above it).
+    The limits are a number (`above`), and the value of another setting (`up_to`: not above it).
     `without`: the constants of the scenario with which the harm does not happen, in contrast to this condition. `why`
     says why the condition is needed if no constant of the scenario has it. `remedy` is the value that advice offers,
     "" if the opposite of the condition is no remedy. `only_after`: the events of the entry for which the condition is
-    needed; empty: for all. `only_with`: the condition is needed only where this other one holds; `beyond` are then the
-    constants with which the harm happens although both fail.
+    needed; empty: for all. `only_for`: the same for its outcomes. `only_with`: the condition is needed only where this
+    other one holds; `beyond` are then the constants with which the harm happens although both fail.
     """
 
     setting: str
     values: tuple[str, ...] = ()
     above: int | None = None
-    below: int | None = None
     up_to: str = ""
     without: Mapping[str, Any] = field(default_factory=dict)
     why: str = ""
     remedy: str = ""
     only_after: tuple[str, ...] = ()
+    only_for: tuple[str, ...] = ()
     only_with: Condition | None = None
     beyond: Mapping[str, Any] = field(default_factory=dict)
 
-    def allows(self, event: str, config: Mapping[str, str]) -> bool:
-        """Return whether the harm can happen after an event: the condition holds, or it is not needed there."""
-        is_needed = not self.only_after or event in self.only_after
+    def allows(self, event: str, config: Mapping[str, str], outcome: str = "") -> bool:
+        """Return whether an outcome ("": any) can follow an event: the condition holds, or it is not needed there."""
+        is_needed = (not self.only_after or event in self.only_after) and (
+            not self.only_for or outcome in self.only_for
+        )
         if self.only_with is not None:
             is_needed &= self.only_with.setting in config and self.only_with.holds(config)
         return not is_needed or self.holds(config)
@@ -94,16 +96,13 @@ class Condition:
         if self.values:
             return value in self.values
         number = float(value)
-        if self.up_to in config and number > float(config[self.up_to]):
-            return False
-        return (self.above is None or number > self.above) and (self.below is None or number < self.below)
+        is_within = self.up_to not in config or number <= float(config[self.up_to])
+        return is_within and (self.above is None or number > self.above)
 
     def __str__(self) -> str:
         if self.values:
             return f"{self.setting}={' or '.join(self.values)}"
-        if self.up_to:
-            return f"{self.setting} up to {self.up_to}"
-        return f"{self.setting} above {self.above}" if self.above is not None else f"{self.setting} below {self.below}"
+        return f"{self.setting} up to {self.up_to}" if self.up_to else f"{self.setting} above {self.above}"
 
 
 @dataclass(frozen=True)
@@ -125,12 +124,13 @@ class Hazard:
 
     `outcomes` and `after` are keys of `OUTCOMES` and `EVENTS`: any of the events suffices. `also` are outcomes that it
     has under further conditions, which an exploration decides: there the entry names a cause. `coincidence`, or else
-    `needs`, says what has to coincide. `is_rare`: it needs more than the event. `takes`: a number and what has to
-    happen as often, if one event of `after` is too few. `conditions` all have to hold. One of `reopened_by` that is
-    known to hold undoes the rules that removed the entry from later releases. `first` and `last` are the first and the
-    last release that have it if no change in `specs.kafka_versions` says so. `remedy` is for people; the settings that
-    help are in `conditions`. `shown_by` is the scenario of which the constants in `Condition.without` are; "" if no
-    spec has the entry yet. `classes`: it was shown by calling Kafka's own classes. `page` is a page of docs/.
+    `needs`, says what has to coincide. `follows`: an outcome; the entry may follow each one that has it. `is_rare`:
+    it needs more than the event. `takes`: a number and what has to happen as often, if one event of `after` is too few.
+    `conditions` all have to hold. One of `reopened_by` that is known to hold undoes the rules that removed the entry
+    from later releases. `first` and `last` are the first and the last release that have it if no change in
+    `specs.kafka_versions` says so. `remedy` is for people; the settings that help are in `conditions`. `shown_by` is
+    the scenario of which the constants in `Condition.without` are; "" if no spec has the entry yet. `classes`: it was
+    shown by calling Kafka's own classes. `page` is a page of docs/.
     """
 
     name: str
@@ -141,6 +141,7 @@ class Hazard:
     remedy: str
     coincidence: str = ""
     also: tuple[str, ...] = ()
+    follows: str = ""
     conditions: tuple[Condition, ...] = ()
     reopened_by: tuple[Condition, ...] = ()
     is_rare: bool = False
@@ -168,29 +169,37 @@ class Hazard:
             return False
         return catalogue_entry(self.name).exists_in(version, controller, client)
 
-    def events(self, version: str, config: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the events after which it can happen in a release with effective settings.
+    def events(self, version: str, config: Mapping[str, str], outcome: str = "") -> tuple[str, ...]:
+        """Return the events after which an outcome ("": any) can happen in a release with effective settings.
 
         A setting that is absent is unknown, and excludes nothing.
         """
-        exists = self.exists_in(version, config.get("controller", "")) or self.is_reopened(version, config)
-        return self.events_with(config) if exists else ()
+        if not (self.exists_in(version, config.get("controller", "")) or self.is_reopened(version, config)):
+            return ()
+        events = self.events_with(config, outcome)
+        # What another entry does needs none of the conditions on single events.
+        if self.follows and all(each.allows("", config, outcome) for each in self.conditions):
+            others = [each for each in hazards().values() if self.follows in each.outcomes]
+            events += tuple(event for each in others for event in each.events(version, config))
+        return tuple(dict.fromkeys(events))
 
     def is_reopened(self, version: str, config: Mapping[str, str]) -> bool:
         """Return whether a setting undoes the rule by which a release lost it."""
         is_undone = any(each.setting in config and each.holds(config) for each in self.reopened_by)
         return is_undone and release_number(version) > release_number(self.releases[-1])
 
-    def events_with(self, config: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the events after which it can happen with effective settings in the releases that have it."""
-        return tuple(event for event in self.after if all(each.allows(event, config) for each in self.conditions))
+    def events_with(self, config: Mapping[str, str], outcome: str = "") -> tuple[str, ...]:
+        """Return the events of its own that an outcome can follow with effective settings, where the entry exists."""
+        return tuple(each for each in self.after if all(one.allows(each, config, outcome) for one in self.conditions))
 
-    def can_happen(self, version: str, config: Mapping[str, str], events: frozenset[str] | None = None) -> bool:
+    def can_happen(
+        self, version: str, config: Mapping[str, str], events: frozenset[str] | None = None, outcome: str = ""
+    ) -> bool:
         """Return whether it can happen after one of some events (None: any).
 
         "none" is always among the events, since an event may fail to happen.
         """
-        possible = self.events(version, config)
+        possible = self.events(version, config, outcome)
         return bool(possible if events is None else {*events, "none"}.intersection(possible))
 
     @property
@@ -219,10 +228,14 @@ def known_hazards(
     version: str, config: Mapping[str, str], outcome: str, events: frozenset[str] | None = None
 ) -> list[Hazard]:
     """Return the entries that say yes: with this outcome, in a release, with effective settings, after some events."""
+    # An entry that can only follow others after these events is a rare one.
+    own = None if events is None else events | {"none"}
     return [
         hazard
+        if own is None or own.intersection(hazard.events_with(config, outcome))
+        else replace(hazard, is_rare=True)
         for hazard in hazards().values()
-        if outcome in hazard.outcomes and hazard.can_happen(version, config, events)
+        if outcome in hazard.outcomes and hazard.can_happen(version, config, events, outcome)
     ]
 
 

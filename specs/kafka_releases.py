@@ -1,7 +1,4 @@
-"""The releases of Apache Kafka, and the order of version numbers.
-
-Plain Python without imports from the checker, so that every tool can import it.
-"""
+"""The releases of Apache Kafka, and the order of version numbers: plain Python, which every tool can import."""
 
 import bisect
 from functools import cache
@@ -19,10 +16,6 @@ RELEASES = tuple(" ".join((
 
 OLDEST_SUPPORTED = "2.0.0"
 """The oldest release of which the rules that tools need are recorded."""
-
-
-class UnknownReleaseError(ValueError):
-    """A version that Apache Kafka never released."""
 
 
 @cache
@@ -50,8 +43,7 @@ def find_release(version: str, oldest: str = OLDEST_SUPPORTED) -> str:
     """Return the full number of a release, such as 2.8.0 for 2.8.
 
     Raises:
-        UnknownReleaseError: no release since `oldest` has this number. The message names the nearest ones.
-        ValueError: the text is not a version.
+        ValueError: no release since `oldest` has this number (the message names the nearest), or it is no version.
     """
     number = release_number(version)
     known = [release for release in RELEASES if release_number(release) >= release_number(oldest)]
@@ -60,7 +52,7 @@ def find_release(version: str, oldest: str = OLDEST_SUPPORTED) -> str:
     if place < len(known) and numbers[place] == number:
         return known[place]
     nearest = known[max(place - 1, 0) : place + 1]
-    raise UnknownReleaseError(
+    raise ValueError(
         f"Kafka {version} is not a release from {known[0]} to {known[-1]}: "
         f"the nearest {'is' if len(nearest) == 1 else 'are'} {' and '.join(nearest)}"
     )
@@ -69,12 +61,7 @@ def find_release(version: str, oldest: str = OLDEST_SUPPORTED) -> str:
 def describe_releases(releases: list[str]) -> str:
     """Return releases as text with a range for each run of consecutive ones: "2.8.0, 3.0.0 to 3.4.0"."""
     places = sorted(RELEASES.index(release) for release in releases)
-    runs: list[list[int]] = []
-    for place in places:
-        if runs and runs[-1][-1] == place - 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    return ", ".join(
-        RELEASES[run[0]] if len(run) == 1 else f"{RELEASES[run[0]]} to {RELEASES[run[-1]]}" for run in runs
-    )
+    firsts = [place for place in places if place - 1 not in places]
+    lasts = [place for place in places if place + 1 not in places]
+    runs = [(RELEASES[first], RELEASES[last]) for first, last in zip(firsts, lasts, strict=True)]
+    return ", ".join(first if first == last else f"{first} to {last}" for first, last in runs)

@@ -33,7 +33,7 @@ def exceptions(
     return tuple(
         hazard.name
         for hazard in hazards().values()
-        if (outcome in hazard.outcomes and not events.isdisjoint(hazard.events_with(config)))
+        if (outcome in hazard.outcomes and not events.isdisjoint(hazard.events_with(config, outcome)))
         or (outcome in hazard.also and not beyond.isdisjoint(hazard.events_with(config)))
         if _exists(hazard.name, releases, config.get("controller", ""))
         or any(hazard.is_reopened(broker, config) for broker, _ in releases)

@@ -36,7 +36,8 @@ def causes_of(
     return tuple(
         hazard
         for hazard in hazards().values()
-        if question.name in (*hazard.outcomes, *hazard.also) and hazard.can_happen(cluster.version, facts, events)
+        if question.name in (*hazard.outcomes, *hazard.also)
+        if hazard.can_happen(cluster.version, facts, events, question.name)
         if question.name != "loss" or hazard.outcomes != ("stuck",) or left_out_is_lost
     )
 

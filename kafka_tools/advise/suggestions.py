@@ -88,7 +88,7 @@ def suggestions_for(
 def remedies_in(
     hazard: Hazard, cluster: ClusterConfig, config: EffectiveConfig, failure: FailureMode
 ) -> list[dict[str, str]]:
-    """Return the smallest changes of settings after which an entry cannot happen any more with a failure."""
+    """Return the smallest changes of settings after which an entry needs another one to happen with a failure."""
     facts = facts_of(cluster, config)
     found = []
     for condition in hazard.conditions:
@@ -99,7 +99,7 @@ def remedies_in(
             if (
                 condition.remedy
                 and exists
-                and not hazard.can_happen(cluster.version, {**facts, **changes}, frozenset({failure.slug}))
+                and not {failure.slug, "none"}.intersection(hazard.events_with({**facts, **changes}))
             ):
                 found.append({name: value for name, value in changes.items() if facts.get(name) != value})
                 break
