@@ -354,6 +354,13 @@ class _Gathering:
             self.with_effect.add((given.written_name, given.where))
             self.known_files.add(given.file)
             return
+        if role == "consumer" and name.startswith("share."):
+            self.unread[
+                f"Not modelled: share groups (KIP-932), of which {name} ({given.where}) is. The answers are about a "
+                "consumer of another group."
+            ] = name
+            self.known_files.add(given.file)
+            return
         if role not in CLIENT_ROLES and name in LEVELS and (unread := unread_level(given, self.version)):
             self.unread[unread] = name
             self.known_files.add(given.file)
@@ -434,6 +441,11 @@ class _Gathering:
                 raise InputError(
                     f"{given.where}: the value of {given.written_name} is a placeholder: resolve it, "
                     f"or write --set {name}=VALUE"
+                )
+            if value is None and name.endswith("cleanup.policy") and not given.value.strip():
+                raise InputError(
+                    f"{given.where}: {given.written_name} is empty, and what Kafka then does is not modelled: write "
+                    "delete, compact, or both"
                 )
             if value is None:
                 raise InputError(f"{given.where}: {given.written_name} is not {key.says} (ConfigException)")

@@ -70,7 +70,9 @@ class ConfigurationKey:
         """The accepted values, as text for a message."""
         if self.choices is None:
             return f"a whole number from {self.low} to {self.high}"
-        return "one of " + ", ".join(self.choices)
+        # A list has further spellings with blanks.
+        spellings = [f'"{each}"' if "," in each else each for each in self.choices if " " not in each]
+        return "one of " + ", ".join(spellings)
 
 
 _LONG = ConfigurationKey(high=2**63 - 1)

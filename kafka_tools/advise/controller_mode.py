@@ -8,6 +8,7 @@ from typing import Literal
 from checker.errors import InputError
 from kafka_tools.advise.configuration_keys import Role
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+from specs.kafka_releases import release_number
 from specs.kafka_versions import KRAFT, ZOOKEEPER, controller_modes
 
 Controller = Literal["zookeeper", "kraft"]
@@ -15,6 +16,7 @@ Controller = Literal["zookeeper", "kraft"]
 NAME = "controller"
 
 _OF_KRAFT = ("process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers")
+_KRAFT_EARLY_ACCESS = "2.8.0"
 _OF_ZOOKEEPER = ("zookeeper.connect",)
 _OF_NODES: tuple[Role, ...] = ("broker", "controller")
 
@@ -37,6 +39,13 @@ def controller_of(
             raise InputError(f"--controller zookeeper: Kafka {version} has KRaft only")
         return WrittenSetting(NAME, "kraft", f"Kafka {version} has no other")
     evidence = [(mode, setting) for mode, setting in shown.items() if setting is not None]
+    if release_number(version) < release_number(_KRAFT_EARLY_ACCESS):
+        of_kraft = "--controller kraft" if asked == "kraft" else shown["kraft"] and _place(shown["kraft"])
+        if of_kraft:
+            raise InputError(
+                f"{of_kraft}: Kafka {version} has no KRaft, which exists since {_KRAFT_EARLY_ACCESS}: name the release "
+                "of the brokers with --kafka"
+            )
     if asked is not None:
         for mode, setting in evidence:
             if mode != asked and len(evidence) == 1:
@@ -49,6 +58,10 @@ def controller_of(
     if modes == (ZOOKEEPER,):
         return WrittenSetting(NAME, "zookeeper", f"default of Kafka {version}")
     return None
+
+
+def _place(setting: WrittenSetting) -> str:
+    return f"{setting.where}: {setting.written_name}"
 
 
 UNKNOWN_NOTE = (

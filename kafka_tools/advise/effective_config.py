@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from checker.errors import InputError
 from kafka_tools.advise.broker_disks import UNKNOWN
 from kafka_tools.advise.cluster import ClusterConfig, lacks_controller
-from kafka_tools.advise.configuration_keys import BY_DURATION, ELIGIBLE_LEADER_REPLICAS_VERSION, MOST, Role, key_of
+from kafka_tools.advise.configuration_keys import (
+    BY_DURATION,
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
+    MOST,
+    MOST_REPLICAS,
+    Role,
+    key_of,
+)
 from kafka_tools.advise.controller_mode import UNKNOWN_NOTE
 from kafka_tools.advise.frameworks import offset_commits
 from kafka_tools.advise.versions import unexplored_bugs
@@ -350,6 +358,12 @@ def _resolve_replication_factor(resolution: _ConfigResolution) -> None:
             "3",
             ("topic", "replication.factor"),
             why="assumed; set it with --replication-factor",
+        )
+    replicas = resolution.choices["replication.factor"]
+    if int(replicas.value) > MOST_REPLICAS:
+        raise InputError(
+            f"{replicas.origin}: {replicas.value} replicas take too long to explore: ask about fewer with "
+            f"--replication-factor, which takes up to {MOST_REPLICAS}"
         )
 
 

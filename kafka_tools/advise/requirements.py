@@ -77,15 +77,18 @@ def _requirement(advice: Advice, demand: Demand, question: GuaranteeQuestion) ->
     accepted = [name for name in dict.fromkeys(names) if name in demand.accepted]
     names = [name for name in dict.fromkeys(names) if name not in demand.accepted]
     rows = [answer.failure.name for answer in answers if answer.verdict == "yes"]
-    what = "all but the rows of the table" if rows else "that"
+    open_reasons = list(_open_reasons(advice, demand, answers, about, question))
+    what = "all but the rows of the table" if rows else "these names alone" if open_reasons else "that"
     way_out = f"; --accept {shlex.quote(','.join(names))} accepts {what}" if names else ""
     denials = [*rows, *_denials_of_transactions(about, names)]
     exceptions = [name for name in known if name in names]
     if denials:
         also = f"; known: {', '.join(exceptions)}" if exceptions else ""
         return Requirement(question, "does not hold", f": {', '.join(denials)}{also}{way_out}")
-    reasons = list(_open_reasons(advice, demand, answers, about, question))
-    reasons += [f"no exploration has {', '.join(exceptions)}, which may deny it"] if exceptions else []
+    reasons = [
+        *open_reasons,
+        *([f"no exploration has {', '.join(exceptions)}, which may deny it"] if exceptions else []),
+    ]
     if reasons:
         return Requirement(question, "is not decided", f": {'; '.join(reasons)}{way_out}")
     excluded = [

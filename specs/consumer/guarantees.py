@@ -97,9 +97,10 @@ NOTES = {
          GuaranteeCheck(BackgroundCommits, dict(commits="while_polling"), ("no_gap",)),
          GuaranteeCheck(BackgroundCommits, dict(retries=1), ("no_gap",)))),
     "truncation": GuaranteeNote(
-        "An unclean election replaces records with other records. The client validates a position with a leader epoch "
-        "(KIP-320; before: C6), but not a position without one, from ListOffsets or from a commit without an epoch "
-        "(C16).", (GuaranteeCheck(TruncatedLog, dict(validates=False), ("no_gap",)),
+        "A record that was read can vanish, and others take its place: after an unclean election, power loss, or R18. "
+        "The client validates a position with a leader epoch (KIP-320; before: C6), but not a position without one, "
+        "from ListOffsets or from a commit without an epoch (C16).",
+        (GuaranteeCheck(TruncatedLog, dict(validates=False), ("no_gap",)),
          GuaranteeCheck(TruncatedLog, dict(restarts=1, commits_epoch=False), ("no_gap",)),
          GuaranteeCheck(TruncatedLog, dict(seeks_to_end=1), ("no_gap",)))),
 }  # fmt: skip
