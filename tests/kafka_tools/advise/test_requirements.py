@@ -176,3 +176,12 @@ def test_a_failure_that_no_one_names_is_a_note_of_the_table():
 def test_the_specs_of_transactions_explore_a_restart_and_no_delivery_timeout(failures, status):
     made = advice(transactions=[about("restart", "no"), about("late-read", "no")], impossible=failures)
     assert gate(made, "duplicates", failures=failures)[1] == status
+
+
+def test_accepted_names_do_not_accept_what_is_not_explored():
+    """Only the named entries are accepted: a failure without an exploration stays open, with and without them."""
+    made = advice(KNOWN, OPEN, impossible=["delivery-timeout"])
+    text, status = gate(made, "loss", failures=["delivery-timeout"])
+    assert text.endswith("; --accept R18 accepts these names alone") and status == EXIT_STOPPED
+    text, status = gate(made, "loss", ["R18"], ["delivery-timeout"])
+    assert "is not decided" in text and "accept" not in text and status == EXIT_STOPPED
