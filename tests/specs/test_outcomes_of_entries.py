@@ -9,6 +9,7 @@ from checker.engines.native.engine import explore
 from checker.language import invariant
 from checker.run.plan import Plan
 from kafka_tools.pages.catalogue_scenarios import all_scenarios
+from specs.consumer.truncation import TruncatedLog
 from specs.hazards import hazards
 from specs.replication.failed_writes import FailedWrites
 from specs.replication.failed_writes import Replica as Writer
@@ -139,3 +140,10 @@ def test_a_record_that_vanishes_may_be_skipped():
         assert "vanishing-reads" not in outcomes or "gaps" in outcomes, name
         if "vanishing-reads" in hazard.outcomes and hazard.shown_by:
             assert name in SHOWN or name == "R13", name
+
+
+@pytest.mark.parametrize("constants", [dict(validates=False), dict(seeks_to_end=1)], ids=["C6", "C16"])
+@pytest.mark.parametrize(("reset", "repeats"), [("earliest", True), ("latest", False), ("none", False)])
+def test_a_position_past_the_end_of_the_log_is_processed_again(constants, reset, repeats):
+    result = explore(TruncatedLog(auto_offset_reset=reset, **constants), Plan(("no_duplicate",)))
+    assert bool(result.violations) is repeats and (repeats or result.ended == "complete")

@@ -61,12 +61,17 @@ def evidence_by_entry() -> Mapping[str, tuple[BrokerEvidence, ...]]:
 
 
 def note_on(scenario: str) -> str:
-    """Return what showed the entry of a scenario (FAMILY/SPEC/SCENARIO) on real brokers, or "".
+    """Return the entry that a scenario (FAMILY/SPEC/SCENARIO) shows, and what showed it on real brokers; or "".
 
     The text of `checker run` has this line below a counterexample (entry point `tidemark.notes`).
     """
     entry = entry_of(scenario)
-    return "; ".join(each.note for each in evidence_by_entry().get(entry, ())) if entry else ""
+    if not entry:
+        return ""
+    from specs.hazards import hazards
+
+    titles = [f"{entry}: {hazards()[entry].title}"] if entry in hazards() else []
+    return "; ".join([*titles, *(each.note for each in evidence_by_entry().get(entry, ()))])
 
 
 def _or(names: Sequence[str]) -> str:
