@@ -63,5 +63,5 @@ def compile_shared_code(spec: Spec, properties: list[str], *, symmetric: type[Do
     """
     with garbage_collection_paused():
         shared = lower_shared(spec, properties, symmetric=symmetric)
-    quick = object_code(shared.lowered.text, quick=True).code
+    quick = object_code(shared.lowered.text, quick=True, is_shared=True).code
     return SharedCode(shared.spec, shared.fixed, shared.lowered, symmetric, quick)

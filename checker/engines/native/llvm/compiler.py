@@ -54,15 +54,21 @@ def _host() -> tuple[Any, str, str]:
     return target, llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
-def object_file(text: str, *, quick: bool) -> bytes:
-    """Return the object file of a module; raise RuntimeError if the text is not LLVM's language."""
+def object_file(text: str, *, quick: bool, is_shared: bool = False) -> bytes:
+    """Return the object file of a module; raise RuntimeError if the text is not LLVM's language.
+
+    `is_shared`: many explorations run the code.
+    """
     machine = target_machine(quick=quick)
     header = f'target triple = "{machine.triple}"\ntarget datalayout = "{machine.target_data}"\n'
     # A context of its own, since threads may compile at the same time.
     module = llvm.parse_assembly(header + text, llvm.create_context())
     if not quick:
-        # Quick code runs for a moment: the passes would take longer than the tenth of its time that they save.
         _optimise(module, machine, len(text))
+    elif is_shared:
+        # Other quick code runs for a moment: these passes would take longer than the quarter of its time that they
+        # save.
+        _run(module, machine, "always_inliner", "sroa")
     code: bytes = machine.emit_object(module)
     return code
 
@@ -76,16 +82,19 @@ def _optimise(module: Any, machine: Any, length: int) -> None:
         for function in module.functions:
             if len(str(function)) > _LARGE_FUNCTION:
                 _compile_quickly(function)
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_sroa_pass()
-    passes.add_simplify_cfg_pass()
-    passes.run(module, builder)
+    _run(module, machine, "always_inliner", "sroa", "simplify_cfg")
     for function in module.functions:
         if any(b"cold" in attributes.split() for attributes in function.attributes):
             # Functions that rarely run. Not before the passes, which would skip them.
             _compile_quickly(function)
+
+
+def _run(module: Any, machine: Any, *names: str) -> None:
+    """Run the passes of some names on a module."""
+    passes = llvm.create_new_module_pass_manager()
+    for name in names:
+        getattr(passes, f"add_{name}_pass")()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2)))
 
 
 def _compile_quickly(function: Any) -> None:

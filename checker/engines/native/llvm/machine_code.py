@@ -15,7 +15,7 @@ from checker.engines.native.llvm.compiler import object_file, target_machine, ta
 if TYPE_CHECKING:
     from checker.engines.native.llvm import ir
 
-_VERSION = 9
+_VERSION = 10
 """The version of `object_file` and of an entry of the cache, a part of its digest: change it with them.
 
 Code of another version must not be loaded.
@@ -32,19 +32,22 @@ class ObjectCode(NamedTuple):
     code: bytes
 
 
-def object_code(module: ir.Module | str, *, quick: bool = False, is_indexed: bool = False) -> ObjectCode:
+def object_code(
+    module: ir.Module | str, *, quick: bool = False, is_shared: bool = False, is_indexed: bool = False
+) -> ObjectCode:
     """Return a module as machine code for this processor; raise RuntimeError if its text is not LLVM's language.
 
     The module may be given as text, which may come from another machine: it names no target, and gets that of this
-    process. `quick`: compile in a seventh of the time; the code takes about twice as long to run. `is_indexed`: the
-    caller keeps the name, so the cache keeps the code even if compiling it takes no time.
+    process. `quick`: compile in a seventh of the time; the code takes about twice as long to run. `is_shared`:
+    many explorations run it. `is_indexed`: the caller keeps the name, so the cache keeps the code even if compiling it
+    takes no time.
     """
     text = str(module)
-    name = code_cache.digest_of(text, target_text(), f"{_VERSION} {quick}")
+    name = code_cache.digest_of(text, target_text(), f"{_VERSION} {quick} {is_shared}")
     code = code_cache.load(name)
     if code is None:
         started = time.perf_counter()
-        code = object_file(text, quick=quick)
+        code = object_file(text, quick=quick, is_shared=is_shared)
         if is_indexed or time.perf_counter() - started >= _SECONDS_WORTH_KEEPING:
             code_cache.store(name, code)
     return ObjectCode(name, code)
