@@ -1,8 +1,9 @@
 """Lowering of actions: the code in `expand_state` that computes the successors of a state.
 
     for every choice of the parameters:          (a loop, or unrolled)
+        evaluate the first `require`s            (a false one jumps to `done`; a failure calls `fail` and jumps)
         work = the words of the state
-        run the body on `work`                   (a false `require` jumps to `done`; a failure calls `fail` and jumps)
+        run the rest of the body on `work`       (as above)
         out = work
         emit(sink, out, instance)
         done:
@@ -13,9 +14,11 @@ the last parameter varies fastest.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 
 from checker.engines.native.llvm import ir
+from checker.engines.native.llvm.words import read_words, write_words
 from checker.engines.native.lowering.analysis import reassigned_locals
 from checker.engines.native.lowering.arrays import ArrayEmitter, is_bit_set
 from checker.engines.native.lowering.emitter import (
@@ -35,6 +38,7 @@ from checker.engines.native.lowering.module import SINK, SpecModule
 from checker.engines.native.lowering.state_layout import packed_number
 from checker.engines.native.lowering.statements import StatementLowering
 from checker.ir import nodes
+from checker.ir.parts import Node, parts_of
 from checker.language.types import SetType
 
 MOST_UNROLLED_NODES = 300
@@ -44,12 +48,21 @@ MOST_UNROLLED_NODES = 300
 class ActionLowering:
     """Emits the code of one action inside `expand_state`.
 
-    `words` are those of the state that is expanded. `_work` and `_out` are stack memory for the successor: statements
-    change `_work`, and the function `emit` gets `_out`.
+    `words` are those of the state that is expanded, which is in stack memory at `source`. `_work` and `_out` are such
+    memory for the successor: statements change `_work`, and the function `emit` gets `_out`.
     """
 
-    def __init__(self, module: SpecModule, emit: Emitter, action: nodes.Action, words: list[ir.Value], sink: ir.Value):
-        self.module, self.emit, self.action, self.words, self.sink = module, emit, action, words, sink
+    def __init__(
+        self,
+        module: SpecModule,
+        emit: Emitter,
+        action: nodes.Action,
+        words: list[ir.Value],
+        source: ir.Value,
+        sink: ir.Value,
+    ):
+        self.module, self.emit, self.action, self.sink = module, emit, action, sink
+        self.words, self.source = words, source
         self._work = emit.slot(max(2, len(words)))
         self._out = emit.slot(max(2, len(words)))
         self._reassigned = reassigned_locals(action.body, tuple(p.local for p in action.parameters))
@@ -132,10 +145,6 @@ class ActionLowering:
         self, collection: nodes.Expr, chosen: list[Value], choose: Callable[[Number, Value], None]
     ) -> None:
         """Emit a loop over the distinct items of a set or bag; `chosen` has the values of the earlier parameters."""
-        # A copy of the expanded state: the body changes `_work`, and the loop needs an address for a computed position.
-        source = self.emit.slot(max(2, len(self.words)))
-        for word, loaded in enumerate(self.words):
-            self.emit.builder.store(loaded, self.emit.word_pointer(source, word))
         end = self.emit.block("end")
 
         def fail_at(site: nodes.Site) -> None:
@@ -146,7 +155,7 @@ class ActionLowering:
             )
             self.emit.jump(end)
 
-        lowering = self.module.new_lowering(self.emit, {"self": source}, fail_at, None)
+        lowering = self.module.new_lowering(self.emit, {"self": self.source}, fail_at, None)
         for parameter, value in zip(self.action.parameters, chosen, strict=False):
             lowering.context.set_local(parameter.local, value)
         if is_bit_set(collection.type):
@@ -193,7 +202,10 @@ class ActionLowering:
         self.emit.position(new)
 
     def _lowering(self, instance: Number, done: ir.Block) -> StatementLowering:
-        """Return the lowering of one instance: a failure is reported through `fail`, and then jumps to `done`."""
+        """Return the lowering of one instance on the expanded state.
+
+        A failure is reported through `fail`, and then jumps to `done`.
+        """
 
         def fail_with(number: ir.Value) -> None:
             # The other instances are still expanded: one failure does not hide their successors.
@@ -203,16 +215,12 @@ class ActionLowering:
         def fail_at(site: nodes.Site) -> None:
             fail_with(ir.ConstantValue(I32, self.module.number_of(site)))
 
-        lowering = self.module.new_lowering(self.emit, {"self": self._work}, fail_at, done)
+        lowering = self.module.new_lowering(self.emit, {"self": self.source}, fail_at, done)
         lowering.context.fail_with = fail_with
         return lowering
 
     def _instance(self, instance: Number, chosen: list[Value]) -> None:
         """Emit the body of the action for a choice of all parameters, and the call of `emit`."""
-        # Every instance starts from the words of the expanded state, whatever the instance before has written to
-        # `_work`.
-        for word, loaded in enumerate(self.words):
-            self.emit.builder.store(loaded, self.emit.word_pointer(self._work, word))
         if self.module.branches is not None:
             self.module.branches.clear(self.emit.builder)
         if self.module.labels is not None:
@@ -222,17 +230,29 @@ class ActionLowering:
         lowering.context.frame = NativeFrame(reassigned=self._reassigned, end=step)
         for parameter, value in zip(self.action.parameters, chosen, strict=True):
             lowering.context.set_local(parameter.local, value)
-        lowering.visit_all(self.action.body)
+        # Most instances are disabled: they make no copy of the state.
+        guards = tuple(itertools.takewhile(_is_guard, self.action.body))
+        lowering.visit_all(guards)
+        write_words(self.emit.builder, self._work, self.words)
+        lowering.context.roots["self"] = self._work
+        lowering.visit_all(self.action.body[len(guards) :])
         self.emit.jump(step)
         self.emit.position(step)
         # A copy, because the address that `emit` gets escapes: LLVM can keep `_work` in registers.
-        for word in range(len(self.words)):
-            result = self.emit.builder.load(self.emit.word_pointer(self._work, word))
-            self.emit.builder.store(result, self.emit.word_pointer(self._out, word))
+        write_words(self.emit.builder, self._out, read_words(self.emit.builder, self._work, len(self.words)))
         arguments = [self.sink, self._out, _narrow(self.emit, instance)]
         self.emit.builder.call(self.module.emit, arguments)
         self.emit.jump(done)
         self.emit.position(done)
+
+
+def _is_guard(statement: nodes.Stmt) -> bool:
+    """Return whether a statement is a `require` without a call of a helper, which might write to the state."""
+    return isinstance(statement, nodes.Require) and not _calls_helper(statement)
+
+
+def _calls_helper(node: Node) -> bool:
+    return isinstance(node, nodes.HelperCall) or any(map(_calls_helper, parts_of(node)))
 
 
 def _has_consecutive_bits(parameter: nodes.ActionParameter) -> bool:
@@ -255,9 +275,11 @@ def define_expand_state(module: SpecModule, guarded: Mapping[nodes.Action, Guard
     function, emit = module.new_function("expand_state", ir.VoidType(), arguments)
     state, sink = function.args[:2]
     # Loaded once, before the first action: no action sees the writes of another one.
-    words = [emit.builder.load(emit.word_pointer(state, word)) for word in range(module.layout.words)]
+    words = read_words(emit.builder, state, module.layout.words)
+    source = emit.slot(max(2, len(words)))
+    write_words(emit.builder, source, words)
     for action in module.program.actions:
-        lowering = ActionLowering(module, emit, action, words, sink)
+        lowering = ActionLowering(module, emit, action, words, source, sink)
         place = guarded.get(action)
         if place is None:
             lowering.lower()
