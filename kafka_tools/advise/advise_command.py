@@ -15,7 +15,6 @@ from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for
 from checker.printable import printable
 from checker.run.interrupts import interruptible
 from kafka_tools.advise import answer_sentences, transaction_answers, versions
-from kafka_tools.advise.advice_pages import write_pages
 from kafka_tools.advise.advice_text import advice_lines
 from kafka_tools.advise.answer_cache import AnswerCache, default_folder
 from kafka_tools.advise.cluster import ClusterConfig, gather
@@ -86,7 +85,12 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
         if cache is not None:
             cache.prune()
         advice.is_whole &= not cancelled.is_set()
-    pages = write_pages(advice, options.out, files) if options.out is not None else {}
+    pages: dict[tuple[str, str], str] = {}
+    if options.out is not None:
+        # Imported here: the renderer of pages takes a tenth of the time of the imports.
+        from kafka_tools.advise.advice_pages import write_pages
+
+        pages = write_pages(advice, options.out, files)
     if options.json:
         _write_json(options.json, answer_sentences.to_json(advice, pages, demand))
     if options.json != STANDARD_OUTPUT:

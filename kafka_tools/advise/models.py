@@ -64,6 +64,9 @@ VICTIMS = {
 }
 """Whom each failure of the pipeline affects."""
 
+_READ_AFTER = {"flushes": ("power_failures_left", "blackouts_left"), "auto_offset_reset": ("consumer_crashes_left",)}
+"""By constant that only failures of the pipeline read, these failures."""
+
 UNLIMITED_RETRIES = 2**31 - 1
 
 
@@ -78,6 +81,15 @@ class Model:
     def is_pipeline(self) -> bool:
         """Whether the model is the pipeline, of which the failures are a part of the initial state."""
         return self.spec is Pipeline
+
+    def behaves_as(self, other: Model, left: Left) -> bool:
+        """Return whether both are one model but for constants that only other failures than those in `left` read."""
+        if self == other or not self.is_pipeline:
+            return self == other
+        counts = counts_of(left)
+        read = {name for name, failures in _READ_AFTER.items() if any(counts[failure] for failure in failures)}
+        unequal = {name for name, _ in {*self.constants} ^ {*other.constants}}
+        return self.spec is other.spec and unequal <= {*_READ_AFTER} - read
 
     def property_of(self, name: str) -> str:
         """Return the property of the spec that answers for one of the questions.

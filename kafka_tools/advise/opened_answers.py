@@ -76,7 +76,7 @@ class OpenedSearch:
             for failure, question in self._cells(candidate):
                 model, before = candidate.model(question, failure), self._advice.answer(question, failure)
                 key = (model, failure, question)
-                is_same = before is not None and before.exploration.model == model
+                is_same = before is not None and before.exploration.model.behaves_as(model, failure.left)
                 is_known = _is_certain(hazards_of(candidate.cluster, candidate.config, question, failure))
                 if is_same or is_known or key in self._is_yes:
                     continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from checker.run.result import Violation
 from kafka_tools.advise.advice import (
@@ -176,7 +176,7 @@ class RemedySearch:
                 continue
             model = candidate.model(question, failure)
             key = (model, failure.left, question)
-            if model == answer.exploration.model or self._decided.get(key) is False:
+            if answer.exploration.model.behaves_as(model, failure.left) or self._decided.get(key) is False:
                 continue
             if not self._known.refutes(model, failure, question):
                 return candidate
@@ -200,6 +200,8 @@ class RemedySearch:
                 if (model, answer.failure.left, answer.question) not in self._decided:
                     asked.setdefault(model, {})[answer.failure, answer.question] = None
         surveys = [survey_of(model, list(pairs)) for model, pairs in asked.items()]
+        # A by-product of one candidate may refute another one.
+        surveys = [replace(each, noted=tuple(name for _, names in each.asked for name in names)) for each in surveys]
         for (model, pairs), found in zip(asked.items(), self._explore(surveys), strict=True):
             for failure, question in pairs:
                 tried = answer_of(found, model, failure, question)

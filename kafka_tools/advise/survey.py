@@ -41,17 +41,15 @@ if TYPE_CHECKING:
 class Survey:
     """The questions about one configuration: the properties to check under each failure.
 
-    A failure that is included in another one comes first. `most_states` limits each exploration.
+    A failure that is included in another one comes first. `most_states` limits each exploration. `noted`: properties
+    whose counterexamples are of use in other surveys; others are checked only where they can still answer a question,
+    since a trace takes as long as a thousand states.
     """
 
     model: Model
     asked: tuple[tuple[Left, tuple[str, ...]], ...]
     most_states: int | None = None
-
-    @property
-    def properties(self) -> tuple[str, ...]:
-        """All properties, each once."""
-        return tuple(dict.fromkeys(name for _, names in self.asked for name in names))
+    noted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -175,12 +173,15 @@ def explorations_of(survey: Survey, max_states: int | None, found: Found) -> Ite
     """
     done = {exploration.left for exploration, _ in found}
     limit = min(filter(None, (survey.most_states, max_states)), default=None)
-    for left, names in survey.asked:
+    for number, (left, names) in enumerate(survey.asked):
         if left in done:
             continue
         wanted = tuple(name for name in names if counterexample(found, left, name) is None)
         if wanted:
-            yield ModelExploration(survey.model, left, survey.properties, wanted, limit)
+            later = [name for other, asked in survey.asked[number + 1 :] if includes(other, left) for name in asked]
+            open_later = (name for name in later if counterexample(found, left, name) is None)
+            checked = tuple(dict.fromkeys((*survey.noted, *wanted, *open_later)))
+            yield ModelExploration(survey.model, left, checked, wanted, limit)
 
 
 def counterexample(found: Found, left: Left, name: str) -> tuple[ModelExploration, Violation] | None:

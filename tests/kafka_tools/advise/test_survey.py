@@ -132,6 +132,29 @@ def test_inclusion_of_failures():
     assert not includes(BY_SLUG["crash"].left, BY_SLUG["two-crashes"].left)
 
 
+def test_constants_that_a_failure_does_not_read_change_no_exploration():
+    """The states are as many with either value after each failure of the rule, and differ after another one."""
+    sizes = {"records": 1, "replication_factor": 2, "consumer": "commits_last", "consumer_crashes": 1, "blackouts": 1}
+    values = {"flushes": (False, True), "auto_offset_reset": ("latest", "earliest")}
+    same, other = set(), set()
+    for failure in ("leader_moves", "broker_crashes", "power_failures", "blackouts", "consumer_crashes"):
+        left = ((f"{failure}_left", 1),)
+        for name, given in values.items():
+            constants = {**dict(model_of_pipeline(cluster(), resolve(cluster())).constants), **sizes}
+            models = [Model(Pipeline, tuple({**constants, name: value}.items())) for value in given]
+            names = ("no_gap", "reads_are_stable")
+            asked = [ModelExploration(model, left, names, names, None) for model in models]
+            found = [ModelExplorer(one.model).explore(one, NEVER) for one in asked]
+            outcomes = {(each.distinct_states, tuple(v.property for v in each.violations)) for each in found}
+            is_same = models[0].behaves_as(models[1], left)
+            assert not is_same or len(outcomes) == 1
+            (same if is_same else other).add((name, failure))
+            assert is_same or len(outcomes) == 2
+    assert len(same) == 7 and len(other) == 3
+    replicas = [Model(Pipeline, (("replication_factor", number),)) for number in (2, 3)]
+    assert not replicas[0].behaves_as(replicas[1], ())
+
+
 def test_an_exploration_ends_when_all_that_is_wanted_is_violated():
     model = model_of_pipeline(cluster(), resolve(cluster(producer_acks="1")))
     left = BY_SLUG["crash"].left
