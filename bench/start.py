@@ -16,7 +16,7 @@ from rich.table import Table
 
 from checker.cli.declaration import declared_command, option
 
-CACHE = "TIDEMARK_CODE_CACHE"
+CACHE, ANSWERS = "TIDEMARK_CODE_CACHE", "XDG_CACHE_HOME"
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,12 @@ COMMANDS = (
     Command("Peterson", ("run", "examples/peterson"), compiles=True, bound="0.4"),
     Command("KIP-320 (3, 2, 2, 2)", ("run", *KIP320, "--set", "max_leader_epoch=2"), compiles=True),
 )
+ADVISED = {
+    "defaults": "enable.idempotence=true",
+    "transactional": "transactional.id=orders",
+    "acks=1": "acks=1",
+}
+"""By name, the setting of a producer of which `advise` gives the answers and the remedies."""
 ALL = Command("all scenarios", ("run",), compiles=True, is_long=True)
 """The commands before have compiled the byte code of its modules."""
 
@@ -52,13 +58,14 @@ _FINE = (0, 1, 2, 3)
 def main(
     repeat: Annotated[int, option(min=1, help="Number of measurements of each command; the median is printed.")] = 5,
     with_all: Annotated[bool, option("--all", help="Also run all scenarios, once with each cache.")] = False,
+    with_advice: Annotated[bool, option("--advise", help="Only `advise`, with each cache.")] = False,
     limit: Annotated[int, option(min=1, metavar="SECONDS", help="The time after which a command is ended.")] = 300,
 ) -> None:
     """Measure commands from start to end, with an empty and with a filled cache of machine code."""
     table = Table("command", "cache", "seconds", "processor seconds", "bound, s", box=None)
     with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as name:
         try:
-            for command in COMMANDS:
+            for command in _advice(Path(name)) if with_advice else COMMANDS:
                 _add_rows(table, command, repeat, Path(name), limit)
             if with_all:
                 _add_rows(table, ALL, 1, Path(name), limit)
@@ -66,6 +73,17 @@ def main(
             print(f"error: {error}", file=sys.stderr)
             raise SystemExit(1) from None
     tables.console().print(table)
+
+
+def _advice(folder: Path) -> list[Command]:
+    """Return `advise` for each producer, of which the files are written to a folder."""
+    commands = []
+    for name, setting in ADVISED.items():
+        file = folder / f"{name}.properties"
+        file.write_text(f"{setting}\n")
+        words = ("advise", str(file), "--kafka", "4.3")
+        commands.append(Command(f"advise, {name}", words, compiles=True, is_long=True, bound="10"))
+    return commands
 
 
 def _add_rows(table: Table, command: Command, repeat: int, folder: Path, limit: int) -> None:
@@ -89,7 +107,7 @@ def _add_rows(table: Table, command: Command, repeat: int, folder: Path, limit: 
 
 def _run(command: Command, folder: Path, cache: Path, limit: int) -> Finished:
     words = [sys.executable, "-m", "checker", *command.words]
-    return run(words, ROOT, environment(folder / "byte-code") | {CACHE: str(cache)}, _FINE, limit)
+    return run(words, ROOT, environment(folder / "byte-code") | {CACHE: str(cache), ANSWERS: str(cache)}, _FINE, limit)
 
 
 def _cells(processes: Sequence[Finished]) -> tuple[str, str]:
