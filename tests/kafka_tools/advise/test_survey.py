@@ -20,7 +20,7 @@ from kafka_tools.advise.models import SLOW_FOLLOWERS, Model, constants_of, const
 from kafka_tools.advise.pipeline_code import code_for, without_code
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, properties_for
 from kafka_tools.advise.remedy_search import advise
-from kafka_tools.advise.survey import ModelExploration, ModelExplorer, Survey, run
+from kafka_tools.advise.survey import ModelExploration, ModelExplorer, Survey, explorations_of, run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 from specs.pipeline.pipeline import Pipeline
 
@@ -153,6 +153,16 @@ def test_constants_that_a_failure_does_not_read_change_no_exploration():
     assert len(same) == 7 and len(other) == 3
     replicas = [Model(Pipeline, (("replication_factor", number),)) for number in (2, 3)]
     assert not replicas[0].behaves_as(replicas[1], ())
+
+
+def test_an_exploration_checks_what_can_answer_a_later_question():
+    crash, both, move = (BY_SLUG[slug].left for slug in ("crash", "crash-and-power-loss", "leader-change"))
+    asked = ((crash, (LOSS,)), (move, ("no_reorder",)), (both, (LOSS, DUPLICATES)))
+    model = model_of_pipeline(cluster(), resolve(cluster()))
+    first = next(explorations_of(Survey(model, asked), None, []))
+    assert first.wanted == (LOSS,) and first.checked == (LOSS, DUPLICATES)
+    noted = next(explorations_of(Survey(model, asked, noted=("no_reorder",)), None, []))
+    assert noted.checked == ("no_reorder", LOSS, DUPLICATES)
 
 
 def test_an_exploration_ends_when_all_that_is_wanted_is_violated():
