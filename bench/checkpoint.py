@@ -19,7 +19,7 @@ from measure import ROOT, BenchmarkError
 from rich.console import Console
 from rich.table import Table
 
-from checker.cli.declaration import declared_command, option
+from checker.cli.declaration import declare_command, option
 
 SPEC = "replication/kip320"
 SIZES = {
@@ -149,4 +149,4 @@ def _kill_and_resume(words: list[str], kept: Path, uninterrupted: list[Measured]
 
 
 if __name__ == "__main__":
-    declared_command(main)()
+    declare_command(main)()

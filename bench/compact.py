@@ -20,7 +20,7 @@ from measure import ROOT, BenchmarkError, Constants
 from rich.console import Console
 from rich.table import Table
 
-from checker.cli.declaration import declared_command, option
+from checker.cli.declaration import declare_command, option
 
 SPEC = "replication/kip320"
 TRIAL, SMALL, BILLION = Constants(3, 2, 2, 3), Constants(3, 2, 2, 4), Constants(3, 2, 2, 5)
@@ -149,4 +149,4 @@ def _table(constants: Constants, runs: dict[str, list[Part]]) -> Table:
 
 
 if __name__ == "__main__":
-    declared_command(main)()
+    declare_command(main)()

@@ -18,7 +18,7 @@ from checker_runs import PUBLISHED_PROPERTIES, Setting
 from measure import BenchmarkError, Constants, Row, Sample
 from rich.console import Console
 
-from checker.cli.declaration import declared_command, option
+from checker.cli.declaration import declare_command, option
 
 SPEC, MODULE = "replication/kip320", "Kip320"
 SIZES = (Constants(3, 2, 2, 2), Constants(3, 3, 3, 2))
@@ -200,4 +200,4 @@ def _announce(label: str) -> None:
 
 
 if __name__ == "__main__":
-    declared_command(main)()
+    declare_command(main)()

@@ -13,9 +13,9 @@ from typing import Annotated
 import numpy as np
 from checker_runs import PUBLISHED_PROPERTIES
 
-from checker.cli.declaration import declared_command, option
+from checker.cli.declaration import declare_command, option
 from checker.engines.gpu.driver import Card
-from checker.engines.gpu.engine import lowered_for_card
+from checker.engines.gpu.engine import lower_for_card
 from checker.engines.gpu.ptx import KERNELS, ptx_of, target_of
 from checker.engines.gpu.search import CardSearch, Limits, search_on_card
 from checker.engines.native import engine as native
@@ -23,7 +23,7 @@ from checker.engines.native.explore.results import property_mask
 from checker.engines.native.llvm import code_cache
 from checker.errors import UserError
 from checker.language.roles import STEP_ROLES, Role
-from checker.run.plan import DEADLOCK, Plan, searched_properties
+from checker.run.plan import DEADLOCK, Plan, properties_to_search
 from checker.run.request import Request, Run, runs_for
 from checker.run.workers import default_workers
 
@@ -101,9 +101,9 @@ def main(
 def _measured(setting: Setting) -> bool:
     """Measure a run, and print its figures; return whether the counts are right."""
     run = setting.run
-    spec, names = run.spec, searched_properties(run.spec, run.properties)
+    spec, names = run.spec, properties_to_search(run.spec, run.properties)
     times = [time.perf_counter()]
-    compiled = lowered_for_card(spec, names)
+    compiled = lower_for_card(spec, names)
     times.append(time.perf_counter())
     initial = np.array([compiled.layout.encode(state.values) for state in spec.initial_states()], np.uint64)
     states = property_mask(spec, names, Role.INVARIANT, Role.REACHABLE)
@@ -155,4 +155,4 @@ def _compared(setting: Setting, run: Run, found: CardSearch) -> bool:
 
 
 if __name__ == "__main__":
-    declared_command(main)()
+    declare_command(main)()

@@ -14,7 +14,7 @@ from checker_runs import environment
 from measure import ROOT, BenchmarkError, run
 from rich.table import Table
 
-from checker.cli.declaration import declared_command, option
+from checker.cli.declaration import declare_command, option
 
 SPEC = ROOT / "bench" / "kip320_liveness.py"
 SIZES, LARGE, QUICK = ("small", "medium"), ("large",), ("tiny",)
@@ -67,4 +67,4 @@ def _cells(runs: list[tuple[dict[str, Any], int]]) -> list[str]:
 
 
 if __name__ == "__main__":
-    declared_command(main)()
+    declare_command(main)()

@@ -19,10 +19,10 @@ from rich.console import Console
 from rich.table import Table
 from standalone_cluster import standalone_cluster
 
-from checker.cli.declaration import declared_command, option
+from checker.cli.declaration import declare_command, option
 from checker.engines.native.walk.walker import Walker, walk_seeds
 from checker.run import registry
-from checker.run.expectation import checked_properties
+from checker.run.expectation import properties_to_check
 
 SCENARIO = "producer/plain_producer/p1_reorder_by_retry"
 KERNEL_SCENARIOS = (
@@ -86,7 +86,7 @@ def walker_rate(name: str) -> float:
     scenario = selection.scenario
     if scenario is None:
         raise BenchmarkError(f"{name} is not a scenario")
-    walker = Walker(scenario.spec(**scenario.constants), list(checked_properties(scenario)))
+    walker = Walker(scenario.spec(**scenario.constants), list(properties_to_check(scenario)))
     walker.walk(walk_seeds(1, 0, 100), DEPTH)
     steps, started = 0, time.perf_counter()
     while time.perf_counter() - started < WALKED_SECONDS:
@@ -230,4 +230,4 @@ def _held_by(process: int) -> int:
 
 if __name__ == "__main__":
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    declared_command(main)()
+    declare_command(main)()

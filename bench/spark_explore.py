@@ -20,7 +20,7 @@ from measure import ROOT, BenchmarkError
 from rich.console import Console
 from rich.table import Table
 
-from checker.cli.declaration import declared_command, option
+from checker.cli.declaration import declare_command, option
 
 SPEC = "replication/kip320"
 SIZES = {
@@ -261,4 +261,4 @@ def _kill_and_resume(cores: int, kept: Path, level: int, screen: Console) -> Non
 
 
 if __name__ == "__main__":
-    declared_command(main)()
+    declare_command(main)()

@@ -14,7 +14,7 @@ from checker_runs import environment
 from measure import ROOT, BenchmarkError, Finished, Sample, run
 from rich.table import Table
 
-from checker.cli.declaration import declared_command, option
+from checker.cli.declaration import declare_command, option
 
 CACHE, ANSWERS = "TIDEMARK_CODE_CACHE", "XDG_CACHE_HOME"
 
@@ -118,4 +118,4 @@ def _cells(processes: Sequence[Finished]) -> tuple[str, str]:
 
 
 if __name__ == "__main__":
-    declared_command(main)()
+    declare_command(main)()

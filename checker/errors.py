@@ -45,7 +45,7 @@ class UserError(Exception):
         return _rebuilt, (type(self), self.message, self.file, self.line, self.text, self.columns)
 
     def __str__(self) -> str:
-        return printable_lines(f"{printable(self.place)}{printable(self.message)}{self._shown_line()}")
+        return printable_lines(f"{printable(self.place)}{printable(self.message)}{self._excerpt()}")
 
     @property
     def place(self) -> str:
@@ -58,7 +58,7 @@ class UserError(Exception):
         """The errors that this one consists of: several for `SpecErrors`, else itself."""
         return (self,)
 
-    def _shown_line(self) -> str:
+    def _excerpt(self) -> str:
         """Return the wrong line, and carets below the wrong part, each with a line break before it."""
         if not self.text:
             return ""

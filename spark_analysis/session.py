@@ -31,7 +31,7 @@ from checker.errors import InputError, MissingExtraError, UserError
 from checker.run.scratch_folders import scratch_folder
 from checker.run.workers import default_workers
 from spark_analysis.job_errors import spark_errors_as_input_errors
-from spark_analysis.user_settings import submitted_settings, user_settings
+from spark_analysis.user_settings import settings_of_submit, user_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,19 +104,19 @@ def session(
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     _silence_error_logs()
     if is_connect(url):
-        return _connected(url, dict(settings or {}))
+        return _connect(url, dict(settings or {}))
     _require_java()
     # Executors must run the same Python as the driver. On a cluster its path may differ: PYSPARK_PYTHON gives it.
     interpreter = sys.executable if url.startswith("local") else os.environ.get("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_PYTHON"] = interpreter
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     logging.getLogger().addFilter(_is_not_interrupt)
-    with _kept_interrupt_handler():
+    with _keep_interrupt_handler():
         configuration = _configuration(url, name, memory) | dict(settings or {})
         # The folders of a killed JVM are removed with those of its driver.
         java_options = configuration.get("spark.driver.extraJavaOptions", "")
         configuration["spark.driver.extraJavaOptions"] = f'{java_options} -Djava.io.tmpdir="{_scratch()}"'.strip()
-        return _started(_without_user_settings(configuration))
+        return _start(_without_user_settings(configuration))
 
 
 def is_connect(url: str) -> bool:
@@ -124,7 +124,7 @@ def is_connect(url: str) -> bool:
     return url.startswith("sc://")
 
 
-def _connected(url: str, settings: dict[str, str]) -> SparkSession:
+def _connect(url: str, settings: dict[str, str]) -> SparkSession:
     """Return a session of Spark Connect; raise InputError if the server does not answer."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
@@ -174,7 +174,7 @@ def _is_not_interrupt(record: logging.LogRecord) -> bool:
 
 def stop(spark: SparkSession) -> None:
     """End a session with its executors and Python workers. The JVM ends with this process."""
-    with _kept_interrupt_handler(), suppress(Exception):
+    with _keep_interrupt_handler(), suppress(Exception):
         spark.stop()
 
 
@@ -223,8 +223,8 @@ class LazySession:
     @functools.cached_property
     def cores(self) -> int:
         """The number of cores. On a cluster, it is known only after the start."""
-        if found := re.match(r"local\[(\d+)", self._master):
-            return int(found.group(1))
+        if match := re.match(r"local\[(\d+)", self._master):
+            return int(match.group(1))
         return cores_of(self.spark)
 
 
@@ -252,7 +252,7 @@ def master_url(master: str | None) -> str:
     A local master gets several attempts for each task, as on a cluster: the run survives the death of a Python worker.
     """
     if master is None:
-        return submitted_settings().get("spark.master") or f"local[{default_workers()},{TASK_ATTEMPTS}]"
+        return settings_of_submit().get("spark.master") or f"local[{default_workers()},{TASK_ATTEMPTS}]"
     if not _MASTER.fullmatch(master):
         raise InputError(f"--master {master}: write local[CORES], spark://HOST:PORT, yarn, k8s://URL or sc://HOST")
     if master == "local":
@@ -311,8 +311,8 @@ def java_version(java: str) -> int | None:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
-    return int(found.group(1)) if found else None
+    match = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
+    return int(match.group(1)) if match else None
 
 
 def _configuration(url: str, name: str, memory: str) -> dict[str, str]:
@@ -355,7 +355,7 @@ def _worker_path() -> list[str]:
     return [project, *filter(None, [os.environ.get("PYTHONPATH")]), *([str(here)] if is_searched else [])]
 
 
-def _started(configuration: dict[str, str]) -> SparkSession:
+def _start(configuration: dict[str, str]) -> SparkSession:
     """Start a Spark context, and a JVM if this process has none yet."""
     from pyspark.sql import SparkSession
 
@@ -454,7 +454,7 @@ def _reason(logged: str, url: str) -> UserError:
 
 
 @contextmanager
-def _kept_interrupt_handler() -> Iterator[None]:
+def _keep_interrupt_handler() -> Iterator[None]:
     """Restore this process's SIGINT handler afterwards: a Spark context replaces it."""
     if threading.current_thread() is not threading.main_thread():
         yield

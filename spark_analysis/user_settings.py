@@ -30,7 +30,7 @@ def user_settings() -> dict[str, str]:
 
     Raises InputError if the arguments cannot be split into words.
     """
-    if submitted := submitted_settings():
+    if submitted := settings_of_submit():
         return submitted
     words = _submit_words()
     options = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
@@ -55,7 +55,7 @@ def user_settings() -> dict[str, str]:
 
 
 @functools.cache
-def submitted_settings() -> dict[str, str]:
+def settings_of_submit() -> dict[str, str]:
     """Return the settings that `spark-submit` was given, if it started this process; else none."""
     if _SUBMITTED not in os.environ:
         return {}
@@ -88,5 +88,5 @@ def _read(file: Path) -> dict[str, str]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return {}
-    found = [_LINE.fullmatch(line) for line in lines]
-    return {match[1]: match[2] for match in found if match is not None}
+    matches = [_LINE.fullmatch(line) for line in lines]
+    return {match[1]: match[2] for match in matches if match is not None}

@@ -122,7 +122,7 @@ def replay_against(
     notes += _without_counterpart(spec, other)
     lasso = None
     if violation.loop_start is not None:
-        kept = _changed_fairness(spec, other) if fair is None else {}
+        kept = _fairness_changes(spec, other) if fair is None else {}
         if kept:
             notes.append(f"keeps the fairness of the trace for {', '.join(kept)}")
         other = other.with_fairness(kept if fair is None else fair)
@@ -140,7 +140,7 @@ def _without_counterpart(spec: Spec, other: Spec) -> list[str]:
     return [f"{sentence} {', '.join(names)}, not compared" for sentence, names in sentences if names]
 
 
-def _changed_fairness(spec: Spec, other: Spec) -> dict[str, Fairness | None]:
+def _fairness_changes(spec: Spec, other: Spec) -> dict[str, Fairness | None]:
     """Return the fairness that a spec does not have by declaration, for the actions that the other spec has too."""
     declared = type(spec)(**spec.constants).fairness
     return {
@@ -206,10 +206,10 @@ def _with_waiting(
     """Return a step followed by the postponed steps that it enables, in their order."""
     late = []
     state, is_false = taken.state, taken.is_property_false
-    for found in list(waiting):
-        after = _step(spec, other, name, TraceStep(found.action, found.arguments, step.state), state)
+    for waiting_step in list(waiting):
+        after = _step(spec, other, name, TraceStep(waiting_step.action, waiting_step.arguments, step.state), state)
         if after.is_taken:
-            waiting.remove(found)
+            waiting.remove(waiting_step)
             late.append(after.call)
             state, is_false = after.state, is_false or after.is_property_false
     if not late:
@@ -254,7 +254,7 @@ def _arguments(spec: Spec, other: Spec, method: str, arguments: tuple[Any, ...])
     """
     mine, theirs = spec.parameters_of(method), other.parameters_of(method)
     if len(mine) != len(theirs):
-        raise InputError(f"{other.name}'s {method} takes {', '.join(found.name for found in theirs) or 'nothing'}")
+        raise InputError(f"{other.name}'s {method} takes {', '.join(each.name for each in theirs) or 'nothing'}")
     with other.bound():
         return [
             from_plain_json(there.type, to_plain_json(here.type, value))
@@ -262,20 +262,20 @@ def _arguments(spec: Spec, other: Spec, method: str, arguments: tuple[Any, ...])
         ]
 
 
-def _difference(spec: Spec, other: Spec, wanted: State, found: State) -> str:
+def _difference(spec: Spec, other: Spec, wanted: State, reached_state: State) -> str:
     """Return the differences between two states in the variables that both specs have, as text; empty if equal."""
     parts = [
         f"{change.path} is {show(change.after)} instead of {show(change.before)}"
         for name in spec.variables
         if name in other.variables
-        for change in _changes(spec, other, name, wanted, found)
+        for change in _changes(spec, other, name, wanted, reached_state)
     ]
     more = f"; and {len(parts) - _MOST_DIFFERENCES} more" if len(parts) > _MOST_DIFFERENCES else ""
     return "; ".join(parts[:_MOST_DIFFERENCES]) + more
 
 
-def _changes(spec: Spec, other: Spec, name: str, wanted: State, found: State) -> list[StateChange]:
-    before, after = _translated(spec, other, name, wanted), found.values[name]
+def _changes(spec: Spec, other: Spec, name: str, wanted: State, reached_state: State) -> list[StateChange]:
+    before, after = _translate(spec, other, name, wanted), reached_state.values[name]
     try:
         return list(changes_within(name, spec.variables[name], before, after))
     except (AttributeError, KeyError, ValueError):
@@ -283,7 +283,7 @@ def _changes(spec: Spec, other: Spec, name: str, wanted: State, found: State) ->
         return [StateChange(name, before, after)]
 
 
-def _translated(spec: Spec, other: Spec, name: str, state: State) -> Any:
+def _translate(spec: Spec, other: Spec, name: str, state: State) -> Any:
     """Return the value of a variable as a value of the other spec's type, or unchanged if the types differ."""
     value = state.values[name]
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from checker.explain.returned_calls import traced_call
+from checker.explain.returned_calls import trace_call
 from checker.language.interpreter import State
 from checker.language.source import source_of
 from checker.language.spec import Spec
@@ -26,7 +26,7 @@ def false_conjunct(spec: Spec, name: str, state: State, old: State | None = None
         return None
     with spec.bound():
         arguments = tuple(spec.in_state(part) for part in (state, old) if part is not None)
-        scope = traced_call(getattr(type(spec), name), arguments).scope
+        scope = trace_call(getattr(type(spec), name), arguments).scope
         return next((number for number, operand in enumerate(operands) if not scope.evaluate(operand)), None)
 
 

@@ -16,7 +16,7 @@ def parse_json(text: str) -> Any:
     Raises JSONDecodeError if the text is not JSON, and another ValueError if its value cannot be used: it is nested too
     deeply, an object has a key twice, a number is not finite or too long, or a string is not Unicode text.
     """
-    return _checked(text, json.loads(text, object_pairs_hook=_object, parse_constant=_refused, parse_float=_finite))
+    return _check(text, json.loads(text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_finite))
 
 
 def parse_json_line(text: str) -> Any:
@@ -24,10 +24,10 @@ def parse_json_line(text: str) -> Any:
 
     Logs have many lines: the check for such keys would halve the speed.
     """
-    return _checked(text, json.loads(text, parse_constant=_refused, parse_float=_finite))
+    return _check(text, json.loads(text, parse_constant=_refuse, parse_float=_finite))
 
 
-def _checked(text: str, value: Any) -> Any:
+def _check(text: str, value: Any) -> Any:
     if text.count("[") + text.count("{") > MOST_DEPTH:
         _require_depth(value)
     if "\\u" in text:
@@ -36,15 +36,15 @@ def _checked(text: str, value: Any) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"an object has the key {twice!r} twice")
-    return found
+    return content
 
 
-def _refused(name: str) -> Any:
+def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON number")
 
 
@@ -58,7 +58,7 @@ def _finite(text: str) -> float:
 def _require_depth(value: Any) -> None:
     level = [value]
     for _ in range(MOST_DEPTH):
-        level = [item for found in level for item in _items(found)]
+        level = [item for container in level for item in _items(container)]
         if not level:
             return
     raise ValueError(f"it has more than {MOST_DEPTH} arrays and objects within each other")

@@ -29,8 +29,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
 @functools.cache
 def read_schema(path: Path) -> Schema:
     """Return a schema of the project."""
-    found: Schema = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    schema: Schema = json.loads(path.read_text(encoding="utf-8"))
+    return schema
 
 
 def schema_error(schema: Schema, value: Any) -> str | None:

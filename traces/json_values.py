@@ -35,8 +35,8 @@ def to_plain_json(kind: Type, value: Any) -> Plain:
         case OptionType():
             return None if value is None else to_plain_json(kind.item, value)
         case UnionType():
-            found = kind.alternative_of(value)
-            return {str(found): to_plain_json(found, value)}
+            alternative = kind.alternative_of(value)
+            return {str(alternative): to_plain_json(alternative, value)}
         case TupleType():
             return [to_plain_json(part, item) for part, item in zip(kind.items, value, strict=True)]
         case StructType():

@@ -37,5 +37,5 @@ def behaviour_sentence(last_line: int | None) -> str:
 
 def is_behaviour_sentence(text: str) -> bool:
     """Return whether a text is a sentence of `behaviour_sentence`."""
-    found = re.search(r"up to line (\d{1,18});", text)
-    return text == behaviour_sentence(int(found[1]) if found else None)
+    match = re.search(r"up to line (\d{1,18});", text)
+    return text == behaviour_sentence(int(match[1]) if match else None)

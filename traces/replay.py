@@ -38,12 +38,12 @@ def replay(spec: Spec, violation: Violation) -> Violation:
         _replay_step(stepped, number, before, step)
     if violation.kind != "explanation":
         _check_constraints(spec, trace)
-    found = violation_at_end(spec, violation)
-    if found.kind != violation.kind:
+    again = violation_at_end(spec, violation)
+    if again.kind != violation.kind:
         raise InputError(
-            f"the trace can be replayed, but {violation.property} is violated as {found.kind}, not as {violation.kind}"
+            f"the trace can be replayed, but {violation.property} is violated as {again.kind}, not as {violation.kind}"
         )
-    return found
+    return again
 
 
 def _as_shown(spec: Spec, trace: tuple[TraceStep, ...]) -> Spec:
@@ -87,43 +87,43 @@ def violation_at_end(spec: Spec, violation: Violation) -> Violation:
         case "liveness":
             return _lasso_again(spec, violation)
         case "bounds_error":
-            found = _bounds_error_again(spec, violation)
+            again = _bounds_error_again(spec, violation)
         case _:
-            found = _false_property_again(spec, violation)
-    if found is None:
+            again = _false_property_again(spec, violation)
+    if again is None:
         raise InputError(f"the trace can be replayed, but {violation.property} is not violated at its end")
-    return found
+    return again
 
 
 def _lasso_again(spec: Spec, violation: Violation) -> Violation:
     assert violation.loop_start is not None
     arguments = tuple(value for _, value in violation.bindings)
     try:
-        found = lasso_violation(spec, violation.property, arguments, violation.trace, violation.loop_start)
+        lasso = lasso_violation(spec, violation.property, arguments, violation.trace, violation.loop_start)
     except WrongLassoError as error:
         raise InputError(f"the trace can be replayed, but {error}") from None
     except BoundsError as error:
         raise InputError(
             f"the trace can be replayed, but {violation.property} cannot be evaluated in it: {error}"
         ) from None
-    if found.owed_since != violation.owed_since:
+    if lasso.owed_since != violation.owed_since:
         raise InputError(
             f"the trace can be replayed, but owed_since is {violation.owed_since}, and the obligation is open from "
-            f"{found.owed_since} on"
+            f"{lasso.owed_since} on"
         )
-    return found
+    return lasso
 
 
 def _replay_step(spec: Spec, number: int, before: TraceStep, step: TraceStep) -> None:
     assert step.action is not None
     what = f"step {number}, {step}, cannot be replayed"
     try:
-        found = spec.step(before.state, step.action, *step.arguments)
+        reached_state = spec.step(before.state, step.action, *step.arguments)
     except Disabled as error:
         raise InputError(f"{what}: it is not enabled in the previous state, {why_disabled(spec, error)}") from None
     except BoundsError as error:
         raise InputError(f"{what}: {error}") from None
-    different = changes(spec, step.state, found)
+    different = changes(spec, step.state, reached_state)
     if different:
         first = different[0]
         raise InputError(f"{what}: {first.path} becomes {show(first.after)}, the trace has {show(first.before)}")
@@ -152,7 +152,7 @@ def _bounds_error_again(spec: Spec, violation: Violation) -> Violation | None:
     if failed is not None:
         if failed.action != name:
             raise InputError(f"the failed action is {failed.action}, and the property is {name}")
-        return _failed(lambda: spec.step(trace[-1].state, name, *failed.arguments)) and violations.bounds_in_action(
+        return _fails(lambda: spec.step(trace[-1].state, name, *failed.arguments)) and violations.bounds_in_action(
             spec, name, failed.arguments, trace
         )
     role = spec.roles.get(name)
@@ -163,25 +163,25 @@ def _bounds_error_again(spec: Spec, violation: Violation) -> Violation | None:
     if role is Role.STEP_INVARIANT and len(trace) < 2:
         return None
     old = trace[-2].state if role in STEP_ROLES and len(trace) > 1 else None
-    return _failed(lambda: spec.holds(name, trace[-1].state, old)) and violations.bounds_in_property(spec, name, trace)
+    return _fails(lambda: spec.holds(name, trace[-1].state, old)) and violations.bounds_in_property(spec, name, trace)
 
 
 def _liveness_error_again(spec: Spec, violation: Violation) -> Violation | None:
     """Return the violation by a goal or premise that leaves its bounds: the recorded one, if several do."""
-    found, state = liveness_property(spec, violation.property), violation.trace[-1].state
-    calls = [(found.name, arguments) for arguments in found.choices(spec)]
-    if found.premise:
-        calls += [(found.premise, found.premise_arguments(arguments)) for arguments in found.choices(spec)]
+    declared, state = liveness_property(spec, violation.property), violation.trace[-1].state
+    calls = [(declared.name, arguments) for arguments in declared.choices(spec)]
+    if declared.premise:
+        calls += [(declared.premise, declared.premise_arguments(arguments)) for arguments in declared.choices(spec)]
     failing = [
-        violations.bounds_in_liveness(spec, found.name, method, arguments, violation.trace)
+        violations.bounds_in_liveness(spec, declared.name, method, arguments, violation.trace)
         for method, arguments in calls
-        if _failed(functools.partial(spec.holds, method, state, arguments=arguments))
+        if _fails(functools.partial(spec.holds, method, state, arguments=arguments))
     ]
     recorded = [error for error in failing if error.explanation == violation.explanation]
     return next(iter(recorded + failing), None)
 
 
-def _failed(run: Callable[[], object]) -> Literal[True] | None:
+def _fails(run: Callable[[], object]) -> Literal[True] | None:
     """Return True if a call leaves the bounds of a type, else None."""
     try:
         run()

@@ -59,7 +59,7 @@ class Executor:
 
         Execution ends at the first violation of the target, or in a state outside the constraints.
         """
-        end = self._executed(calls)
+        end = self._execute(calls)
         if end is None:
             return None
         trace, failed = end
@@ -72,14 +72,14 @@ class Executor:
 
     def violating(self, calls: Iterable[ActionCall]) -> Calls | None:
         """Return the steps of a schedule that lead to the violation, or None: `violated_by` without explaining it."""
-        end = self._executed(calls)
+        end = self._execute(calls)
         if end is None:
             return None
         trace, failed = end
         executed = _calls_in(trace)
         return executed if failed is None else (*executed, failed)
 
-    def _executed(self, calls: Iterable[ActionCall]) -> tuple[tuple[TraceStep, ...], ActionCall | None] | None:
+    def _execute(self, calls: Iterable[ActionCall]) -> tuple[tuple[TraceStep, ...], ActionCall | None] | None:
         """Return the trace to the violation, and the call that left its bounds after it if the target is a call."""
         trace = [TraceStep(None, (), self.initial)]
         if self._is_violated(trace):

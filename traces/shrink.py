@@ -136,16 +136,16 @@ def search_shorter(
     levels = most + 1 if expands_last_state else most
     if levels < 1:
         return ShorteningSearch(None)
-    searched = spec if actions is None or violation.property == DEADLOCK else spec.restricted_to(actions)
+    searched = spec if actions is None or violation.property == DEADLOCK else spec.restrict_to(actions)
     is_property = spec.roles.get(violation.property) in (Role.INVARIANT, *STEP_ROLES)
     names = (violation.property,) if is_property else ()
     plan = Plan(names, max_states=max_states, max_depth=levels, deadlock=violation.property == DEADLOCK)
     result = explore(searched, plan)
     target = Target.of(violation)
-    for found in result.violations:
-        if Target.of(found) == target and found.length <= most:
-            replay(spec, found)
-            return ShorteningSearch(found)
+    for shorter in result.violations:
+        if Target.of(shorter) == target and shorter.length <= most:
+            replay(spec, shorter)
+            return ShorteningSearch(shorter)
     if result.violations:
         other = result.violations[0]
         return ShorteningSearch(None, f"{other.property} leaves its bounds after {other.length} states")

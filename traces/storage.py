@@ -124,37 +124,37 @@ class RemotePath:
         """Yield the files and folders in this folder; none if it does not exist."""
         from pyarrow.fs import FileSelector
 
-        filesystem, path = _opened(self)
+        filesystem, path = _open(self)
         with _short_reasons(self):
-            found = filesystem.get_file_info(FileSelector(path, allow_not_found=True))
-        yield from (self / name for name in sorted(info.base_name for info in found) if name)
+            infos = filesystem.get_file_info(FileSelector(path, allow_not_found=True))
+        yield from (self / name for name in sorted(info.base_name for info in infos) if name)
 
     def names_below(self) -> list[str]:
         """Return the names of the files in this folder and in the folders in it, relative to it."""
         from pyarrow.fs import FileSelector
 
-        filesystem, path = _opened(self)
+        filesystem, path = _open(self)
         with _short_reasons(self):
-            found = filesystem.get_file_info(FileSelector(path, allow_not_found=True, recursive=True))
+            infos = filesystem.get_file_info(FileSelector(path, allow_not_found=True, recursive=True))
         start = path.rstrip("/") + "/"
-        return [info.path.removeprefix(start) for info in found if info.is_file]
+        return [info.path.removeprefix(start) for info in infos if info.is_file]
 
     def glob(self, pattern: str) -> Iterator[RemotePath]:
         """Yield the files whose names match a pattern, of which the folders before the last slash are plain names."""
         folder, _, names = pattern.rpartition("/")
         place = self / folder if folder else self
-        yield from (found for found in place.iterdir() if fnmatch.fnmatchcase(found.name, names))
+        yield from (entry for entry in place.iterdir() if fnmatch.fnmatchcase(entry.name, names))
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Create the folder if the store has folders. Object stores have none."""
-        filesystem, path = _opened(self)
+        filesystem, path = _open(self)
         if filesystem.type_name in ("hdfs", "local"):
             with _short_reasons(self):
                 filesystem.create_dir(path, recursive=parents)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Remove the file."""
-        filesystem, path = _opened(self)
+        filesystem, path = _open(self)
         try:
             with _short_reasons(self):
                 filesystem.delete_file(path)
@@ -164,7 +164,7 @@ class RemotePath:
 
     def read_bytes(self) -> bytes:
         """Return the content of the file."""
-        filesystem, path = _opened(self)
+        filesystem, path = _open(self)
         with _short_reasons(self), filesystem.open_input_stream(path) as stream:
             return bytes(stream.read())
 
@@ -174,21 +174,21 @@ class RemotePath:
 
     def read_range(self, position: int, size: int) -> bytes:
         """Return some bytes of the file, without reading the others; fewer at its end."""
-        filesystem, path = _opened(self)
+        filesystem, path = _open(self)
         with _short_reasons(self), filesystem.open_input_file(path) as file:
             available = max(0, min(size, file.size() - position))
             return bytes(file.read_at(available, position)) if available else b""
 
     def chunks(self, size: int) -> Iterator[bytes]:
         """Yield the content of the file, at most so many bytes at once."""
-        filesystem, path = _opened(self)
+        filesystem, path = _open(self)
         with _short_reasons(self), filesystem.open_input_stream(path) as stream:
             while part := stream.read(size):
                 yield bytes(part)
 
     def write_bytes(self, content: bytes | Buffer) -> None:
         """Write the file; it appears as a whole, and replaces one of the same name."""
-        filesystem, path = _opened(self)
+        filesystem, path = _open(self)
         with _interrupts_delayed(), _short_reasons(self), filesystem.open_output_stream(path) as stream:
             stream.write(content)
 
@@ -207,7 +207,7 @@ class RemotePath:
         """Copy the content to a local file."""
         import shutil
 
-        filesystem, path = _opened(self)
+        filesystem, path = _open(self)
         with file.open("wb") as content, _short_reasons(self), filesystem.open_input_stream(path) as stream:
             shutil.copyfileobj(stream, content, 1 << 20)
 
@@ -220,7 +220,7 @@ class RemotePath:
     @property
     def version(self) -> str:
         """A text that differs after the file was written again: its ETag, or else its size and its time."""
-        filesystem, path = _opened(self)
+        filesystem, path = _open(self)
         with _short_reasons(self), filesystem.open_input_file(path) as file:
             known = file.metadata()
         if known and "ETag" in known:
@@ -231,7 +231,7 @@ class RemotePath:
         return f"{info.size} {info.mtime_ns}"
 
     def _info(self) -> FileInfo | None:
-        filesystem, path = _opened(self)
+        filesystem, path = _open(self)
         with _short_reasons(self):
             info = filesystem.get_file_info(path)
         return None if info.type.name == "NotFound" else info
@@ -289,7 +289,7 @@ def location_of(text: str) -> Location:
     if parts.fragment:
         raise InputError(f"{text}: the part after # would be ignored: choose a name without #")
     location = RemotePath(f"{parts.scheme}://{parts.netloc}", parts.path.strip("/"), parts.query)
-    _opened(location)
+    _open(location)
     return location
 
 
@@ -304,8 +304,8 @@ def _without_credentials(parts: SplitResult) -> str:
 
 def matching(folder: Location, pattern: str) -> list[Location]:
     """Return the files of a folder whose names match a pattern, by name; none if the folder does not exist."""
-    found: list[Location] = [*folder.glob(pattern)]
-    return sorted(found, key=str)
+    places: list[Location] = [*folder.glob(pattern)]
+    return sorted(places, key=str)
 
 
 def files_below(folder: Location, pattern: str) -> list[Location]:
@@ -413,7 +413,7 @@ def _shrink_cache() -> None:
         total -= size
 
 
-def _opened(location: RemotePath) -> tuple[FileSystem, str]:
+def _open(location: RemotePath) -> tuple[FileSystem, str]:
     """Return the file system of a location, and the path in it."""
     filesystem, prefix = _filesystem(location.root, location.query)
     return filesystem, "/".join(part for part in (prefix, location.path) if part) or "/"
@@ -472,8 +472,8 @@ def _short_reasons(location: RemotePath) -> Iterator[None]:
 
 def _short(reason: str) -> str:
     """Return the cause in an error text of pyarrow as one line."""
-    found = _AWS_REASON.search(reason)
-    if found is not None:
-        code, operation, text = found.groups()
+    match = _AWS_REASON.search(reason)
+    if match is not None:
+        code, operation, text = match.groups()
         reason = f"{text.strip().rstrip('.') or 'no reason'} ({code} of {operation})"
     return " ".join(reason.split("\n")[0].split())[:300]

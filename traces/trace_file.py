@@ -119,7 +119,7 @@ def lasso_to_json(spec: Spec, violation: Violation) -> dict[str, Any]:
     values = dict(violation.bindings)
     return {
         "loop_start": violation.loop_start,
-        "bindings": {found.name: to_plain_json(found.type, values[found.name]) for found in parameters},
+        "bindings": {each.name: to_plain_json(each.type, values[each.name]) for each in parameters},
         "owed_since": violation.owed_since,
         "fairness": list(violation.fairness),
     }
@@ -154,7 +154,8 @@ def trace_to_json(spec: Spec, violation: Violation, origin: Origin) -> dict[str,
         "failed_action": failed
         and {"action": failed.action, "arguments": arguments_to_json(spec, failed.action, failed.arguments)},
         "fair": {
-            name: {"strength": found.strength, "for_each": found.for_each} for name, found in origin.fairness.items()
+            name: {"strength": strength.strength, "for_each": strength.for_each}
+            for name, strength in origin.fairness.items()
         },
         **lasso_to_json(spec, violation),
     }
@@ -227,7 +228,7 @@ def _trace_file(path: Path, content: dict[str, Any]) -> TraceFile:
         command=content["command"],
         tidemark=content["tidemark"],
         # Absent in files that were written before there was fairness.
-        fairness={name: Fairness(**found) for name, found in content.get("fair", {}).items()},
+        fairness={name: Fairness(**given) for name, given in content.get("fair", {}).items()},
     )
     return TraceFile(
         path,
@@ -281,7 +282,7 @@ def _lasso(file: TraceFile, spec: Spec) -> dict[str, Any]:
         raise InputError(f"{file.path}: {file.property} is not a liveness property of {file.origin.spec}")
     try:
         bindings = tuple(
-            (found.name, from_plain_json(found.type, given[found.name])) for found in spec.parameters_of(file.property)
+            (each.name, from_plain_json(each.type, given[each.name])) for each in spec.parameters_of(file.property)
         )
     except (KeyError, TypeError, BoundsError):
         raise InputError(f"{file.path}: the bindings of {file.property} cannot be read: {given}") from None
@@ -302,8 +303,8 @@ def _step(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> Tra
                 values[name] = from_plain_json(kind, state[name])
             except BoundsError as error:
                 raise InputError(f"{file.path}, step {number}: {name} cannot be read: {error}") from None
-        found = spec.state_of(values)
-    return TraceStep(None, (), found) if call is None else TraceStep(call.action, call.arguments, found)
+        reached_state = spec.state_of(values)
+    return TraceStep(None, (), reached_state) if call is None else TraceStep(call.action, call.arguments, reached_state)
 
 
 def _call(file: TraceFile, spec: Spec, number: int, step: dict[str, Any]) -> ActionCall:

@@ -64,8 +64,8 @@ class CheckResult:
     @property
     def traces(self) -> dict[str, Trace]:
         """The counterexample of each violated property. A `@reachable` that is never reached has none."""
-        found = [violation for violation in self.result.violations if violation.trace]
-        return {violation.property: Trace(self.spec, violation, self.name) for violation in found}
+        violations = [violation for violation in self.result.violations if violation.trace]
+        return {violation.property: Trace(self.spec, violation, self.name) for violation in violations}
 
     @property
     def trace(self) -> Trace | None:

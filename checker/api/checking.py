@@ -11,11 +11,11 @@ from checker.errors import InputError, SpecError
 from checker.language.spec import Scenario, Spec
 from checker.run import registry
 from checker.run.expectation import (
-    checked_properties,
     compare_with_expectation,
     end_text,
+    properties_to_check,
+    sentences_of_undecided,
     stop_for,
-    undecided_sentences,
 )
 from checker.run.plan import DEADLOCK, Plan, Stop
 
@@ -62,9 +62,9 @@ class SpecChecks:
 
         Raises SpecError if the spec, a constant or the name of a property is wrong, InputError for an unknown name.
         """
-        given, usual, name = _configured(spec, constants)
+        given, usual, name = _configuration(spec, constants)
         properties = usual if self.properties is None else self.properties
-        unknown = [found for found in properties if found not in (*given.properties, DEADLOCK)]
+        unknown = [each for each in properties if each not in (*given.properties, DEADLOCK)]
         if unknown:
             raise SpecError(f"{given.name} has no property {unknown[0]}; its properties: {', '.join(given.properties)}")
         checked = deadlock_included(tuple(properties), deadlock=self.deadlock)
@@ -76,31 +76,31 @@ class SpecChecks:
         Raises CheckFailed if a property is violated, a value leaves the bounds of its type or a limit is reached.
         """
         __tracebackhide__ = True
-        found = self.explore(spec, **constants)
-        if not found.holds:
-            is_cut = found.result.ended not in ("complete", "violation")
-            sentences = [f"{found.name} was not explored completely: {end_text(found.result)}"] if is_cut else []
-            sentences += undecided_sentences(found.result)
-            raise CheckFailed(_failure_text(sentences, found), found)
-        return found
+        result = self.explore(spec, **constants)
+        if not result.holds:
+            is_cut = result.result.ended not in ("complete", "violation")
+            sentences = [f"{result.name} was not explored completely: {end_text(result.result)}"] if is_cut else []
+            sentences += sentences_of_undecided(result.result)
+            raise CheckFailed(_failure_text(sentences, result), result)
+        return result
 
     def check_scenario(self, scenario: Scenario, name: str = "") -> CheckResult:
         """Explore a scenario and return the result; raise CheckFailed if it differs from the expected result."""
         __tracebackhide__ = True
         shown = name or f"{scenario.spec.name}/{scenario.name}"
-        properties, stop = checked_properties(scenario), stop_for(scenario.expect)
+        properties, stop = properties_to_check(scenario), stop_for(scenario.expect)
         symmetry = self.symmetry or scenario.symmetry
-        found = self._explore(scenario.configured_spec(), properties, stop, shown, symmetry=symmetry)
-        comparison = compare_with_expectation(found.result, scenario.expect)
+        result = self._explore(scenario.configured_spec(), properties, stop, shown, symmetry=symmetry)
+        comparison = compare_with_expectation(result.result, scenario.expect)
         if not comparison.matches:
-            raise CheckFailed(_failure_text(list(comparison.sentences), found), found)
-        return found
+            raise CheckFailed(_failure_text(list(comparison.sentences), result), result)
+        return result
 
     def _explore(
         self, spec: Spec, properties: tuple[str, ...], stop: Stop, name: str, *, symmetry: bool
     ) -> CheckResult:
         plan = Plan(
-            properties=tuple(found for found in properties if found != DEADLOCK),
+            properties=tuple(each for each in properties if each != DEADLOCK),
             stop=stop,
             workers=self.workers or os.cpu_count() or 1,
             max_states=self.max_states,
@@ -126,10 +126,10 @@ def explore(spec: type[Spec] | Spec | str, /, **constants: Any) -> CheckResult:
     return SpecChecks().explore(spec, **constants)
 
 
-def _configured(spec: type[Spec] | Spec | str, constants: dict[str, Any]) -> tuple[Spec, tuple[str, ...], str]:
+def _configuration(spec: type[Spec] | Spec | str, constants: dict[str, Any]) -> tuple[Spec, tuple[str, ...], str]:
     """Return a spec with its constants set, the properties to check, and its name."""
     if isinstance(spec, str):
-        return _named(spec, constants)
+        return _spec_by_name(spec, constants)
     if isinstance(spec, Spec):
         given = spec if not constants else type(spec)(**(spec.constants | constants))
         given.fairness = dict(spec.fairness)
@@ -140,7 +140,7 @@ def _configured(spec: type[Spec] | Spec | str, constants: dict[str, Any]) -> tup
     return given, tuple(given.properties), given.name
 
 
-def _named(name: str, constants: dict[str, Any]) -> tuple[Spec, tuple[str, ...], str]:
+def _spec_by_name(name: str, constants: dict[str, Any]) -> tuple[Spec, tuple[str, ...], str]:
     selections = registry.select(name)
     if len(selections) != 1:
         known = ", ".join(selection.entry.target for selection in selections)
@@ -150,13 +150,13 @@ def _named(name: str, constants: dict[str, Any]) -> tuple[Spec, tuple[str, ...],
         given = entry.spec(**constants)
         return given, tuple(given.properties), entry.name
     given = entry.spec(**(dict(scenario.constants) | constants)).with_fairness(scenario.fair)
-    return given, checked_properties(scenario), f"{entry.name}/{scenario.name}"
+    return given, properties_to_check(scenario), f"{entry.name}/{scenario.name}"
 
 
-def _failure_text(sentences: list[str], found: CheckResult) -> str:
+def _failure_text(sentences: list[str], result: CheckResult) -> str:
     from checker.output import styled_lines
     from checker.output.counterexample_text import counterexample_lines
 
-    violations = found.result.violations
-    shown = [styled_lines.plain(counterexample_lines(found.spec, found.name, violation)) for violation in violations]
+    violations = result.result.violations
+    shown = [styled_lines.plain(counterexample_lines(result.spec, result.name, violation)) for violation in violations]
     return "\n".join([*sentences, *shown]).rstrip()

@@ -11,7 +11,7 @@ from checker.language.spec import Spec
 from checker.output.page.lanes import StateRenderer
 from checker.output.page.render import render_fragment
 from checker.output.page.state_tables import tables
-from checker.output.page.story import drawn_variables
+from checker.output.page.story import variables_of_lanes
 
 
 class DrawnState(State):
@@ -34,9 +34,9 @@ class DrawnState(State):
 
     def _repr_html_(self) -> str:
         drawing = drawing_of(self._spec)
-        drawn = drawn_variables(drawing) if drawing is not None else frozenset()
+        drawn = variables_of_lanes(drawing) if drawing is not None else frozenset()
         view: Any = None
         if drawing is not None:
             view = StateRenderer(self._spec, drawing, FailureBindings(), self).draw(self._before, self)
-        found = tables(self._spec, self._before, self, drawn)
-        return render_fragment("notebook_state.html.j2", view=view, tables=found)
+        rows = tables(self._spec, self._before, self, drawn)
+        return render_fragment("notebook_state.html.j2", view=view, tables=rows)

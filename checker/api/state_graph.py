@@ -73,9 +73,9 @@ class StateGraph:
         while len(frontier):
             self._words.append(frontier)
             self._levels += [level] * len(frontier)
-            found = self._successors(frontier, first)
+            successors = self._successors(frontier, first)
             first += len(frontier)
-            frontier, level = found, level + 1
+            frontier, level = successors, level + 1
 
     def _successors(self, states: Words, first: int) -> Words:
         """Record the steps from some states, of which the first has the number `first`; return the new states."""
@@ -97,16 +97,16 @@ class StateGraph:
         """Return the numbers of some states (n,); new ones get the next numbers."""
         numbers = self._numbers
         if self._view is None:
-            found = [numbers.setdefault(row.tobytes(), len(numbers)) for row in states]
+            numbers_of_rows = [numbers.setdefault(row.tobytes(), len(numbers)) for row in states]
         else:
             for row in states:
                 if row.tobytes() not in numbers:
                     key = self._view.key_of(self._layout.state_of(row))
                     numbers[row.tobytes()] = self._viewed.setdefault(key, len(self._viewed))
-            found = [numbers[row.tobytes()] for row in states]
+            numbers_of_rows = [numbers[row.tobytes()] for row in states]
         if len(self) > self._most_states:
             raise SpecError(f"{self.spec.name} has more than {self._most_states:,} states: raise most_states")
-        return np.array(found, dtype=np.int64)
+        return np.array(numbers_of_rows, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._numbers if self._view is None else self._viewed)

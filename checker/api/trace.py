@@ -38,10 +38,10 @@ class Trace(Sequence[TraceStep]):
 
     def __getitem__(self, index: int | slice) -> TraceStep | Sequence[TraceStep]:
         if isinstance(index, slice):
-            return [self._drawn(number) for number in range(len(self))[index]]
-        return self._drawn(range(len(self))[index])
+            return [self._drawable(number) for number in range(len(self))[index]]
+        return self._drawable(range(len(self))[index])
 
-    def _drawn(self, number: int) -> TraceStep:
+    def _drawable(self, number: int) -> TraceStep:
         """Return a step with a state that draws itself."""
         trace = self.violation.trace
         before = trace[number - 1].state if number else None
@@ -51,7 +51,7 @@ class Trace(Sequence[TraceStep]):
         return len(self.violation.trace)
 
     def __iter__(self) -> Iterator[TraceStep]:
-        return (self._drawn(number) for number in range(len(self)))
+        return (self._drawable(number) for number in range(len(self)))
 
     @property
     def violated(self) -> str:
@@ -89,7 +89,7 @@ class Trace(Sequence[TraceStep]):
 
         Raises InputError for an unknown ending: `.txt`, `.json`, `.itf.json`, `.dot`, `.svg` and `.html` are known.
         """
-        endings = {found.ending: name for name, found in FORMATS.items()}
+        endings = {writer.ending: name for name, writer in FORMATS.items()}
         matching = [ending for ending in endings if str(path).endswith(ending)]
         if not matching:
             raise InputError(f"{path}: unknown ending, choose from {', '.join(endings)}")

@@ -160,7 +160,7 @@ def _status(arguments: list[str]) -> int:
 def _print_error(message: str, label: str = "error: ") -> None:
     """Print a message on standard error, if it can be written: the exit status matters more."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        print(styled_lines.broken_text(printable_lines(f"{label}{message}"), sys.stderr), file=sys.stderr, flush=True)
+        print(styled_lines.break_text(printable_lines(f"{label}{message}"), sys.stderr), file=sys.stderr, flush=True)
 
 
 def _discard(stream: TextIO) -> None:

@@ -7,11 +7,11 @@ def show() -> None:
     """Show the folder and the size of the cache of machine code."""
     from checker.engines.native.llvm import code_cache
 
-    found = code_cache.size()
+    size = code_cache.size()
     if problem := code_cache.problem():
         print(f"not used: {problem}")
     else:
-        print(f"{code_cache.folder()}: {found.entries:,} entries, {found.bytes / 2**20:.1f} MB")
+        print(f"{code_cache.folder()}: {size.entries:,} entries, {size.bytes / 2**20:.1f} MB")
 
 
 def clear() -> None:

@@ -4,7 +4,7 @@
               depth: Annotated[int | None, option(min=1, metavar="N", help="Maximum k.")] = None) -> int:
         \"""Prove invariants with Z3.\"""
 
-`declared_command` turns the function into a command of Click. Its types are str, int, float, bool (a flag), Path,
+`declare_command` turns the function into a command of Click. Its types are str, int, float, bool (a flag), Path,
 Location (a path or a URL) and Literal (choices), each of them also with `| None`, and lists of them: a repeatable
 option, or all further arguments.
 """
@@ -87,7 +87,7 @@ class CommandEntry:
     def command(self) -> click.Command:
         """The command; its module is imported at the first use."""
         module, _, function = self.place.partition(":")
-        return declared_command(getattr(importlib.import_module(module), function), self.name)
+        return declare_command(getattr(importlib.import_module(module), function), self.name)
 
 
 class CommandGroup(click.Group):
@@ -107,7 +107,7 @@ class CommandGroup(click.Group):
             if isinstance(command, CommandEntry):
                 self._entries[command.name] = command
             else:
-                self.add_command(command if isinstance(command, click.Command) else declared_command(command))
+                self.add_command(command if isinstance(command, click.Command) else declare_command(command))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order of their declaration."""
@@ -152,7 +152,7 @@ def summary_of(command: click.Command) -> str:
     return (command.help or "").partition("\n")[0]
 
 
-def declared_command(function: Callable[..., int | None], name: str | None = None) -> click.Command:
+def declare_command(function: Callable[..., int | None], name: str | None = None) -> click.Command:
     """Return the command of a function; its name is that of the function, unless another is given.
 
     The command returns the exit status; a function that returns None ends with status 0.
@@ -203,7 +203,7 @@ class _DeclaredCommand(click.Command):
         return super().parse_args(ctx, [f"{arg}={alone[arg].alone}" if arg in alone else arg for arg in args])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        arguments = [found.help_record for found in self.params if isinstance(found, _DescribedArgument)]
+        arguments = [parameter.help_record for parameter in self.params if isinstance(parameter, _DescribedArgument)]
         if arguments:
             with formatter.section("Arguments"):
                 formatter.write_dl(arguments)
@@ -282,7 +282,7 @@ def _without_none(kind: Any) -> Any:
     """Return a type without `| None`."""
     if typing.get_origin(kind) not in (types.UnionType, typing.Union):
         return kind
-    inner = tuple(found for found in typing.get_args(kind) if found is not types.NoneType)
+    inner = tuple(part for part in typing.get_args(kind) if part is not types.NoneType)
     return functools.reduce(operator.or_, inner)
 
 

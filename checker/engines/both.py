@@ -74,7 +74,7 @@ def explore(spec: Spec, plan: Plan, explore_natively: Explore | None = None) -> 
         raise SpecError(f"{spec.name}: {message}")
     result = (explore_natively or engine.explore)(spec, plan)
     compared = _compare_liveness(spec, plan, result)
-    lengths = [found.length for found in result.violations if found.length and found.kind != "liveness"]
+    lengths = [bounded.length for bounded in result.violations if bounded.length and bounded.kind != "liveness"]
     depth = max(lengths, default=result.depth)
     if result.distinct_states > MAX_STATES:
         return dataclasses.replace(result, engine=f"native (too large for z3){compared}")
@@ -84,13 +84,13 @@ def explore(spec: Spec, plan: Plan, explore_natively: Explore | None = None) -> 
     if not (names or reachables or plan.deadlock) and compared:
         return dataclasses.replace(result, engine=f"native{compared}")
     try:
-        found = _searched(spec, names, reachables, plan.deadlock, depth)
+        bounded = _bounded_search(spec, names, reachables, plan.deadlock, depth)
     except UserError as error:
         raise EngineDisagreementError(f"the explorer takes {spec.name}, Z3 does not: {error}") from error
     except AssertionError as error:
         raise EngineDisagreementError(f"on {spec.name} {error}") from error
-    check_agreement(spec, result, found)
-    return dataclasses.replace(result, engine=f"native + z3 to depth {found.depth}{compared}")
+    check_agreement(spec, result, bounded)
+    return dataclasses.replace(result, engine=f"native + z3 to depth {bounded.depth}{compared}")
 
 
 def _compare_liveness(spec: Spec, plan: Plan, result: Result) -> str:
@@ -102,7 +102,7 @@ def _compare_liveness(spec: Spec, plan: Plan, result: Result) -> str:
         if violation.kind == "liveness":
             _check_lasso(spec, violation)
     # A run may stop before it has decided every property.
-    decided = {found.property for found in result.liveness} - result.undecided.keys()
+    decided = {decision.property for decision in result.liveness} - result.undecided.keys()
     names = [name for name in liveness_names(spec, plan.properties) if name in decided]
     if not names or result.verdict == "error":
         return ""
@@ -149,24 +149,24 @@ def _compare_lassos_with_z3(spec: Spec, names: list[str], result: Result) -> int
         return time.monotonic() - started > LASSO_SECONDS
 
     try:
-        found = search(TransitionSystem(spec, []), names, LASSO_STATES, limits, stop="all", is_over=give_up)
+        bounded = search(TransitionSystem(spec, []), names, LASSO_STATES, limits, stop="all", is_over=give_up)
     except AssertionError as error:
         raise EngineDisagreementError(f"on {spec.name} {error}") from error
-    check_lassos(spec, names, result, found)
-    return found.depth
+    check_lassos(spec, names, result, bounded)
+    return bounded.depth
 
 
-def check_lassos(spec: Spec, names: list[str], result: Result, found: BoundedSearch) -> None:
+def check_lassos(spec: Spec, names: list[str], result: Result, bounded: BoundedSearch) -> None:
     """Raise EngineDisagreementError if a search for lassos differs from decisions on liveness properties.
 
     No lasso has a shorter stem than the explorer's. Z3 finds the length of that stem if the lasso fits into its bound.
     """
-    searched = {violation.property: violation.length for violation in found.violations}
+    searched = {violation.property: violation.length for violation in bounded.violations}
     explored = {violation.property: violation for violation in result.violations}
     for name in names:
         one = explored.get(name)
         other = searched.get(name)
-        is_within = one is not None and len(one.trace) <= found.depth
+        is_within = one is not None and len(one.trace) <= bounded.depth
         is_wrong = other is not None and (one is None or other < one.length)
         if is_wrong or (one is not None and is_within and other != one.length):
             raise _disagreement(spec, name, None if one is None else one.length, other)
@@ -174,10 +174,10 @@ def check_lassos(spec: Spec, names: list[str], result: Result, found: BoundedSea
 
 def _length_of(result: Result, name: str) -> int | None:
     """Return the length of the counterexample to a liveness property; None if there is none."""
-    return next((found.length for found in result.violations if found.property == name), None)
+    return next((violation.length for violation in result.violations if violation.property == name), None)
 
 
-def _searched(spec: Spec, names: list[str], reachables: list[str], deadlock: bool, depth: int) -> BoundedSearch:
+def _bounded_search(spec: Spec, names: list[str], reachables: list[str], deadlock: bool, depth: int) -> BoundedSearch:
     started = time.monotonic()
     limits = QueryLimits(QUERY_SECONDS)
     system = TransitionSystem(spec, [*names, *reachables])
@@ -193,48 +193,50 @@ def _searched(spec: Spec, names: list[str], reachables: list[str], deadlock: boo
 
 
 def _instances(system: TransitionSystem) -> int:
-    return sum(math.prod(p.type.cardinality() for p in found.parameters) for found in system.transitions)
+    return sum(math.prod(p.type.cardinality() for p in transition.parameters) for transition in system.transitions)
 
 
 def _is_stuck(system: TransitionSystem) -> Truth:
     """Return whether the constraints hold and no action instance is enabled or leaves the bounds of a type."""
-    return all_of((system.within_constraints, *(negate(_can_be_taken(found)) for found in system.transitions)))
+    return all_of(
+        (system.within_constraints, *(negate(_can_be_taken(transition)) for transition in system.transitions))
+    )
 
 
 def _can_be_taken(transition: Transition) -> Truth:
     parameters = {parameter.name: parameter.value for parameter in transition.parameters}
     truth = any_of((transition.enabled, transition.failed))
-    found: list[Truth] = []
+    truths: list[Truth] = []
     for values in itertools.product(*(parameter.type.values() for parameter in transition.parameters)):
         given = {p.name: constant(p.type, value) for p, value in zip(transition.parameters, values, strict=True)}
-        found.append(truth if isinstance(truth, bool) else z3.substitute(truth, *assignments(parameters, given)))
-    return any_of(found)
+        truths.append(truth if isinstance(truth, bool) else z3.substitute(truth, *assignments(parameters, given)))
+    return any_of(truths)
 
 
-def check_agreement(spec: Spec, result: Result, found: BoundedSearch) -> None:
+def check_agreement(spec: Spec, result: Result, bounded: BoundedSearch) -> None:
     """Raise EngineDisagreementError if a result and a search differ, up to the length that the search completed.
 
     It compares the lengths of violations, of the shortest traces to reachables, and of the shortest deadlock.
     """
     kinds = ("invariant", "step_invariant", "deadlock")
     explored = {v.property: v.length for v in result.violations if v.kind in kinds} | result.reached
-    searched = {v.property: v.length for v in found.violations if v.kind in ("invariant", "step_invariant")}
-    searched |= found.seen
-    failures = _shortest_failure(result), _shortest_failure(found)
+    searched = {v.property: v.length for v in bounded.violations if v.kind in ("invariant", "step_invariant")}
+    searched |= bounded.seen
+    failures = _shortest_failure(result), _shortest_failure(bounded)
     # An explorer that stops at a violation has not completed the level after it.
-    last = found.depth if result.ended == "complete" else min(found.depth, result.depth - 1)
+    last = bounded.depth if result.ended == "complete" else min(bounded.depth, result.depth - 1)
     for name in sorted(explored.keys() | searched.keys()):
         one, other = explored.get(name), searched.get(name)
         if one != other and min(length for length in (one, other) if length is not None) <= last:
             raise _disagreement(spec, name, one, other)
-        if one is not None and one <= found.depth and other != one:
+        if one is not None and one <= bounded.depth and other != one:
             raise _disagreement(spec, name, one, other)
     if failures[0] != failures[1] and min(length for length in failures if length is not None) <= last:
         raise _disagreement(spec, "bounds", *failures)
 
 
-def _shortest_failure(found: Result | BoundedSearch) -> int | None:
-    return min((v.length for v in found.violations if v.kind == "bounds_error"), default=None)
+def _shortest_failure(result: Result | BoundedSearch) -> int | None:
+    return min((v.length for v in result.violations if v.kind == "bounds_error"), default=None)
 
 
 def _disagreement(

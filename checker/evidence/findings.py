@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from checker.evidence.observed_values import Observations, unused_values
+from checker.evidence.observed_values import Observations, values_never_seen
 from checker.language.source import source_of
 from checker.language.spec import Spec, StateVariable
 from checker.language.values import show
@@ -90,11 +90,11 @@ def _has_only_requires(spec: Spec, action: str) -> bool:
 
 
 def _values_never_taken(spec: Spec, evidence: Evidence) -> Iterator[Finding]:
-    for found in unused_values(evidence.observations):
-        variable = found.path.partition("[")[0].partition(".")[0]
+    for unused in values_never_seen(evidence.observations):
+        variable = unused.path.partition("[")[0].partition(".")[0]
         if variable not in evidence.constant_variables:
             place = _variable_place(spec, variable)
-            yield Finding("never_taken", found.path, f"{found.path} {found.predicate}", *place, key=found.key)
+            yield Finding("never_taken", unused.path, f"{unused.path} {unused.predicate}", *place, key=unused.key)
 
 
 def _method_place(spec: Spec, name: str) -> tuple[str, int]:
@@ -112,7 +112,7 @@ def _variable_place(spec: Spec, name: str) -> tuple[str, int]:
 @functools.lru_cache(maxsize=64)
 def _declarations(file: str, text: str) -> dict[tuple[str, str], int]:
     """Map each (qualified class name, name) that a class body of a file assigns to its line."""
-    found: dict[tuple[str, str], int] = {}
+    lines: dict[tuple[str, str], int] = {}
 
     def visit(body: list[ast.stmt], prefix: str) -> None:
         for node in body:
@@ -120,12 +120,12 @@ def _declarations(file: str, text: str) -> dict[tuple[str, str], int]:
                 name = f"{prefix}{node.name}"
                 for statement in node.body:
                     targets = statement.targets if isinstance(statement, ast.Assign) else []
-                    found.update(
+                    lines.update(
                         {(name, target.id): statement.lineno for target in targets if isinstance(target, ast.Name)}
                     )
                     if isinstance(statement, ast.ClassDef):
-                        found[name, statement.name] = statement.lineno
+                        lines[name, statement.name] = statement.lineno
                 visit(node.body, f"{name}.")
 
     visit(ast.parse(text, file).body, "")
-    return found
+    return lines

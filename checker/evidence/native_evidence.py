@@ -16,7 +16,7 @@ from checker.engines.native.engine import (
 from checker.engines.native.explore.compact.state_code import StateCode
 from checker.engines.native.explore.exploration import Exploration
 from checker.engines.native.explore.lowered_spec import MOST_PROPERTIES
-from checker.engines.native.explore.results import failed_init, initial_states
+from checker.engines.native.explore.results import failure_of_init, initial_states
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.llvm.word_arrays import Words
 from checker.errors import BoundsError
@@ -28,7 +28,7 @@ from checker.ir import nodes
 from checker.language.spec import Spec
 from checker.run.finding import Finding
 from checker.run.memory import available_memory
-from checker.run.plan import Plan, searched_properties
+from checker.run.plan import Plan, properties_to_search
 from checker.run.result import Result
 
 
@@ -44,7 +44,7 @@ def explore(spec: Spec, plan: Plan) -> Result:
         result.findings_omitted = OMITTED_WITH_SYMMETRY
         return result
     started = time.perf_counter()
-    names = searched_properties(spec, plan.properties)
+    names = properties_to_search(spec, plan.properties)
     with garbage_collection_paused():
         program = compile_spec(spec, names)
         premises = [premise.predicate for premise in premises_of(program)[: MOST_PROPERTIES - len(names)]]
@@ -54,28 +54,28 @@ def explore(spec: Spec, plan: Plan) -> Result:
     try:
         initial = initial_states(spec)
     except BoundsError:
-        return failed_init("native", spec, plan, compile_seconds)
-    result, found = explore_compiled(compiled, plan, initial, compile_seconds)
+        return failure_of_init("native", spec, plan, compile_seconds)
+    result, explored = explore_compiled(compiled, plan, initial, compile_seconds)
     result.state_bits, result.state_words = StateCode.of_layout(compiled.layout).bits, compiled.layout.words
     if result.ended == "complete":
-        result.findings_omitted = _why_omitted(found, compiled.layout.words)
+        result.findings_omitted = _why_omitted(explored, compiled.layout.words)
         if not result.findings_omitted:
-            result.findings = _findings(compiled, names, found, result)
+            result.findings = _findings(compiled, names, explored, result)
     return result
 
 
-def _why_omitted(found: Exploration, words: int) -> str:
+def _why_omitted(explored: Exploration, words: int) -> str:
     """Return why an exploration is too large for findings, or ""."""
     # Findings copy the states, and compute arrays of as many items from the copy.
-    needed, available = 2 * 8 * words * found.distinct, available_memory()
+    needed, available = 2 * 8 * words * explored.distinct, available_memory()
     if available is None or needed <= available:
         return ""
     return f"unused parts of the spec are not shown: that needs {needed / 1e9:.1f} GB of memory for all states at once"
 
 
-def _findings(compiled: CompiledSpec, names: list[str], found: Exploration, result: Result) -> tuple[Finding, ...]:
+def _findings(compiled: CompiledSpec, names: list[str], explored: Exploration, result: Result) -> tuple[Finding, ...]:
     """Return the findings of a complete exploration; `names` are the properties that it checked."""
-    states = found.all_states()
+    states = explored.all_states()
     layout = compiled.layout
     return findings_of(
         compiled.spec,
@@ -85,7 +85,7 @@ def _findings(compiled: CompiledSpec, names: list[str], found: Exploration, resu
             unchanging_actions=_unchanging_actions(compiled, states, result),
             constant_variables=constant_variables(layout, states),
             observations=observations_of(layout, states),
-            unmet_premises=_unmet_premises(compiled, names, found, states),
+            unmet_premises=_unmet_premises(compiled, names, explored, states),
         ),
     )
 
@@ -93,12 +93,14 @@ def _findings(compiled: CompiledSpec, names: list[str], found: Exploration, resu
 # Premises.
 
 
-def _unmet_premises(compiled: CompiledSpec, names: list[str], found: Exploration, states: Words) -> list[UnmetPremise]:
+def _unmet_premises(
+    compiled: CompiledSpec, names: list[str], exploration: Exploration, states: Words
+) -> list[UnmetPremise]:
     """Return the outermost premises that no state and no step satisfies."""
     program = compile_spec(compiled.spec, names)
     premises = premises_of(program)
     explored = len(compiled.extra)
-    is_true = [len(names) + number in found.reached for number in range(explored)]
+    is_true = [len(names) + number in exploration.reached for number in range(explored)]
     for first in range(explored, len(premises), MOST_PROPERTIES):
         is_true += _true_somewhere(compiled, program, premises[first : first + MOST_PROPERTIES], states)
     unmet = []
@@ -118,8 +120,8 @@ def _true_somewhere(
     narrowed = dataclasses.replace(program, properties=[premise.predicate for premise in premises])
     again = compile_program(compiled.spec, narrowed, [], narrowed.properties)
     mask, step_mask = extra_masks(narrowed.properties, first_bit=0)
-    found = breadth_first_search(again.kernels, states, step_mask=step_mask, reachable_mask=mask, stop_after=mask)
-    return [number in found.reached for number in range(len(premises))]
+    search = breadth_first_search(again.kernels, states, step_mask=step_mask, reachable_mask=mask, stop_after=mask)
+    return [number in search.reached for number in range(len(premises))]
 
 
 # Actions that change nothing.
@@ -134,15 +136,15 @@ def _unchanging_actions(compiled: CompiledSpec, states: Words, result: Result) -
 
 def _changes_something(compiled: CompiledSpec, action: str, states: Words) -> bool:
     program = compile_spec(compiled.spec, [])
-    changed = nodes.Predicate("changed", "step premise", _changed(program))
-    actions = [found for found in program.actions if found.name == action]
+    changed = nodes.Predicate("changed", "step premise", _state_changes(program))
+    actions = [candidate for candidate in program.actions if candidate.name == action]
     alone = dataclasses.replace(program, actions=actions, properties=[changed])
     kernels = compile_program(compiled.spec, alone, [], [changed]).kernels
-    found = breadth_first_search(kernels, states, step_mask=1, reachable_mask=1, stop_after=1)
-    return bool(found.reached)
+    search = breadth_first_search(kernels, states, step_mask=1, reachable_mask=1, stop_after=1)
+    return bool(search.reached)
 
 
-def _changed(program: nodes.Program) -> nodes.Function:
+def _state_changes(program: nodes.Program) -> nodes.Function:
     """Return the function that is true for a step between different states."""
     different: tuple[nodes.Expr, ...] = tuple(
         nodes.Comparison(

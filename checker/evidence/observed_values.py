@@ -72,14 +72,14 @@ def field_path(path: str, kind: StructType, name: str) -> str:
 def observe(observations: Observations, path: str, kind: Type, value: Any) -> None:
     """Record a value in the interpreter's form, and its parts."""
     if is_scalar(kind):
-        _seen(observations, path, kind).add(kind.position(value))
+        _indices(observations, path, kind).add(kind.position(value))
     elif isinstance(kind, OptionType):
-        _seen(observations, path, kind).add(int(value is not None))
+        _indices(observations, path, kind).add(int(value is not None))
         if value is not None:
             observe(observations, path, kind.item, value)
     elif isinstance(kind, UnionType):
-        found = kind.alternative_of(value)
-        observe(observations, f"{path}.{found}", found, value)
+        alternative = kind.alternative_of(value)
+        observe(observations, f"{path}.{alternative}", alternative, value)
     elif isinstance(kind, StructType):
         for name, part in kind.fields:
             observe(observations, field_path(path, kind, name), part, value.field(name))
@@ -88,14 +88,14 @@ def observe(observations: Observations, path: str, kind: Type, value: Any) -> No
             observe(observations, f"{path}[{path_key(kind)}]", kind.value, item)
     elif isinstance(kind, SetType) and kind.capacity is None:
         universe = list(kind.item.values())
-        _seen(observations, path, kind).update(universe.index(item) for item in value)
+        _indices(observations, path, kind).update(universe.index(item) for item in value)
     elif isinstance(kind, (SetType, SeqType, BagType)):
-        _seen(observations, path, kind).add(len(value))
+        _indices(observations, path, kind).add(len(value))
         for item in value:
             observe(observations, f"{path}[]", kind.item, item)
 
 
-def _seen(observations: Observations, path: str, kind: Type) -> set[int]:
+def _indices(observations: Observations, path: str, kind: Type) -> set[int]:
     # An option of a struct has the same path as the struct. The suffix "?" distinguishes them.
     return observations.setdefault(f"{path}?" if _is_presence(kind) else path, ObservedPart(kind)).seen
 
@@ -106,13 +106,13 @@ def _is_presence(kind: Type) -> bool:
 
 def observe_numbers(observations: Observations, path: str, kind: Type, numbers: set[int]) -> None:
     """Record the numbers of observed values of a part, with the numbering of `observe`."""
-    _seen(observations, path, kind).update(numbers)
+    _indices(observations, path, kind).update(numbers)
 
 
-def unused_values(observations: Observations) -> Iterator[UnusedValues]:
+def values_never_seen(observations: Observations) -> Iterator[UnusedValues]:
     """Iterate over the values that each part never has."""
-    for path, found in observations.items():
-        for predicate, key in _missing(found.kind, found.seen):
+    for path, observed in observations.items():
+        for predicate, key in _missing(observed.kind, observed.seen):
             yield UnusedValues(path.rstrip("?"), predicate, key)
 
 

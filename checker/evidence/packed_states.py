@@ -45,13 +45,13 @@ def constant_variables(layout: StateLayout, states: Words) -> dict[str, Any]:
     """Return the variables with the same value in all states, and that value; `states` has the shape (n, words)."""
     changing = np.bitwise_or.reduce(states ^ states[0], axis=0)
     first = layout.decode([int(word) for word in states[0]])
-    found = {}
+    constant = {}
     for name, place in layout.places.items():
         size = max(1, place.layout.words)
         mask = (place.layout.mask << place.shift) if not place.layout.is_wide else 2**64 - 1
         if not any(int(word) & mask for word in changing[place.word : place.word + size]):
-            found[name] = first[name]
-    return found
+            constant[name] = first[name]
+    return constant
 
 
 class _Columns:

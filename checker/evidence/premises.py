@@ -39,11 +39,11 @@ class Premise:
 
 def premises_of(program: nodes.Program) -> list[Premise]:
     """Return the premises of a program's invariants and step invariants, outer ones before inner ones."""
-    found: list[Premise] = []
+    premises: list[Premise] = []
     for predicate in program.properties:
         if predicate.role in ("invariant", "step invariant") and predicate.function.result == nodes.BOOL:
-            _PremiseSearch(predicate, found).root()
-    return found
+            _PremiseSearch(predicate, premises).root()
+    return premises
 
 
 class _PremiseSearch:
@@ -52,8 +52,8 @@ class _PremiseSearch:
     `wanted` is the truth value of a part that satisfies the property.
     """
 
-    def __init__(self, predicate: nodes.Predicate, found: list[Premise]):
-        self._property, self._found = predicate, found
+    def __init__(self, predicate: nodes.Predicate, premises: list[Premise]):
+        self._property, self._found = predicate, premises
         self._helpers = 0
 
     def root(self) -> None:

@@ -30,10 +30,10 @@ def findings_by_spec(finished: Iterable[FinishedRun]) -> list[SpecFindings]:
     for done in finished:
         results.setdefault(done.run.entry.name, []).append(done.result)
     specs = []
-    for name, found in results.items():
-        complete = [result.findings for result in found if result.findings is not None]
+    for name, results_of_spec in results.items():
+        complete = [result.findings for result in results_of_spec if result.findings is not None]
         if complete:
-            specs.append(SpecFindings(name, tuple(_in_common(complete, found)), len(complete)))
+            specs.append(SpecFindings(name, tuple(_in_common(complete, results_of_spec)), len(complete)))
     return specs
 
 
@@ -43,12 +43,14 @@ def _in_common(complete: list[tuple[Finding, ...]], results: list[Result]) -> li
     A run that ended at a violation is not complete, so it cannot show that something never happens. But the actions and
     states that it did see are not unused.
     """
-    seen = {("never_enabled", name) for result in results for name, found in result.coverage.items() if found.generated}
+    seen = {
+        ("never_enabled", name) for result in results for name, counts in result.coverage.items() if counts.generated
+    }
     seen |= {
         ("never_changes_anything", name)
         for result in results
-        for name, found in result.coverage.items()
-        if found.distinct
+        for name, counts in result.coverage.items()
+        if counts.distinct
     }
     seen |= {("never_reached", name) for result in results for name in result.reached}
     return [finding for finding in common_findings(complete) if (finding.kind, finding.subject) not in seen]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from checker.engines.smt.induction_cells import induction_cells
 from checker.engines.smt.lemmas.lemma_text import with_lemma_text
-from checker.engines.smt.proof_cells import CellPlace, ProofAids, ProofCell, proved_cells
+from checker.engines.smt.proof_cells import CellPlace, ProofAids, ProofCell, prove_cells
 from checker.engines.smt.second_solver import SecondSolverCells, version
 from checker.engines.smt.solving import QueryLimits
 from checker.errors import InputError, UserError
@@ -20,7 +20,7 @@ from checker.ir.digest import digest_of
 from checker.language.constant_values import setting_text
 from checker.language.roles import Role
 from checker.output import styled_lines
-from checker.output.certificate_text import checked_lines, stale_lines
+from checker.output.certificate_text import lines_of_check, stale_lines
 from checker.output.styled_lines import BLANK
 from checker.printable import printable_lines
 from checker.run import registry
@@ -57,7 +57,7 @@ def execute_check(files: Sequence[Path], spec: Path | None, timeout: float, work
         try:
             certificate = read_certificate(file)
             target = _target(certificate, spec, file)
-            found = checked(certificate, target, timeout, workers, progress)
+            check = checked(certificate, target, timeout, workers, progress)
         except UserError as error:
             progress.clear()
             is_named = error.file or str(file) in error.message
@@ -66,11 +66,11 @@ def execute_check(files: Sequence[Path], spec: Path | None, timeout: float, work
             statuses.append(EXIT_WRONG_INPUT)
             continue
         progress.clear()
-        statuses.append(found.status)
+        statuses.append(check.status)
         lines = (
-            stale_lines(found.certificate, found.stale, _command(found.certificate, target, file))
-            if found.stale
-            else checked_lines(found.certificate, list(found.cells), version(), found.seconds)
+            stale_lines(check.certificate, check.stale, _command(check.certificate, target, file))
+            if check.stale
+            else lines_of_check(check.certificate, list(check.cells), version(), check.seconds)
         )
         styled_lines.write([*lines, BLANK], sys.stdout)
     return next((status for status in (EXIT_WRONG_INPUT, EXIT_VIOLATED, EXIT_STOPPED) if status in statuses), EXIT_OK)
@@ -78,14 +78,14 @@ def execute_check(files: Sequence[Path], spec: Path | None, timeout: float, work
 
 def _certificates(places: Sequence[Path]) -> list[Path]:
     """Return files, and the certificates in folders; raise InputError if a folder has none."""
-    found: list[Path] = []
+    files: list[Path] = []
     for place in places:
         pattern = "*.toml" if place.name == FOLDER else f"{FOLDER}/*.toml"
         inside = sorted(place.rglob(pattern)) if place.is_dir() else [place]
         if not inside:
             raise InputError(f"{place} has no certificates: they are files of folders {FOLDER} below it")
-        found += inside
-    return found
+        files += inside
+    return files
 
 
 def checked(
@@ -111,10 +111,10 @@ def checked(
     _require_whole(certificate, cells.places, set(cells.hypothesis_names))
     started = time.perf_counter()
     asked = SecondSolverCells(cells, certificate.known, timeout, is_finite=not certificate.unbounded)
-    found = proved_cells(
+    proved = prove_cells(
         asked, ProofAids(processes=workers), lambda conjunct, action: progress.show(f"{conjunct}, {action}")
     )
-    return CheckedCertificate(certificate, found, seconds=time.perf_counter() - started)
+    return CheckedCertificate(certificate, proved, seconds=time.perf_counter() - started)
 
 
 def _run_of(certificate: Certificate, target: str) -> Run:
@@ -127,7 +127,7 @@ def _run_of(certificate: Certificate, target: str) -> Run:
 
 def _target(certificate: Certificate, spec: Path | None, file: Path) -> str:
     """Return the spec of a certificate, as a name of the command line; raise InputError if it needs `--spec`."""
-    target = registry.trusted_target(certificate.spec, spec, file)
+    target = registry.target_to_load(certificate.spec, spec, file)
     if spec is None and target.split("/")[0] not in registry.family_names():
         raise InputError(f"{file} is about {target}, which is not of the library: add --spec FILE with its Python file")
     return target

@@ -67,7 +67,7 @@ def checkpoint_options(
 
 def seconds_of(text: str) -> float:
     """Return a duration such as 30s, 10m or 2h in seconds; raise InputError if it is written in another way."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text, re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text, re.ASCII)
+    if match is None:
         raise InputError(f"--every {text}: write a number and a unit, as in 30s, 10m or 2h")
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(match[1]) * _SECONDS[match[2]]

@@ -14,7 +14,7 @@ from checker.explorer.variant import Variant, sibling_of, variant_of
 from checker.output.formats import Counterexample
 from checker.printable import printable
 from checker.run import registry
-from checker.run.expectation import checked_properties
+from checker.run.expectation import properties_to_check
 
 
 def explore_spec(
@@ -32,9 +32,9 @@ def explore_spec(
     if trace is not None:
         if target is not None or settings:
             raise InputError("--from takes the spec and its constants from the trace: leave out SPEC and --set")
-        found = replayed(trace, spec_file)
-        variant = _variant_of_trace(found)
-        start = _start(found, trace)
+        replay = replayed(trace, spec_file)
+        variant = _variant_of_trace(replay)
+        start = _start(replay, trace)
     else:
         if target is None:
             raise InputError("name a spec or a trace: python -m checker explore SPEC, or explore --from TRACE")
@@ -45,19 +45,19 @@ def explore_spec(
     session = ExplorerSession(variants, start)
 
     def announce(address: str) -> None:
-        names = " beside ".join(printable(found.name) for found in variants)
+        names = " beside ".join(printable(each.name) for each in variants)
         print(f"exploring {names}\n{address}\nCtrl-C ends the explorer", flush=True)
 
     serve(session, port=port, opens_browser=opens_browser, announce=announce)
 
 
-def _variant_of_trace(found: Counterexample) -> Variant:
+def _variant_of_trace(replay: Counterexample) -> Variant:
     """Return the variant of a trace, with the constants and the fairness of the trace."""
-    origin, spec = found.origin, type(found.spec)
+    origin, spec = replay.origin, type(replay.spec)
     entry = registry.select_spec(origin.target)
     scenario = next((scenario for scenario in entry.scenarios if scenario.name == origin.scenario), None)
     # The promises of the spec that the trace does not have are removed.
-    fair = {**dict.fromkeys(spec.declared_fairness), **found.spec.fairness}
+    fair = {**dict.fromkeys(spec.declared_fairness), **replay.spec.fairness}
     return Variant(
         origin.name,
         origin.target,
@@ -65,15 +65,15 @@ def _variant_of_trace(found: Counterexample) -> Variant:
         origin.scenario,
         dict(origin.constants),
         fair,
-        found.description,
-        checked_properties(scenario) if scenario is not None else None,
+        replay.description,
+        properties_to_check(scenario) if scenario is not None else None,
     )
 
 
-def _start(found: Counterexample, path: Path) -> Address:
+def _start(replay: Counterexample, path: Path) -> Address:
     """Return the address of the end of a trace."""
-    steps = found.violation.trace
+    steps = replay.violation.trace
     if len(steps) > MOST_STEPS:
         raise InputError(f"{path} has {len(steps):,} states: the explorer takes at most {MOST_STEPS:,} steps")
-    number = found.spec.initial_states().index(steps[0].state) + 1
-    return Address(initial=number, codes=codes_of(found.spec, steps))
+    number = replay.spec.initial_states().index(steps[0].state) + 1
+    return Address(initial=number, codes=codes_of(replay.spec, steps))

@@ -17,7 +17,7 @@ from checker.output.mutation_text import mutation_lines, mutation_to_json
 from checker.output.output_files import STANDARD_OUTPUT, AtomicFile, check_outputs, open_for_writing
 from checker.output.styled_lines import line
 from checker.run import registry
-from checker.run.expectation import checked_properties, property_names
+from checker.run.expectation import properties_to_check, property_names
 from checker.run.request import EXIT_OK, settings_of
 
 
@@ -53,10 +53,10 @@ def task_for(target: str, settings: tuple[str, ...]) -> tuple[MutationTask, Scen
         raise InputError(f"{target} has several specs; name one of {known}")
     entry, scenario = selections[0].entry, selections[0].scenario
     if scenario is None and entry.scenarios and not settings:
-        scenario = next((found for found in entry.scenarios if found.expect == "holds"), entry.scenarios[0])
+        scenario = next((candidate for candidate in entry.scenarios if candidate.expect == "holds"), entry.scenarios[0])
     constants = dict(scenario.constants) if scenario is not None else {}
     constants |= settings_of(entry.spec, settings)
-    properties = checked_properties(scenario) if scenario is not None else tuple(property_names(entry.spec))
+    properties = properties_to_check(scenario) if scenario is not None else tuple(property_names(entry.spec))
     fair = tuple(scenario.fair.items()) if scenario is not None else ()
     return MutationTask(entry.target, tuple(constants.items()), properties, fair), scenario
 

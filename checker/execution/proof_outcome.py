@@ -103,7 +103,7 @@ def proof_lines(task: ProofTask, outcome: ProofOutcome) -> list[Line]:
         name: "any" if name in task.settings.unbounded else value for name, value in run.spec.constants.items()
     }
     shown = [line((run.name, "bold"), f"  {constants_text(constants)}"), *outcome.lines, *_notes(task, outcome)]
-    shown += proof_text.untreated_lines(task.untreated, task.settings.method)
+    shown += proof_text.lines_of_untreated_properties(task.untreated, task.settings.method)
     shown += [line((f"  {sentence}", "red")) for sentence in outcome.differences]
     for violation in outcome.violations:
         replay(run.spec, violation)
@@ -154,10 +154,10 @@ def expectation_differences(run: Run, violations: list[Violation], depth: int) -
     if run.expected is None:
         return ()
     if isinstance(run.expected, str):
-        if run.expected == "error" and all(found.kind == "bounds_error" for found in violations):
+        if run.expected == "error" and all(violation.kind == "bounds_error" for violation in violations):
             return ()
-        return tuple(f"{found.property} is violated, which is not expected" for found in violations)
-    lengths = {found.property: found.length for found in violations}
+        return tuple(f"{violation.property} is violated, which is not expected" for violation in violations)
+    lengths = {violation.property: violation.length for violation in violations}
     differences = []
     for name, length in run.expected.items():
         # A bound that excludes the shortest stem, because its loop is too long, is no difference.

@@ -14,7 +14,7 @@ def prove_task(task: ProofTask) -> ProofOutcome:
     """Search for violations by traces of up to as many states as the depth of the settings."""
     run, settings = task.run, task.settings
     liveness = liveness_names(run.spec, task.names)
-    found = search(
+    search_result = search(
         TransitionSystem(run.spec, [name for name in task.names if name not in liveness]),
         task.names,
         settings.depth,
@@ -22,21 +22,23 @@ def prove_task(task: ProofTask) -> ProofOutcome:
         run.stop,
         lambda length, seconds: task.on_progress(f"traces of {length} states"),
     )
-    verdict: ProofVerdict = "violated" if found.violations else "unknown" if found.unknown else "no violation"
+    verdict: ProofVerdict = (
+        "violated" if search_result.violations else "unknown" if search_result.unknown else "no violation"
+    )
     fields = {
-        "depth": found.depth,
-        "longest_trace": found.longest,
-        "unknown": [{"property": u.property, "length": u.length, "reason": u.reason} for u in found.unknown],
-        **({"stem_depth": found.stem_depth} if liveness else {}),
-        "seconds": [round(seconds, 6) for seconds in found.seconds],
+        "depth": search_result.depth,
+        "longest_trace": search_result.longest,
+        "unknown": [{"property": u.property, "length": u.length, "reason": u.reason} for u in search_result.unknown],
+        **({"stem_depth": search_result.stem_depth} if liveness else {}),
+        "seconds": [round(seconds, 6) for seconds in search_result.seconds],
     }
-    differences = expectation_differences(run, found.violations, settings.depth)
+    differences = expectation_differences(run, search_result.violations, settings.depth)
     return ProofOutcome(
         verdict,
-        proof_text.bounded_lines(found, liveness),
+        proof_text.search_lines(search_result, liveness),
         fields,
-        tuple(found.violations),
+        tuple(search_result.violations),
         differences=differences,
         is_expected=run.expected is not None and not differences,
-        has_unknown=bool(found.unknown),
+        has_unknown=bool(search_result.unknown),
     )

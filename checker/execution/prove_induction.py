@@ -11,7 +11,7 @@ from checker.engines.smt.solving import QueryLimits
 from checker.engines.smt.transition_system import TransitionSystem
 from checker.execution.proof_aids import proof_aids, write_certificate
 from checker.execution.proof_outcome import ProofOutcome, ProofTask, ProofVerdict
-from checker.execution.prove_refutation import refutation, refuted_outcome
+from checker.execution.prove_refutation import outcome_of_refutation, refutation
 from checker.output import proof_text
 from checker.output.page.induction_page import induction_page
 from checker.output.proof_files import breaking_step, page_name, proof_command
@@ -65,19 +65,19 @@ def prove_in(system: TransitionSystem, task: ProofTask, *, is_refuted: bool = Fa
     labels: dict[tuple[str, str], str] = {}
     pages: dict[str, str] = {}
     for cell in proof.cells:
-        found = cell.counterexample
-        if found is None or found.before is None:
-            if found is not None:
+        step = cell.counterexample
+        if step is None or step.before is None:
+            if step is not None:
                 shown += proof_text.step_lines(spec, cell, None)
             continue
         task.on_progress("looking up counterexamples to induction")
-        where = facts.added_to(explored.look_up(found.before), found.before)
+        where = facts.added_to(explored.look_up(step.before), step.before)
         where = dataclasses.replace(where, is_refuted=is_refuted or bool(explored.violations))
         labels[cell.conjunct, cell.action] = where.label
         shown += proof_text.step_lines(spec, cell, where)
         if settings.out is not None:
             options = ("--property", cell.conjunct) if cell.conjunct in task.names else ()
-            trace, failed = breaking_step(found)
+            trace, failed = breaking_step(step)
             page = induction_page(spec, run.name, proof_command(run, *options), cell.conjunct, trace, failed, where)
             pages[page_name(run, cell.conjunct, cell.action)] = page
     fields = {
@@ -89,4 +89,4 @@ def prove_in(system: TransitionSystem, task: ProofTask, *, is_refuted: bool = Fa
     if is_refuted or not explored.violations:
         return outcome
     task.notes.clear()
-    return with_cells(refuted_outcome(task, explored.refutation), outcome)
+    return with_cells(outcome_of_refutation(task, explored.refutation), outcome)

@@ -37,7 +37,7 @@ def prove_task(task: ProofTask) -> ProofOutcome:
         "lemmas": task.lemmas,
         "k": proof.k,
         "not_proved": list(proof.failing),
-        "first_states": {name: found.label for name, found in where.items()},
+        "first_states": {name: step.label for name, step in where.items()},
     }
     violations = tuple(proof.base.violations)
     verdict: ProofVerdict = "violated" if violations else VERDICTS[proof.verdict]

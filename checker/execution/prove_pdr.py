@@ -27,17 +27,17 @@ def prove_task(task: ProofTask) -> ProofOutcome:
     run = task.run
     system = TransitionSystem(run.spec, task.names)
     task.on_progress("Spacer is searching for an invariant")
-    found = solve(system, task.names, QueryLimits(task.settings.timeout))
-    lines = proof_text.pdr_lines(found, task.names)
-    fields: dict[str, Any] = {"seconds": round(found.seconds, 6), "reason": found.reason, "lemma": None}
-    if found.verdict == "holds":
+    result = solve(system, task.names, QueryLimits(task.settings.timeout))
+    lines = proof_text.pdr_lines(result, task.names)
+    fields: dict[str, Any] = {"seconds": round(result.seconds, 6), "reason": result.reason, "lemma": None}
+    if result.verdict == "holds":
         with run.spec.bound():
-            shown, fields["lemma"] = _invariant(task, system, found)
+            shown, fields["lemma"] = _invariant(task, system, result)
         lines += shown
-    violations = [found.violation] if found.violation is not None else []
+    violations = [result.violation] if result.violation is not None else []
     differences = expectation_differences(run, violations, depth=0)
     return ProofOutcome(
-        VERDICTS[found.verdict],
+        VERDICTS[result.verdict],
         lines,
         fields,
         tuple(violations),
@@ -46,13 +46,13 @@ def prove_task(task: ProofTask) -> ProofOutcome:
     )
 
 
-def _invariant(task: ProofTask, system: TransitionSystem, found: PdrResult) -> tuple[list[Line], str | None]:
+def _invariant(task: ProofTask, system: TransitionSystem, result: PdrResult) -> tuple[list[Line], str | None]:
     """Return the lines of an invariant, and its lemma as text (None without a Python counterpart)."""
     spec = task.run.spec
     try:
-        conjuncts = python_conjuncts(system, found)
+        conjuncts = python_conjuncts(system, result)
     except UnsupportedInvariantError as error:
-        return proof_text.formula_lines(str(found.invariant), str(error)), None
+        return proof_text.formula_lines(str(result.invariant), str(error)), None
     if not conjuncts:
         return proof_text.no_lemma_lines(), None
     name = unused_lemma_name(spec)

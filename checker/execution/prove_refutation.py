@@ -15,20 +15,20 @@ def refutation(task: ProofTask) -> ProofOutcome | None:
     """
     run, settings = task.run, task.settings
     task.on_progress("evaluating properties and lemmas in reachable states")
-    found = refuted(run.spec, [*task.names, *task.lemmas], settings.workers)
-    if not found.violations:
-        task.notes.extend(proof_text.unfinished_search_lines(found))
+    refutation_found = refuted(run.spec, [*task.names, *task.lemmas], settings.workers)
+    if not refutation_found.violations:
+        task.notes.extend(proof_text.lines_of_unfinished_search(refutation_found))
         return None
-    return refuted_outcome(task, found)
+    return outcome_of_refutation(task, refutation_found)
 
 
-def refuted_outcome(task: ProofTask, found: Refutation) -> ProofOutcome:
+def outcome_of_refutation(task: ProofTask, search: Refutation) -> ProofOutcome:
     """Return the outcome of an exploration that reaches a violation."""
     settings = task.settings
     fields = {
         "lemmas": task.lemmas,
         **({"unbounded": list(settings.unbounded)} if settings.unbounded else {}),
-        "explored_states": found.explored,
-        "is_complete": found.is_complete,
+        "explored_states": search.explored,
+        "is_complete": search.is_complete,
     }
-    return ProofOutcome("violated", proof_text.refuted_lines(found, task.lemmas), fields, found.violations)
+    return ProofOutcome("violated", proof_text.refutation_lines(search, task.lemmas), fields, search.violations)

@@ -106,7 +106,7 @@ def execute_proofs(request: Request, settings: ProofSettings) -> int:
     if settings.json != STANDARD_OUTPUT:
         is_proved = any(outcome.verdict == "proved" for _, outcome in proofs)
         written = settings.certificate if is_proved else None
-        closing = [*styled_lines.written_lines((settings.out, settings.json, written)), *closing_lines(proofs)]
+        closing = [*styled_lines.lines_of_written_files((settings.out, settings.json, written)), *closing_lines(proofs)]
         styled_lines.write(closing, sys.stdout)
     for message in dict.fromkeys(str(error) for error in wrong):
         print(f"error: {message}", file=sys.stderr)

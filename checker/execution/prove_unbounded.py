@@ -12,7 +12,7 @@ from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.execution.proof_aids import proof_aids, write_certificate
 from checker.execution.proof_outcome import ProofOutcome, ProofTask
 from checker.execution.prove_induction import VERDICTS, with_cells
-from checker.execution.prove_refutation import refutation, refuted_outcome
+from checker.execution.prove_refutation import outcome_of_refutation, refutation
 from checker.output import proof_text
 from checker.output.page.induction_page import induction_page
 from checker.output.proof_files import breaking_step, page_name, proof_command
@@ -47,17 +47,17 @@ def _prove_in(system: UnboundedSystem, task: ProofTask, *, is_refuted: bool = Fa
         proof_aids(task, system.spec, system.program),
     )
     write_certificate(task, system.program, proof)
-    found = InstanceResult(proof)
+    examined = InstanceResult(proof)
     if proof.verdict != "proved":
         task.on_progress("looking for counterexamples at one size")
-        found = examine(run.spec, proof, limits, settings.workers)
-    proof = found.proof
-    is_violated = bool(found.refutation.violations)
-    step_lines, pages = _steps(task, found, is_refuted=is_refuted or is_violated)
-    lines = proof_text.unbounded_lines(proof, values_text(run.spec, unbounded)) + step_lines
+        examined = examine(run.spec, proof, limits, settings.workers)
+    proof = examined.proof
+    is_violated = bool(examined.refutation.violations)
+    step_lines, pages = _steps(task, examined, is_refuted=is_refuted or is_violated)
+    lines = proof_text.open_proof_lines(proof, values_text(run.spec, unbounded)) + step_lines
     if proof.verdict != "proved":
         lines += proof_text.instance_lines({name: run.spec.constants[name] for name in unbounded})
-    labels = {place: where.label for place, where in found.reachability.items()}
+    labels = {place: where.label for place, where in examined.reachability.items()}
     fields = {
         "lemmas": proof.lemmas,
         "unbounded": unbounded,
@@ -68,16 +68,16 @@ def _prove_in(system: UnboundedSystem, task: ProofTask, *, is_refuted: bool = Fa
     if is_refuted or not is_violated:
         return outcome
     task.notes.clear()
-    return with_cells(refuted_outcome(task, found.refutation), outcome)
+    return with_cells(outcome_of_refutation(task, examined.refutation), outcome)
 
 
-def _steps(task: ProofTask, found: InstanceResult, *, is_refuted: bool) -> tuple[list[Line], dict[str, str]]:
+def _steps(task: ProofTask, examined: InstanceResult, *, is_refuted: bool) -> tuple[list[Line], dict[str, str]]:
     """Return the lines and the pages of the counterexamples to induction."""
-    run, proof = task.run, found.proof
+    run, proof = task.run, examined.proof
     lines: list[Line] = []
     pages: dict[str, str] = {}
     for cell in proof.cells:
-        where = found.reachability.get((cell.conjunct, cell.action))
+        where = examined.reachability.get((cell.conjunct, cell.action))
         if cell.counterexample is None:
             continue
         if where is not None:

@@ -13,7 +13,7 @@ from checker.execution.prove_induction import prove_in
 from checker.execution.prove_refutation import refutation
 from checker.language.roles import Role
 from checker.output import proof_text
-from checker.output.proof_json import found_lemmas_to_json
+from checker.output.proof_json import lemma_search_to_json
 
 
 def prove_task(task: ProofTask) -> ProofOutcome:
@@ -26,14 +26,14 @@ def prove_task(task: ProofTask) -> ProofOutcome:
         return refuted
     run, settings = task.run, task.settings
     goals = [*task.names, *task.lemmas]
-    found = find_lemmas(run.spec, goals, settings.workers, QueryLimits(settings.timeout), task.on_progress)
-    spec = with_methods(run.spec, found.methods).with_symbolic_parameters()
+    search = find_lemmas(run.spec, goals, settings.workers, QueryLimits(settings.timeout), task.on_progress)
+    spec = with_methods(run.spec, search.methods).with_symbolic_parameters()
     extended = dataclasses.replace(
-        task, run=dataclasses.replace(run, spec=spec), lemmas=spec.names_of(Role.LEMMA), found=found.methods
+        task, run=dataclasses.replace(run, spec=spec), lemmas=spec.names_of(Role.LEMMA), found=search.methods
     )
     outcome = prove_in(TransitionSystem(spec, [*extended.names, *extended.lemmas]), extended)
     return dataclasses.replace(
         outcome,
-        lines=[*proof_text.found_lemma_lines(found), *outcome.lines],
-        fields={**outcome.fields, "found": found_lemmas_to_json(found)},
+        lines=[*proof_text.lemma_search_lines(search), *outcome.lines],
+        fields={**outcome.fields, "found": lemma_search_to_json(search)},
     )

@@ -33,7 +33,7 @@ from checker.output.files import CounterexampleFolder, JsonLines, check_stems, f
 from checker.output.index import index_file
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs
 from checker.output.progress import ProgressDisplay
-from checker.output.reports import Reports, opened_reports
+from checker.output.reports import Reports, open_reports
 from checker.output.run_summary import RunScreen
 from checker.output.state_graph import check_graph, write_graph
 from checker.printable import printable_lines
@@ -43,7 +43,7 @@ from checker.run.endings import StoppedError, doing, ending, error_lines, worker
 from checker.run.expectation import compare_with_expectation
 from checker.run.finished import FinishedRun
 from checker.run.interrupts import interruptible
-from checker.run.plan import DEADLOCK, CheckpointPlan, Plan, StoreChoice, searched_properties
+from checker.run.plan import DEADLOCK, CheckpointPlan, Plan, StoreChoice, properties_to_search
 from checker.run.registered_functions import function_on_spark
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
@@ -102,7 +102,7 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
     index = settings.reports.get("html")
     folder = CounterexampleFolder(settings.out, index_file(index) if index is not None else None)
     with (
-        opened_reports(settings.reports, pages=settings.out, strict=settings.strict) as report,
+        open_reports(settings.reports, pages=settings.out, strict=settings.strict) as report,
         JsonLines(settings.json) as json_lines,
         interruptible() as cancelled,
         digests_kept(),
@@ -122,7 +122,7 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
             _check_witness(runs, settings)
             explore = _engine(runs, settings, engines)
         except BaseException as error:
-            report.add_wrong(" ".join(request.targets) or "specs", _reported(error))
+            report.add_wrong(" ".join(request.targets) or "specs", _report_error(error))
             raise
         screen = engines.enter_context(_screen(request, runs, settings)) if settings.is_screen_shown else None
         results = _RunResults(runs, report, json_lines)
@@ -151,14 +151,14 @@ def execute_runs(request: Request, settings: RunSettings) -> int:
     if settings.checkpoint is not None and _is_resumable(finished, failed):
         _show_resume_command(request, settings, settings.checkpoint)
     for line in dict.fromkeys(line for error in failed for line in error_lines(error)):
-        print(styled_lines.broken_text(line, sys.stderr), file=sys.stderr)
+        print(styled_lines.break_text(line, sys.stderr), file=sys.stderr)
     if screen is not None and finished:
         reasons = {"a part of a spec is unused": has_warnings, "the ledger differs": is_drift}
         screen.finish(
             finished,
             wrong_specs=len(failed),
             seconds=time.perf_counter() - started,
-            written=_written(settings, folder),
+            written=_files_of_command(settings, folder),
             notes=[reason for reason, is_given in reasons.items() if is_given],
         )
     status = EXIT_VIOLATED if has_warnings or is_drift else exit_status(finished)
@@ -180,7 +180,7 @@ def _screen(request: Request, runs: list[Run], settings: RunSettings) -> RunScre
     return RunScreen(runs, with_coverage=settings.coverage, trace=settings.trace, pages=settings.out)
 
 
-def _written(settings: RunSettings, folder: CounterexampleFolder) -> list[str]:
+def _files_of_command(settings: RunSettings, folder: CounterexampleFolder) -> list[str]:
     """Return the files that the command wrote, as text."""
     files = [
         index_file(path) if name == "html" else path for name, path in settings.reports.items() if path is not None
@@ -230,14 +230,14 @@ class _RunResults:
             raise
         finally:
             for run in self._open.values():
-                self._report_failure(run, StoppedError(f"not run: {_reported(why).message}"))
+                self._report_failure(run, StoppedError(f"not run: {_report_error(why).message}"))
 
     def _report_failure(self, run: Run, error: UserError) -> None:
         self._json_lines.write(failure_to_json(run, error))
         self._report.add_wrong(run.name, error)
 
 
-def _reported(error: BaseException) -> UserError:
+def _report_error(error: BaseException) -> UserError:
     return StoppedError("the command was interrupted") if isinstance(error, KeyboardInterrupt) else ending(error)
 
 
@@ -293,10 +293,10 @@ def _show_findings(finished: list[FinishedRun], settings: RunSettings) -> bool:
     """Show the unused parts of the specs if requested, and return whether they fail the command."""
     if not (settings.coverage or settings.strict):
         return False
-    found = findings_by_spec(finished)
+    by_spec = findings_by_spec(finished)
     if settings.is_screen_shown:
-        styled_lines.write(finding_text.finding_lines(found, with_notes=settings.coverage), sys.stdout)
-    return settings.strict and any(spec.warnings for spec in found)
+        styled_lines.write(finding_text.finding_lines(by_spec, with_notes=settings.coverage), sys.stdout)
+    return settings.strict and any(spec.warnings for spec in by_spec)
 
 
 def _check_ledger(
@@ -306,12 +306,12 @@ def _check_ledger(
     use = ledger_check.ledger_use(request, settings.is_limited, settings.ledger, settings.update_ledger)
     if use is None:
         return False
-    found = ledger_check.check_ledger(use, finished, is_cut_short=is_cut_short)
-    shown = ledger_text.ledger_lines(use, found)
+    check = ledger_check.check_ledger(use, finished, is_cut_short=is_cut_short)
+    shown = ledger_text.ledger_lines(use, check)
     styled_lines.write(shown, sys.stdout if settings.is_screen_shown else sys.stderr)
-    if found.is_drift:
+    if check.is_drift:
         report.add_drift(use.path, styled_lines.plain(shown))
-    return found.is_drift
+    return check.is_drift
 
 
 def _engine(runs: list[Run], settings: RunSettings, engines: ExitStack) -> Explore:
@@ -363,7 +363,7 @@ def _outcomes(
     executed in parallel, each by one worker process.
     """
     shares_code = settings.engine == "native" and not (settings.coverage or settings.strict) and len(runs) > 1
-    wanted = [(run.spec, searched_properties(run.spec, run.properties)) for run in runs] if shares_code else []
+    wanted = [(run.spec, properties_to_search(run.spec, run.properties)) for run in runs] if shares_code else []
     groups = groups_with_shared_code(wanted) if shares_code else [[number] for number in range(len(runs))]
 
     def explore_of(group: Sequence[int]) -> Explore:
@@ -380,7 +380,7 @@ def _outcomes(
                 plan.on_progress = display.update
                 plan.checkpoint = _checkpoint_plan(settings, display)
                 # The code that a group shares is freed after its last run.
-                outcome = _explored(run, plan, engines.pop(number))
+                outcome = _explore(run, plan, engines.pop(number))
             yield number, outcome
             if cancelled.is_set():
                 break
@@ -392,15 +392,15 @@ def _outcomes(
     def explored(group: Sequence[int]) -> Callable[[int, threading.Event], Result | UserError]:
         engine = explore_of(group)
 
-        def explored_run(number: int, cancelled: threading.Event) -> Result | UserError:
+        def explore_run(number: int, cancelled: threading.Event) -> Result | UserError:
             plan = _plan(runs[number], settings, 1, cancelled)
             plan.quick = True
             if plan.max_memory is not None:
                 # The runs in progress share what the command may take.
                 plan.max_memory //= min(settings.workers, len(runs))
-            return _explored(runs[number], plan, engine)
+            return _explore(runs[number], plan, engine)
 
-        return explored_run
+        return explore_run
 
     def died(number: int) -> UserError:
         return worker_died(runs[number].name)
@@ -431,7 +431,7 @@ def _checkpoint_plan(settings: RunSettings, display: ProgressDisplay) -> Checkpo
     return CheckpointPlan(chosen.folder, chosen.seconds, chosen.must_resume, display.notice)
 
 
-def _explored(run: Run, plan: Plan, explore: Explore) -> Result | UserError:
+def _explore(run: Run, plan: Plan, explore: Explore) -> Result | UserError:
     try:
         with doing(f"exploring {run.name}"):
             result = explore(run.spec, plan)

@@ -49,23 +49,23 @@ def tabulate(targets: Sequence[str], settings: TableSettings) -> int:
     shows nothing. It is 3 after an interrupt, or if a liveness property is undecided.
     Raises InputError if a family has no table.
     """
-    found, page = _tables(targets), settings.page
+    tables, page = _tables(targets), settings.page
     if page is not None:
-        for family, table in found:
+        for family, table in tables:
             with_section(_text_of(page), family.name, family.tables.index(table), [])
     folder = CounterexampleFolder(settings.out)
     explore = engine_named(settings.engine)
     statuses = []
     labels: dict[str, Labels] = {}  # those of the last table of each family
     with JsonLines(settings.json) as json_lines, interruptible() as cancelled:
-        for family, table in found:
+        for family, table in tables:
             tabulation = GuaranteeTable(table)
             _explore(tabulation, settings, explore, cancelled)
             labels[family.name] = Labels(tabulation, labels.get(family.name))
             output = _Output(family, tabulation, labels[family.name])
             output.write_counterexamples(folder)
             if settings.json != STANDARD_OUTPUT:
-                if len(found) > 1:
+                if len(tables) > 1:
                     print(f"Table {family.name}/{table.name}\n")
                 output.show(settings.verbose)
             for row in table.rows:
@@ -81,7 +81,7 @@ def _tables(targets: Sequence[str]) -> list[tuple[registry.Family, Table]]:
     for target in targets:
         if target.rstrip("/").count("/") and not target.endswith(".py"):
             raise InputError(f"a table is of a family, as in python -m checker table producer, not of {target}")
-    families = [found for target in targets for found in registry.families_of(target)] or registry.families()
+    families = [each for target in targets for each in registry.families_of(target)] or registry.families()
     for family in families:
         if targets and not family.tables:
             known = [other.name for other in registry.families() if other.tables]
@@ -132,8 +132,8 @@ def _status(tabulation: GuaranteeTable) -> int:
     for row, column in tabulation.differences():
         where = ", ".join(f"{name} {value}" for name, value in row.settings.items())
         cell = row.cells[column]
-        found = f"as documented, although note {cell.differs} differs" if cell.differs else "not as documented"
-        print(printable(f"{found}: {where}: {column}, documented: {_ANSWERS[cell.documented]}"), file=sys.stderr)
+        verdict = f"as documented, although note {cell.differs} differs" if cell.differs else "not as documented"
+        print(printable(f"{verdict}: {where}: {column}, documented: {_ANSWERS[cell.documented]}"), file=sys.stderr)
     for name in tabulation.unconfirmed_notes():
         print(printable(f"the note {name} has a check that shows nothing"), file=sys.stderr)
     for row, column, reason in tabulation.undecided_cells():

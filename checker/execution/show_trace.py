@@ -10,7 +10,7 @@ from checker.errors import InputError, UserError
 from checker.output.comparison_text import comparison_lines
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import check_outputs, open_for_writing
-from checker.output.styled_lines import Line, plain, write, written_lines
+from checker.output.styled_lines import Line, lines_of_written_files, plain, write
 from checker.output.writers.text import lines_of
 from checker.run import registry
 from traces import trace_file
@@ -27,7 +27,7 @@ def replayed(path: Path, spec_file: Path | None = None) -> Counterexample:
     same steps.
     """
     file = trace_file.read_trace(path)
-    entry = registry.select_spec(registry.trusted_target(file.origin.target, spec_file, path))
+    entry = registry.select_spec(registry.target_to_load(file.origin.target, spec_file, path))
     try:
         _check_names(file, entry)
         spec = entry.spec(**file.origin.constants)
@@ -40,7 +40,7 @@ def replayed(path: Path, spec_file: Path | None = None) -> Counterexample:
         if violation.length != file.length:
             raise InputError(f"its length is {file.length}, and the counterexample has {violation.length} states")
     except UserError as error:
-        raise InputError(f"{_named(path, error.message)}{_changed_text(file, entry)}") from None
+        raise InputError(f"{_name_of(path, error.message)}{_text_of_change(file, entry)}") from None
     is_same = file.origin.fingerprint == trace_file.fingerprint_of(entry.spec)
     scenario = entry.scenario(file.origin.scenario, spec.constants)
     description = scenario.description if scenario is not None else ""
@@ -53,7 +53,7 @@ def _check_names(file: trace_file.TraceFile, entry: registry.SpecEntry) -> None:
     spec, scenario = file.origin.spec, file.origin.scenario
     if spec.rpartition("/")[2] != entry.spec.name:
         raise InputError(f"it is a trace of {spec}, and its target is {entry.target}")
-    known = [found.name for found in entry.scenarios]
+    known = [each.name for each in entry.scenarios]
     if scenario is not None and scenario not in known:
         raise InputError(f"{entry.name} has no scenario {scenario}: {registry.suggestion(scenario, known)}")
 
@@ -61,17 +61,17 @@ def _check_names(file: trace_file.TraceFile, entry: registry.SpecEntry) -> None:
 def show_trace(path: Path, *, spec: Path | None, format: str, against: tuple[str, ...], out: Path | None) -> None:
     """Show a trace file on standard output, or write it to a file; raise UserError if the input is wrong."""
     check_outputs({"--out": out}, [path, *_spec_files(spec, against)])
-    found = replayed(path, spec)
+    replayed_trace = replayed(path, spec)
     if not against:
-        show_counterexample(found, format, out)
+        show_counterexample(replayed_trace, format, out)
         return
-    sides = [_side(found, name) for name in against]
+    sides = [_side(replayed_trace, name) for name in against]
     if format == "text":
-        _show_lines(comparison_lines(found, sides), out)
+        _show_lines(comparison_lines(replayed_trace, sides), out)
     elif format == "html":
         from checker.output.comparison_text import comparison_as_page
 
-        _show_text(comparison_as_page(found, sides), out)
+        _show_text(comparison_as_page(replayed_trace, sides), out)
     else:
         raise InputError(f"--against compares as text or html, not as {format}")
 
@@ -80,12 +80,12 @@ def _spec_files(spec: Path | None, against: tuple[str, ...]) -> list[Path]:
     return [*([spec] if spec is not None else []), *registry.target_files(against)]
 
 
-def show_counterexample(found: Counterexample, format: str, out: Path | None) -> None:
+def show_counterexample(replayed_trace: Counterexample, format: str, out: Path | None) -> None:
     """Show a counterexample on standard output, in colour if it is a terminal, or write it to a file."""
     if format == "text":
-        _show_lines(lines_of(found), out)
+        _show_lines(lines_of(replayed_trace), out)
     else:
-        _show_text(FORMATS[format].write(found), out)
+        _show_text(FORMATS[format].write(replayed_trace), out)
 
 
 def _show_lines(lines: list[Line], out: Path | None) -> None:
@@ -101,22 +101,24 @@ def _show_text(text: str, out: Path | None) -> None:
         return
     with open_for_writing(out) as stream:
         stream.write(text)
-    write(written_lines([out]), sys.stdout)
+    write(lines_of_written_files([out]), sys.stdout)
 
 
-def _side(found: Counterexample, name: str) -> ComparedSchedule:
+def _side(replayed_trace: Counterexample, name: str) -> ComparedSchedule:
     entry = registry.select_spec(name)
     scenario = registry.select(name)[0].scenario
     if scenario is None:
-        return replay_against(found.spec, found.violation, entry.name, entry.spec)
+        return replay_against(replayed_trace.spec, replayed_trace.violation, entry.name, entry.spec)
     shown = f"{entry.name}/{scenario.name}"
-    return replay_against(found.spec, found.violation, shown, entry.spec, scenario.constants, scenario.fair)
+    return replay_against(
+        replayed_trace.spec, replayed_trace.violation, shown, entry.spec, scenario.constants, scenario.fair
+    )
 
 
-def _named(path: Path, message: str) -> str:
+def _name_of(path: Path, message: str) -> str:
     return message if message.startswith(str(path)) else f"{path}: {message}"
 
 
-def _changed_text(file: trace_file.TraceFile, entry: registry.SpecEntry) -> str:
+def _text_of_change(file: trace_file.TraceFile, entry: registry.SpecEntry) -> str:
     is_same = file.origin.fingerprint == trace_file.fingerprint_of(entry.spec)
     return "" if is_same else f" ({file.origin.spec} has changed since the trace was written)"

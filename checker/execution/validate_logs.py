@@ -91,14 +91,14 @@ def _logs_at(path: Location) -> list[Location]:
         raise InputError(f"there is no log {path}")
     if not path.is_dir():
         return [path]
-    found = matching(path, "*.jsonl")
+    files = matching(path, "*.jsonl")
     if files_below(path, "*.parquet"):
-        if found:
+        if files:
             raise InputError(f"the folder {path} has logs that end with .jsonl and with .parquet: name one kind")
         return [path]
-    if not found:
+    if not files:
         raise InputError(f"the folder {path} has no logs: their names end with .jsonl or .parquet")
-    return found
+    return files
 
 
 def _check_outputs(task: ValidationTask, settings: ValidationSettings) -> None:
@@ -158,7 +158,7 @@ def _here(validation: RunningValidation, settings: ValidationSettings) -> Valida
     summary = ValidationTotals()
     is_few = len(settings.logs) <= SHOWN and not settings.by
     with JsonLines(settings.json) as output, _until_interrupted(summary):
-        for recorded in _recorded(settings):
+        for recorded in _recordings(settings):
             if isinstance(recorded, RecordedTrace):
                 outcome = validation.outcome(recorded)
                 controls = validation.controls(recorded, outcome)
@@ -186,12 +186,12 @@ def _write_explanation(
     explanation = validation.explanation(recorded, outcome)
     if explanation is None:
         return
-    spec, found = explanation
+    spec, violation = explanation
     words = ["validate", validation.task.target, recorded.file, "--mapping", validation.task.mapping]
     command = shlex.join(["python", "-m", "checker", *words])
     scenario = validation.scenario.name if validation.scenario is not None else None
     origin = trace_file.origin_of(spec, validation.entry.name, scenario, validation.entry.target, command)
-    explained = Counterexample(spec, found, origin)
+    explained = Counterexample(spec, violation, origin)
     for format, path in zip(_EXPLAINED, _explanations(location_of(recorded.file), out), strict=True):
         with open_for_writing(path) as stream:
             stream.write(FORMATS[format].write(explained))
@@ -206,7 +206,7 @@ def _until_interrupted(summary: ValidationTotals) -> Iterator[None]:
         summary.is_interrupted = True
 
 
-def _recorded(settings: ValidationSettings) -> Iterator[RecordedTrace | TraceVerdict]:
+def _recordings(settings: ValidationSettings) -> Iterator[RecordedTrace | TraceVerdict]:
     """Iterate over the traces of all logs; for an unreadable log, yield the outcome that says so."""
     for path in settings.logs:
         try:

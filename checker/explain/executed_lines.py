@@ -14,7 +14,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from checker.errors import BoundsError, Disabled, SpecError
-from checker.explain.returned_calls import traced
+from checker.explain.returned_calls import calls_traced
 from checker.language.error_location import source_files
 from checker.language.interpreter import State
 from checker.language.spec import Spec
@@ -47,7 +47,7 @@ def executed(spec: Spec, state: State, action: str, arguments: tuple[Any, ...]) 
     If the instance is disabled or leaves the bounds of a type, the lines after that point are not marked.
     """
     tracer = _LineTracer(_roots(type(spec)))
-    with traced(tracer.on_call), contextlib.suppress(Disabled, BoundsError, SpecError):
+    with calls_traced(tracer.on_call), contextlib.suppress(Disabled, BoundsError, SpecError):
         spec.step(state, action, *arguments)
     return tuple(tracer.listings())
 
@@ -55,7 +55,7 @@ def executed(spec: Spec, state: State, action: str, arguments: tuple[Any, ...]) 
 def evaluated(spec: Spec, name: str, state: State, old: State | None) -> tuple[ExecutedFunction, ...]:
     """Return the functions that a property calls in a state or, if `old` is given, for the step from `old` to it."""
     tracer = _LineTracer(_roots(type(spec)))
-    with traced(tracer.on_call), contextlib.suppress(Disabled, BoundsError, SpecError):
+    with calls_traced(tracer.on_call), contextlib.suppress(Disabled, BoundsError, SpecError):
         spec.holds(name, state, old)
     return tuple(tracer.listings())
 
@@ -111,7 +111,7 @@ def _functions(file: str) -> dict[int, ast.FunctionDef]:
     """Map the first line of each function of a file, including decorators, to its syntax tree."""
     text = "".join(linecache.getlines(file))
     functions = [node for node in ast.walk(ast.parse(text, file)) if isinstance(node, ast.FunctionDef)]
-    return {min([node.lineno, *(found.lineno for found in node.decorator_list)]): node for node in functions}
+    return {min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]): node for node in functions}
 
 
 def _listing(file: str, qualified: str, tree: ast.FunctionDef, ran: set[int]) -> ExecutedFunction:

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from checker.explain.reasons import FailureReason, reason_of_call
-from checker.explain.returned_calls import EvaluationScope, traced_call
+from checker.explain.returned_calls import EvaluationScope, trace_call
 from checker.language.interpreter import State
 from checker.language.messages import message_tree
 from checker.language.roles import message_of
@@ -27,7 +27,7 @@ def explain(spec: Spec, name: str, state: State, old: State | None = None) -> st
     with spec.bound():
         arguments = [spec.in_state(part) for part in (state, old) if part is not None]
         try:
-            returned = traced_call(function, tuple(arguments))
+            returned = trace_call(function, tuple(arguments))
             reason = reason_of_call(returned, truth=False)
         except Exception as error:
             # An explanation is a convenience: an error in it must not hide the counterexample.
@@ -59,7 +59,7 @@ def failure_bindings(spec: Spec, name: str, state: State, old: State | None = No
     with spec.bound():
         arguments = [spec.in_state(part) for part in (state, old) if part is not None]
         try:
-            returned = traced_call(getattr(type(spec), name), tuple(arguments))
+            returned = trace_call(getattr(type(spec), name), tuple(arguments))
             return reason_of_call(returned, truth=False).bindings
         except Exception:
             # As in `explain`: an error here must not hide the counterexample.

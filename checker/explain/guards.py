@@ -21,10 +21,10 @@ def why_disabled(spec: Spec, error: Disabled) -> str:
     """Return why a step of a spec raised `Disabled`, as `require(...) is false (file.py:12): ...`."""
     # `Spec.step` raises an error of its own from that of the `require`.
     origin = error.__cause__ if isinstance(error.__cause__, Disabled) else error
-    found = _innermost(origin.__traceback__, set(source_files(type(spec))))
-    if found is None:
+    innermost = _innermost(origin.__traceback__, set(source_files(type(spec))))
+    if innermost is None:
         return "a require is false"
-    frame, line = found
+    frame, line = innermost
     function = _function_of(type(spec), frame.f_code)
     call = require_at(frame.f_code.co_filename, line) if function is not None else None
     place = f"({Path(frame.f_code.co_filename).name}:{line})"
@@ -43,12 +43,12 @@ def why_disabled(spec: Spec, error: Disabled) -> str:
 
 
 def _innermost(traceback: TracebackType | None, files: set[str]) -> tuple[FrameType, int] | None:
-    found = None
+    innermost = None
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename in files:
-            found = (traceback.tb_frame, traceback.tb_lineno)
+            innermost = (traceback.tb_frame, traceback.tb_lineno)
         traceback = traceback.tb_next
-    return found
+    return innermost
 
 
 def _function_of(spec: type[Spec], code: CodeType) -> Callable[..., Any] | None:

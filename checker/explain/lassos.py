@@ -46,10 +46,10 @@ def check_lasso(spec: Spec, violation: Violation) -> None:
     """Raise WrongLassoError unless a liveness violation is a counterexample, under the fairness of the spec."""
     if violation.loop_start is None:
         raise WrongLassoError("the trace has no loop")
-    found = liveness_property(spec, violation.property)
+    declared = liveness_property(spec, violation.property)
     given = dict(violation.bindings)
-    arguments = tuple(given[parameter.name] for parameter in found.parameters)
-    _Lasso(spec, found, arguments, violation.trace, violation.loop_start).check()
+    arguments = tuple(given[parameter.name] for parameter in declared.parameters)
+    _Lasso(spec, declared, arguments, violation.trace, violation.loop_start).check()
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,15 @@ class _Lasso:
         self._is_stuttering = loop_start == len(trace) - 1
         end = len(trace) if self._is_stuttering else len(trace) - 1
         self.loop = [self._loop_state(index) for index in range(loop_start, end)]
-        self._taken = self._taken_classes()
+        self._taken = self._classes_of_loop()
 
     def _loop_state(self, index: int) -> _LoopState:
         state = self.trace[index].state
         steps, _ = self.spec.expand(state)
-        enabled = frozenset(found for step in steps for found in self._classes.of_step(state, step))
+        enabled = frozenset(fair_class for step in steps for fair_class in self._classes.of_step(state, step))
         return _LoopState(index + 1, state, steps, enabled)
 
-    def _taken_classes(self) -> dict[FairClass, tuple[int, int]]:
+    def _classes_of_loop(self) -> dict[FairClass, tuple[int, int]]:
         """Return the fair classes that the loop takes, with the numbers of the states before and after a step."""
         taken: dict[FairClass, tuple[int, int]] = {}
         if self._is_stuttering:
@@ -91,8 +91,8 @@ class _Lasso:
             after = self.loop[(position + 1) % len(self.loop)]
             for step in before.steps:
                 if step.state == after.state:
-                    for found in self._classes.of_step(before.state, step):
-                        taken.setdefault(found, (before.number, after.number))
+                    for fair_class in self._classes.of_step(before.state, step):
+                        taken.setdefault(fair_class, (before.number, after.number))
         return taken
 
     # The check.
@@ -113,18 +113,18 @@ class _Lasso:
         for before, step in itertools.pairwise(trace):
             assert step.action is not None
             try:
-                found = self.spec.step(before.state, step.action, *step.arguments)
+                successor = self.spec.step(before.state, step.action, *step.arguments)
             except (Disabled, BoundsError) as error:
                 raise WrongLassoError(f"{step} cannot be executed: {error}") from None
-            if found != step.state:
+            if successor != step.state:
                 raise WrongLassoError(f"{step} leads to another state")
 
     def _not_violated(self) -> str:
         """Return why the lasso does not violate the property, or ""."""
         role = self.property.role
         if role is Role.EVENTUALLY_ALWAYS:
-            return "" if any(not self._goal(found.state) for found in self.loop) else "it is true in the whole loop"
-        if any(self._goal(found.state) for found in self.loop):
+            return "" if any(not self._goal(part.state) for part in self.loop) else "it is true in the whole loop"
+        if any(self._goal(part.state) for part in self.loop):
             return "it is true in the loop"
         if role is Role.EVENTUALLY and any(self._goal(step.state) for step in self.trace):
             return "it is true in the stem"
@@ -134,10 +134,10 @@ class _Lasso:
 
     def _not_fair(self) -> str:
         """Return why the lasso is not fair, or ""."""
-        for found in sorted(frozenset().union(*(part.enabled for part in self.loop)), key=str):
-            is_always = all(found in part.enabled for part in self.loop)
-            if found not in self._taken and (is_always or found.strength == "strong"):
-                return f"it is not {found.strength}ly fair to {found}"
+        for fair_class in sorted(frozenset().union(*(part.enabled for part in self.loop)), key=str):
+            is_always = all(fair_class in part.enabled for part in self.loop)
+            if fair_class not in self._taken and (is_always or fair_class.strength == "strong"):
+                return f"it is not {fair_class.strength}ly fair to {fair_class}"
         return ""
 
     def _goal(self, state: State) -> bool:
@@ -156,14 +156,14 @@ class _Lasso:
     def _premise_index(self) -> int | None:
         """Return the first index at which the premise is true and after which the goal is never true."""
         arguments = self.property.premise_arguments(self.arguments)
-        found = None
+        last = None
         for index in range(self.loop_start, -1, -1):
             state = self.trace[index].state
             if self._goal(state):
                 break
             if self.spec.holds(self.property.premise, state, arguments=arguments):
-                found = index
-        return found
+                last = index
+        return last
 
     # The explanation.
 
@@ -192,17 +192,17 @@ class _Lasso:
 
     def fairness(self) -> list[str]:
         """Return a sentence for each fair action that could help: why it does not. Unfair enabled actions follow."""
-        enabled = dict.fromkeys(found for part in self.loop for found in sorted(part.enabled, key=str))
-        never_enabled = self._never_enabled({found.action for found in enabled})
+        enabled = dict.fromkeys(fair_class for part in self.loop for fair_class in sorted(part.enabled, key=str))
+        never_enabled = self._never_enabled({fair_class.action for fair_class in enabled})
         return [*map(self._why_fair, enabled), *never_enabled, *self._not_promised()]
 
-    def _why_fair(self, found: FairClass) -> str:
-        if found in self._taken:
-            before, after = self._taken[found]
-            return f"{found} is taken in the loop, from state {before} to state {after}"
-        part = next(part for part in self.loop if found not in part.enabled)
-        changes_nothing = any(found in self._classes.of_call(step.action, step.arguments) for step in part.steps)
-        return f"{found} {'changes nothing' if changes_nothing else 'is disabled'} in state {part.number}"
+    def _why_fair(self, fair_class: FairClass) -> str:
+        if fair_class in self._taken:
+            before, after = self._taken[fair_class]
+            return f"{fair_class} is taken in the loop, from state {before} to state {after}"
+        part = next(part for part in self.loop if fair_class not in part.enabled)
+        changes_nothing = any(fair_class in self._classes.of_call(step.action, step.arguments) for step in part.steps)
+        return f"{fair_class} {'changes nothing' if changes_nothing else 'is disabled'} in state {part.number}"
 
     def _never_enabled(self, seen: set[str | None]) -> list[str]:
         """Return sentences about the fair actions that no state of the loop enables."""

@@ -59,17 +59,19 @@ def transfers(spec: Spec, trace: tuple[TraceStep, ...]) -> list[MessageTransfer]
         return []
     with spec.bound():
         owners = lane_owners(spec, drawing)
-        found = [transfer for channel in drawing.channels for transfer in _of_channel(spec, channel, owners, trace)]
+        all_transfers = [
+            transfer for channel in drawing.channels for transfer in _of_channel(spec, channel, owners, trace)
+        ]
         slots: dict[tuple[str, str], list[Arrow]] = {}
         for arrow in drawing.arrows:
             slot = _slot(spec, arrow)
             if slot is None:
-                found += _of_arrow_steps(spec, arrow, owners, trace)
+                all_transfers += _of_arrow_steps(spec, arrow, owners, trace)
             else:
                 slots.setdefault(slot, []).append(arrow)
         for (variable, parameter), arrows in slots.items():
-            found += _of_slot(spec, _Slot(variable, parameter, tuple(arrows)), owners, trace)
-    return sorted(found, key=lambda transfer: (transfer.sent, transfer.arrived or len(trace) + 1))
+            all_transfers += _of_slot(spec, _Slot(variable, parameter, tuple(arrows)), owners, trace)
+    return sorted(all_transfers, key=lambda transfer: (transfer.sent, transfer.arrived or len(trace) + 1))
 
 
 def _of_channel(
@@ -88,7 +90,7 @@ def _of_channel(
             for state, value in values
         ]
         source, target = (_title(title, key, owners) for title in (channel.source, channel.target))
-        yield from _followed(contents, trace, source, target, channel.lost)
+        yield from _follow(contents, trace, source, target, channel.lost)
 
 
 def _messages(spec: Spec, value: Any, channel: Channel, state: State) -> list[_Message]:
@@ -108,7 +110,7 @@ def _title(title: str, key: Any, owners: list[LaneOwner]) -> str:
     return title
 
 
-def _followed(
+def _follow(
     contents: list[list[_Message]], trace: tuple[TraceStep, ...], source: str, target: str, lost: tuple[str, ...]
 ) -> Iterator[MessageTransfer]:
     """Follow each message of one channel from the step that adds it to the step that removes it.
@@ -116,24 +118,24 @@ def _followed(
     `contents` are the messages of the channel in each state of the trace, `lost` the actions that lose messages.
     """
 
-    def transfer(found: _InFlight, arrived: int | None, is_lost: bool = False) -> MessageTransfer:
-        ends = (target, source) if found.message.is_answer else (source, target)
-        return MessageTransfer(found.message.text, *ends, found.sent, arrived, is_lost)
+    def transfer(sent_message: _InFlight, arrived: int | None, is_lost: bool = False) -> MessageTransfer:
+        ends = (target, source) if sent_message.message.is_answer else (source, target)
+        return MessageTransfer(sent_message.message.text, *ends, sent_message.sent, arrived, is_lost)
 
     in_flight = [_InFlight(message, 1) for message in contents[0]]
     for number, new in enumerate(contents[1:], 2):
-        old = [found.message for found in in_flight]
+        old = [sent_message.message for sent_message in in_flight]
         still: list[_InFlight] = []
         for edit, start, end, new_start, new_end in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
             if edit == "equal":
                 still += in_flight[start:end]
                 continue
-            for found in in_flight[start:end]:
-                yield transfer(found, number, trace[number - 1].action in lost)
+            for sent_message in in_flight[start:end]:
+                yield transfer(sent_message, number, trace[number - 1].action in lost)
             still += [_InFlight(message, number) for message in new[new_start:new_end]]
         in_flight = still
-    for found in in_flight:
-        yield transfer(found, None)
+    for sent_message in in_flight:
+        yield transfer(sent_message, None)
 
 
 def _of_arrow_steps(
@@ -160,10 +162,10 @@ class _Slot:
 
 def _slot(spec: Spec, arrow: Arrow) -> tuple[str, str] | None:
     """Return the variable and the parameter of the place in which a message waits, None if `since` is another one."""
-    found = re.fullmatch(r"(\w+)(?:\[(\w+)\])?", arrow.since)
-    if found is None:
+    match = re.fullmatch(r"(\w+)(?:\[(\w+)\])?", arrow.since)
+    if match is None:
         return None
-    name, key = found.group(1), found.group(2) or ""
+    name, key = match.group(1), match.group(2) or ""
     kind = spec.variables.get(name)
     if key:
         kind = kind.value if isinstance(kind, MapType) else None
@@ -184,7 +186,7 @@ def _of_slot(
         given = {slot.parameter: key} if slot.parameter else {}
         sent, is_handled = 1, False
         for number, (old, new) in enumerate(itertools.pairwise(contents), 2):
-            arrow = _received_by(spec, slot, trace[number - 1], key)
+            arrow = _receiver_of(spec, slot, trace[number - 1], key)
             is_received = arrow is not None
             # The sender may keep a request after it was handled: it waits for the answer.
             if old is not None and not is_handled and (is_received or old != new):
@@ -196,7 +198,7 @@ def _of_slot(
             yield from _in_slot(spec, slot.arrows[0], owners, trace[-1].state, given, (sent, None, False))
 
 
-def _received_by(spec: Spec, slot: _Slot, step: TraceStep, key: Any) -> Arrow | None:
+def _receiver_of(spec: Spec, slot: _Slot, step: TraceStep, key: Any) -> Arrow | None:
     """Return the arrow of a step that receives the message for a key, None if the step does not receive it."""
     for arrow in slot.arrows:
         if step.action == arrow.action and (
@@ -235,11 +237,11 @@ def _of_arrow(
     if "" in ends or ends[0] == ends[1]:
         return None
     text = evaluate_text(spec, arrow.says, before.state, given) or arrow.action
-    sent = _appeared(spec, arrow.since, trace, number, given) if arrow.since else number
+    sent = _step_of_value(spec, arrow.since, trace, number, given) if arrow.since else number
     return MessageTransfer(text, ends[0], ends[1], sent, number)
 
 
-def _appeared(spec: Spec, since: str, trace: tuple[TraceStep, ...], number: int, given: dict[str, Any]) -> int:
+def _step_of_value(spec: Spec, since: str, trace: tuple[TraceStep, ...], number: int, given: dict[str, Any]) -> int:
     """Return the step that gave an expression the value that it has in the state before step `number`."""
     value = evaluate_or_none(spec, since, trace[number - 2].state, given)
     sent = number - 1

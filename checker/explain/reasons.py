@@ -15,7 +15,7 @@ from typing import Any
 
 from checker.errors import UserError
 from checker.explain.comparisons import comparison_text
-from checker.explain.returned_calls import EvaluationScope, ReturnedCall, traced_call
+from checker.explain.returned_calls import EvaluationScope, ReturnedCall, trace_call
 from checker.language.roles import implies
 from checker.language.source import source_of
 from checker.language.values import show
@@ -139,7 +139,7 @@ class _ReasonSearch:
         operands = [scope.in_caller_names(argument) for argument in (*_receiver_operand(node, receiver), *node.args)]
         named_operands = {keyword.arg: scope.in_caller_names(keyword.value) for keyword in node.keywords if keyword.arg}
         aliases = _aliases(function, signature.bind(*operands, **named_operands).arguments)
-        returned = traced_call(function, arguments.args, aliases)
+        returned = trace_call(function, arguments.args, aliases)
         inner = _ReasonSearch(self._calls + 1).returned(returned, truth)
         unnamed = {name: value for name, value in arguments.arguments.items() if name not in aliases and name != "self"}
         return FailureReason(f"{_plain(node, scope, truth).text}: {inner.text}", unnamed | inner.bindings)
@@ -179,19 +179,19 @@ def _inside(generators: list[ast.comprehension], scope: EvaluationScope) -> Iter
         return
     first, *rest = generators
     for value in scope.evaluate(first.iter):
-        inner = scope.binding(_unpacked(first.target, value))
+        inner = scope.binding(_unpack(first.target, value))
         if all(inner.evaluate(test) for test in first.ifs):
             yield from _inside(rest, inner)
 
 
-def _unpacked(target: ast.expr, value: Any) -> dict[str, Any]:
+def _unpack(target: ast.expr, value: Any) -> dict[str, Any]:
     if isinstance(target, ast.Name):
         return {target.id: value}
     assert isinstance(target, (ast.Tuple, ast.List))
     return {
         name: item
-        for part, found in zip(target.elts, value, strict=True)
-        for name, item in _unpacked(part, found).items()
+        for part, piece in zip(target.elts, value, strict=True)
+        for name, item in _unpack(part, piece).items()
     }
 
 

@@ -36,8 +36,8 @@ def refinement_reason(spec: Spec, name: str, state: State, old: State | None) ->
     if old is None:
         values = ", ".join(f"{variable} = {show(value)}" for variable, value in after.values.items())
         return f"this is not an initial state of {abstract.name}: {values}"
-    found = changes(abstract, refinement.mapped(spec, old), after)
-    texts = " and ".join(f"{change.path} from {show(change.before)} to {show(change.after)}" for change in found)
+    differences = changes(abstract, refinement.mapped(spec, old), after)
+    texts = " and ".join(f"{change.path} from {show(change.before)} to {show(change.after)}" for change in differences)
     return f"no step of {abstract.name} changes {texts}"
 
 
@@ -53,8 +53,8 @@ def abstract_spec(spec: Spec, name: str) -> Spec:
 
 
 def _refinement(spec: Spec, name: str) -> Refinement:
-    found: Refinement = getattr(type(spec), name)
-    return found
+    refinement: Refinement = getattr(type(spec), name)
+    return refinement
 
 
 def abstract_steps(spec: Spec, name: str, trace: tuple[TraceStep, ...]) -> list[AbstractStep] | None:
@@ -65,10 +65,10 @@ def abstract_steps(spec: Spec, name: str, trace: tuple[TraceStep, ...]) -> list[
     except BoundsError:
         return None
     first = tuple(StateChange(variable, None, value) for variable, value in states[0].values.items()) if states else ()
-    found = [AbstractStep(None, states[0], first)] if states else []
+    steps = [AbstractStep(None, states[0], first)] if states else []
     for before, after in itertools.pairwise(states):
-        found.append(AbstractStep(_action(abstract, before, after), after, tuple(changes(abstract, before, after))))
-    return found
+        steps.append(AbstractStep(_action(abstract, before, after), after, tuple(changes(abstract, before, after))))
+    return steps
 
 
 def _action(abstract: Spec, before: State, after: State) -> str | None:

@@ -28,9 +28,9 @@ class EvaluationScope:
     aliases: dict[str, ast.expr] = field(default_factory=dict)
     """Expressions of the outermost caller for the parameters of a helper: explanations use the caller's names."""
 
-    def binding(self, found: dict[str, Any]) -> EvaluationScope:
+    def binding(self, bindings: dict[str, Any]) -> EvaluationScope:
         """Return the scope inside a comprehension or a loop that binds these variables."""
-        return EvaluationScope(self.function, self.names, self.bindings | found, self.aliases)
+        return EvaluationScope(self.function, self.names, self.bindings | bindings, self.aliases)
 
     def text(self, node: ast.AST) -> str:
         """Return the source text of a part of the method, with the names of the outermost caller."""
@@ -74,7 +74,7 @@ class ReturnedCall:
 
 
 @contextmanager
-def traced(on_call: Callable[[FrameType, str, Any], Any]) -> Iterator[None]:
+def calls_traced(on_call: Callable[[FrameType, str, Any], Any]) -> Iterator[None]:
     """Call `on_call` for every function call inside the `with` block (see `sys.settrace`)."""
     previous = sys.gettrace()
     sys.settrace(on_call)
@@ -84,7 +84,7 @@ def traced(on_call: Callable[[FrameType, str, Any], Any]) -> Iterator[None]:
         sys.settrace(previous)
 
 
-def traced_call(
+def trace_call(
     function: Callable[..., Any], arguments: tuple[Any, ...], aliases: dict[str, ast.expr] | None = None
 ) -> ReturnedCall:
     """Call a function and return the end of the call; exceptions of the function are passed on.
@@ -101,7 +101,7 @@ def traced_call(
     def trace_calls(frame: FrameType, event: str, _: Any) -> Any:
         return trace_lines if event == "call" and frame.f_code is function.__code__ else None
 
-    with traced(trace_calls):
+    with calls_traced(trace_calls):
         value = function(*arguments)
     names, line = ends[-1]
     tree = source_of(function).tree

@@ -73,7 +73,7 @@ def is_lane_alive(working: Any, owner: LaneOwner) -> bool:
     return value if isinstance(value, bool) else owner.member in value
 
 
-def lost_and_gained(before: Iterable[Any], after: Iterable[Any]) -> tuple[int, list[Any], list[Any]]:
+def difference_of_logs(before: Iterable[Any], after: Iterable[Any]) -> tuple[int, list[Any], list[Any]]:
     """Return the first offset at which two logs differ, and the items that each has from there on.
 
     A log that drops its first items, as by retention, loses these only.
@@ -129,7 +129,7 @@ class _LaneEffects:
 
     def _of_log(self, log: Log, with_markers: bool) -> Iterator[StepEffect]:
         before, after = self._values(log.name)
-        start, lost, gained = lost_and_gained(before, after)
+        start, lost, gained = difference_of_logs(before, after)
         is_sequence = isinstance(type_of(self._spec, self._owner, log.name), SeqType)
         noun = self._of(log.title or (log.name if "." not in log.name else "log").replace("_", " "))
         if lost:

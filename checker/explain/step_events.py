@@ -38,10 +38,10 @@ def step_event(spec: Spec, drawing: Drawing, before: State, step: TraceStep) -> 
     effects = step_effects(spec, drawing, before, step.state, declared.leaves_out)
     with spec.bound():
         owners = lane_owners(spec, drawing)
-        lane = _declared_lane(spec, drawing, owners, before, step.action, given)
+        lane = _lane_by_declaration(spec, drawing, owners, before, step.action, given)
         label = evaluate_text(spec, declared.label, before, given) if declared.label else ""
-        named = declared.known_kind(evaluate_text(spec, declared.kind, before, given))
-    lane = lane or _inferred_lane(owners, step.action, given, effects)
+        named = declared.event_kind(evaluate_text(spec, declared.kind, before, given))
+    lane = lane or _lane_by_inference(owners, step.action, given, effects)
     kind = named or _kind(effects)
     ends = [effect.truncated_to for effect in effects if effect.truncated_to is not None and effect.lane == lane]
     # A queue of a default drawing is not a log.
@@ -78,16 +78,20 @@ def _kind(effects: list[StepEffect]) -> EventKind:
     return "election" if "leader" in kinds else ""
 
 
-def _declared_lane(
+def _lane_by_declaration(
     spec: Spec, drawing: Drawing, owners: list[LaneOwner], before: State, action: str, given: Mapping[str, Any]
 ) -> str:
     """Return the lane that the drawing declares for an action: of its event, or the target of its arrow."""
     at = drawing.event_of(action).at
     expressions = [at] if at else [arrow.target for arrow in drawing.arrows if arrow.action == action][:1]
-    return next((lane_title(evaluate_or_none(spec, found, before, given), owners) for found in expressions), "")
+    return next(
+        (lane_title(evaluate_or_none(spec, expression, before, given), owners) for expression in expressions), ""
+    )
 
 
-def _inferred_lane(owners: list[LaneOwner], action: str, given: Mapping[str, Any], effects: list[StepEffect]) -> str:
+def _lane_by_inference(
+    owners: list[LaneOwner], action: str, given: Mapping[str, Any], effects: list[StepEffect]
+) -> str:
     """Return a single lane that the action is named after, the lane of an argument, or the first lane that changes."""
     words = action.split("_")
     named = [owner.title for owner in owners if owner.member is None and owner.title in words[:1]]

@@ -36,7 +36,7 @@ class StepSentence:
 
 def step_sentences(spec: Spec, violation: Violation) -> tuple[StepSentence, ...]:
     """Return a sentence for each step of a violation's trace, the initial state and a failed action included."""
-    return tuple(sentence for sentence, _ in described_steps(spec, violation.trace, violation.failed_action))
+    return tuple(sentence for sentence, _ in describe_steps(spec, violation.trace, violation.failed_action))
 
 
 def short_story(spec: Spec, violation: Violation) -> tuple[StepSentence, ...]:
@@ -46,30 +46,30 @@ def short_story(spec: Spec, violation: Violation) -> tuple[StepSentence, ...]:
     producer, the controller) has, the steps of a loop, and the last step. If one of them handles a late message, the
     step that sent it belongs to the story too. Of a spec that declares no drawing it is every step.
     """
-    found = described_steps(spec, violation.trace, violation.failed_action)
+    described = describe_steps(spec, violation.trace, violation.failed_action)
     shown = {
         sentence.number
-        for index, (sentence, event) in enumerate(found)
-        if index == len(found) - 1
+        for index, (sentence, event) in enumerate(described)
+        if index == len(described) - 1
         or (violation.loop_start is not None and index > violation.loop_start)
         or (index > 0 and (spec.draws is None or event is None or _matters(event)))
     }
-    late = _late_messages(spec, violation.trace, found)
+    late = _late_messages(spec, violation.trace, described)
     # The last senders first: a sender can handle a late message itself.
     for message in reversed(late):
         if message.arrived in shown:
             shown.add(message.sent)
-    return tuple(_with_late_messages(sentence, late) for sentence, _ in found if sentence.number in shown)
+    return tuple(_with_late_messages(sentence, late) for sentence, _ in described if sentence.number in shown)
 
 
 def _late_messages(
-    spec: Spec, trace: tuple[TraceStep, ...], found: list[tuple[StepSentence, StepEvent | None]]
+    spec: Spec, trace: tuple[TraceStep, ...], described: list[tuple[StepSentence, StepEvent | None]]
 ) -> list[MessageTransfer]:
     """Return the messages that are handled after a failure, restart, truncation or election since they were sent.
 
     They are in the order of their sending steps.
     """
-    signs = [sentence.number for sentence, event in found if event is not None and event.kind]
+    signs = [sentence.number for sentence, event in described if event is not None and event.kind]
     return [
         message
         for message in transfers(spec, trace)
@@ -93,8 +93,8 @@ def _with_late_messages(sentence: StepSentence, late: list[MessageTransfer]) -> 
 def first_sentence(text: str) -> str:
     """Return the first sentence of a docstring, on one line."""
     line = " ".join((inspect.cleandoc(text)).split("\n\n")[0].split())
-    found = re.match(r".*?[.!?](?=\s|$)(?!\s[a-z])", line)
-    return found.group() if found else line
+    match = re.match(r".*?[.!?](?=\s|$)(?!\s[a-z])", line)
+    return match.group() if match else line
 
 
 def _matters(event: StepEvent) -> bool:
@@ -108,7 +108,7 @@ def _matters(event: StepEvent) -> bool:
     )
 
 
-def described_steps(
+def describe_steps(
     spec: Spec, trace: tuple[TraceStep, ...], failed: ActionCall | None = None, start: str = ""
 ) -> list[tuple[StepSentence, StepEvent | None]]:
     """Return the sentence and the event of each step of a trace.
@@ -116,7 +116,7 @@ def described_steps(
     The event is None for the initial state, for a failed action, and without a drawing. `start` is the sentence of the
     first state, if that is not an initial state: the sentence of `init` does not describe it.
     """
-    found: list[tuple[StepSentence, StepEvent | None]] = []
+    described: list[tuple[StepSentence, StepEvent | None]] = []
     drawing = drawing_of(spec)
     lost: dict[int, list[str]] = {}
     for found_message in transfers(spec, trace):
@@ -125,7 +125,7 @@ def described_steps(
             lost.setdefault(found_message.arrived, []).append(f"the message {found_message.text!r} {ends} is lost")
     for number, step in enumerate(trace, 1):
         if step.action is None:
-            found.append((StepSentence(number, str(step), start or _initial_sentence(spec, step.state)), None))
+            described.append((StepSentence(number, str(step), start or _initial_sentence(spec, step.state)), None))
             continue
         before = trace[number - 2].state
         event = step_event(spec, drawing, before, step) if drawing is not None else None
@@ -133,11 +133,13 @@ def described_steps(
         clause = _action_clause(spec, before, ActionCall(step.action, step.arguments))
         effects = _effect_texts(event, clause, is_declared) if event is not None else _changes(spec, before, step.state)
         text = _sentence(clause, [*lost.get(number, []), *effects])
-        found.append((StepSentence(number, str(step), text), event))
+        described.append((StepSentence(number, str(step), text), event))
     if failed is not None and trace:
         clause = _action_clause(spec, trace[-1].state, failed)
-        found.append((StepSentence(len(trace) + 1, str(failed), f"{clause}: it leaves the bounds of a type."), None))
-    return found
+        described.append(
+            (StepSentence(len(trace) + 1, str(failed), f"{clause}: it leaves the bounds of a type."), None)
+        )
+    return described
 
 
 def _initial_sentence(spec: Spec, state: State) -> str:
@@ -230,15 +232,15 @@ def _nouns(spec: Spec, name: str, value: Any) -> list[str]:
 def _with_argument(clause: str, nouns: list[str], value: Any) -> str | None:
     """Return a clause with an argument in the place of its noun ("A broker restarts"); None if no noun is found."""
     for noun in nouns:
-        found = re.search(
+        match = re.search(
             rf"\b(?:an?|the)\s+{re.escape(noun)}\b(?=(\s+(?:that|which|of|with)\b)?)", clause, re.IGNORECASE
         )
-        if found is None:
+        if match is None:
             continue
         is_number = isinstance(value, int)
-        if found.group(1):
-            text = f"{'The' if found.start() == 0 else 'the'} {noun} {show(value)}"
+        if match.group(1):
+            text = f"{'The' if match.start() == 0 else 'the'} {noun} {show(value)}"
         else:
             text = f"{noun} {show(value)}" if is_number else show(value)
-        return clause[: found.start()] + text + clause[found.end() :]
+        return clause[: match.start()] + text + clause[match.end() :]
     return None

@@ -44,9 +44,9 @@ def turning_points(spec: Spec, violation: Violation) -> TurningPoints:
     kinds = {sentence.number: _kind(spec, violation, sentence.number) for sentence in earlier}
     reads = variables_read(spec, violation.property)
     candidates = [[number for number, kind in kinds.items() if kind in group] for group in _FAILURES]
-    candidates.append([number for number in kinds if reads & _changed(spec, violation, number)])
+    candidates.append([number for number in kinds if reads & _variables_of_change(spec, violation, number)])
     candidates.append(list(kinds))
-    number = next((found[-1] for found in candidates if found), None)
+    number = next((numbers[-1] for numbers in candidates if numbers), None)
     enabling = next((sentence for sentence in earlier if sentence.number == number), None)
     return TurningPoints(enabling, sentences[-1])
 
@@ -58,9 +58,9 @@ def variables_read(spec: Spec, name: str) -> frozenset[str]:
     while waiting:
         method = getattr(type(spec), waiting.pop(), None)
         if inspect.isfunction(method):
-            found = set(_attributes(inspect.getsource(method))) - seen
-            seen |= found
-            waiting += sorted(found)
+            names = set(_attributes(inspect.getsource(method))) - seen
+            seen |= names
+            waiting += sorted(names)
     return frozenset(seen & set(spec.variables))
 
 
@@ -78,7 +78,7 @@ def _kind(spec: Spec, violation: Violation, number: int) -> EventKind:
     return step_event(spec, spec.draws, before.state, step).kind
 
 
-def _changed(spec: Spec, violation: Violation, number: int) -> set[str]:
+def _variables_of_change(spec: Spec, violation: Violation, number: int) -> set[str]:
     """Return the variables that a step changes."""
     before, step = violation.trace[number - 2 : number]
     with spec.bound():

@@ -69,7 +69,7 @@ def _old(spec: Spec, name: str, trace: Trace) -> State | None:
 
 def wrong_starts(spec: Spec, names: Iterable[str], initial: list[State]) -> list[Violation]:
     """Return a violation for each refinement among some properties that an initial state violates."""
-    found = []
+    violations = []
     for name in names:
         if spec.roles.get(name) is not Role.REFINEMENT:
             continue
@@ -78,11 +78,11 @@ def wrong_starts(spec: Spec, names: Iterable[str], initial: list[State]) -> list
             try:
                 if spec.holds(name, state):
                     continue
-                found.append(false_property(spec, name, trace))
+                violations.append(false_property(spec, name, trace))
             except BoundsError:
-                found.append(bounds_in_property(spec, name, trace))
+                violations.append(bounds_in_property(spec, name, trace))
             break
-    return found
+    return violations
 
 
 def never_reached(name: str, distinct_states: int, *, with_symmetry: bool = False) -> Violation:
@@ -107,7 +107,9 @@ def bounds_in_property(spec: Spec, name: str, trace: Trace) -> Violation:
     """Return the violation by a property, constraint or view that cannot be evaluated at the end of a trace."""
     state, old = trace[-1].state, _old(spec, name, trace)
     is_view = spec.roles[name] is Role.VIEW
-    message = _bounds_message(spec, lambda: spec.viewed(name, state) if is_view else spec.holds(name, state, old))
+    message = _bounds_message(
+        spec, lambda: spec.value_of_view(name, state) if is_view else spec.holds(name, state, old)
+    )
     return Violation(name, "bounds_error", trace, f"{name} cannot be evaluated: {message}")
 
 

@@ -86,10 +86,10 @@ def parts_of_code(code: str) -> list[str]:
     """Return the action of a code and the texts after it."""
     parts, position = [], 0
     while True:
-        found = _PART.match(code, position)
-        assert found is not None
-        parts.append(re.sub(r"\\(.)", r"\1", found.group(), flags=re.DOTALL))
-        position = found.end()
+        match = _PART.match(code, position)
+        assert match is not None
+        parts.append(re.sub(r"\\(.)", r"\1", match.group(), flags=re.DOTALL))
+        position = match.end()
         if position >= len(code) or code[position] != ":":
             return parts
         position += 1

@@ -90,7 +90,7 @@ def explorer_app(session: ExplorerSession, token: str, hosts: frozenset[str]) ->
         Route("/export", views.export),
         *(Route(f"/{name}", functools.partial(_asset, name, kind)) for name, kind in _ASSETS.items()),
     ]
-    application = Starlette(routes=routes, exception_handlers={UserError: _refused, Exception: _failed})
+    application = Starlette(routes=routes, exception_handlers={UserError: _refusal, Exception: _failure})
     return _Guard(application, token, hosts)
 
 
@@ -138,13 +138,13 @@ async def _asset(name: str, kind: str, request: Request) -> Response:
     return Response(page.asset(name), media_type=kind)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, UserError)
     text = " ".join(part.message for part in error.parts)
     return HTMLResponse(page.problem_page("This address does not apply", text), 400)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
+async def _failure(request: Request, error: Exception) -> Response:
     """Answer a request that a mistake of the project ended; the terminal and the page name the report."""
     return HTMLResponse(page.problem_page("The explorer failed", ending(error).message), 500)
 
@@ -186,7 +186,7 @@ class _Views:
 
         def answer(place: Place) -> str:
             first = number_in(request.query_params.get("first", "0"), "first", 0, 10_000_000)
-            return page.disabled_fragment(place, request.query_params.get("action", ""), first)
+            return page.fragment_of_disabled_steps(place, request.query_params.get("action", ""), first)
 
         return await self._fragment(request, answer)
 
@@ -195,7 +195,7 @@ class _Views:
         cancelled = SignalEvent()
         self._session.searches.add(cancelled)
         try:
-            return await _watched(
+            return await _watch(
                 request,
                 cancelled,
                 lambda: self._fragment(request, lambda place: self._search(place, request, cancelled)),
@@ -211,15 +211,15 @@ class _Views:
         pane = place.panes[number]
         if name not in searchable_properties(pane.spec):
             raise InputError(f"{pane.spec.name} has no property {name[:80]} of states or steps")
-        found = search_violation(pane.spec, pane.state, name, SearchLimits(states, seconds), cancelled)
-        codes = codes_of(pane.spec, found.trace)
+        result = search_violation(pane.spec, pane.state, name, SearchLimits(states, seconds), cancelled)
+        codes = codes_of(pane.spec, result.trace)
         longer = place.address.query(
             property=name,
             pane=number + 1,
             states=min(states * 10, _MOST_STATES),
             seconds=min(seconds * 6, _MOST_SECONDS),
         )
-        return page.search_fragment(place, number, name, found, codes, f"search{longer}")
+        return page.search_fragment(place, number, name, result, codes, f"search{longer}")
 
     async def random(self, request: Request) -> Response:
         """Redirect to the page after random steps."""
@@ -252,7 +252,7 @@ class _Views:
         return await _in_thread(answer)
 
     def _place(self, address: Address) -> Place:
-        return self._session.place(self._session.normalized(address))
+        return self._session.place(self._session.without_base_constants(address))
 
     async def _fragment(self, request: Request, answer: Callable[[Place], str]) -> Response:
         def run() -> Response:
@@ -269,7 +269,7 @@ async def _in_thread(function: Callable[..., Response], *arguments: Any) -> Resp
     return await run_in_threadpool(function, *arguments)
 
 
-async def _watched(request: Request, cancelled: threading.Event, answer: Callable[[], Awaitable[Response]]) -> Response:
+async def _watch(request: Request, cancelled: threading.Event, answer: Callable[[], Awaitable[Response]]) -> Response:
     """Return an answer; set the event if the client closes its connection before."""
 
     async def watch() -> None:

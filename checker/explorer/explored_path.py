@@ -37,9 +37,9 @@ class ExploredPath:
         self._place = self._session.place(Address(initial=initial))
 
     def _at(self, address: Address) -> ExploredPath:
-        found = object.__new__(ExploredPath)
-        found._session, found._place = self._session, self._session.place(address)
-        return found
+        path = object.__new__(ExploredPath)
+        path._session, path._place = self._session, self._session.place(address)
+        return path
 
     @property
     def _path(self) -> PanePath:
@@ -98,15 +98,15 @@ class ExploredPath:
         if property not in searchable_properties(self.spec):
             known = ", ".join(searchable_properties(self.spec))
             raise InputError(f"{property} is not a property of states or steps: choose from {known}")
-        found = search_violation(self.spec, self.state, property, SearchLimits(states, seconds))
-        if found.outcome == "cut":
-            raise InputError(f"undecided after {found.states:,} states: the search stopped because {found.why_cut}")
-        if found.outcome == "never":
+        result = search_violation(self.spec, self.state, property, SearchLimits(states, seconds))
+        if result.outcome == "cut":
+            raise InputError(f"undecided after {result.states:,} states: the search stopped because {result.why_cut}")
+        if result.outcome == "never":
             return None
-        if found.is_bounds_error:
-            steps = len(found.trace) - 1
-            raise InputError(f"undecided: {found.found} leaves the bounds of a type after {steps} more steps")
-        return self._at(self._place.address.then(*codes_of(self.spec, found.trace)))
+        if result.is_bounds_error:
+            steps = len(result.trace) - 1
+            raise InputError(f"undecided: {result.found} leaves the bounds of a type after {steps} more steps")
+        return self._at(self._place.address.then(*codes_of(self.spec, result.trace)))
 
     def export(self, format: str) -> str:
         """Return the path in a format: "json", "test", "itf", "html" or "text"; raise InputError for another one."""

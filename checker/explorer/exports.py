@@ -124,8 +124,8 @@ def _step_lines(pane: PanePath, before: TraceStep, step: TraceStep) -> list[str]
     if all(isinstance(kind, (BoolType, IntType, DomainType, EnumType)) for kind in kinds):
         texts = [repr(_plain(kind, value)) for kind, value in zip(kinds, step.arguments, strict=True)]
         return [f"state = spec.step({', '.join(['state', repr(step.action), *texts])})"]
-    same = [found for found in pane.spec.successors(before.state) if str(found) == str(step)]
-    number = next(index for index, found in enumerate(same) if tuple(found.arguments) == tuple(step.arguments))
+    same = [successor for successor in pane.spec.successors(before.state) if str(successor) == str(step)]
+    number = next(index for index, successor in enumerate(same) if tuple(successor.arguments) == tuple(step.arguments))
     return [
         f"steps = [step for step in spec.successors(state) if str(step) == {str(step)!r}]",
         f"state = steps[{number}].state",

@@ -132,7 +132,7 @@ def more_offers(session: ExplorerSession, place: Place, action: str, first: int,
     return _fragment("offers", offers=shown, more=more, left=left)
 
 
-def disabled_fragment(place: Place, action: str, first: int) -> str:
+def fragment_of_disabled_steps(place: Place, action: str, first: int) -> str:
     """Return disabled steps of an action, with the `require` that is false, as a fragment of the page."""
     panes = []
     for pane, name in zip(place.panes, pane_names(place), strict=True):
@@ -146,16 +146,16 @@ def disabled_fragment(place: Place, action: str, first: int) -> str:
 
 
 def search_fragment(
-    place: Place, number: int, name: str, found: ViolationSearch, codes: tuple[str, ...], retry: str
+    place: Place, number: int, name: str, result: ViolationSearch, codes: tuple[str, ...], retry: str
 ) -> str:
     """Return the result of a search in a pane as a fragment; `codes` are the steps of the continuation."""
     spec = place.panes[number].spec
     is_reachable = spec.roles.get(name) is Role.REACHABLE
-    calls = [str(step) for step in found.trace[1:]]
+    calls = [str(step) for step in result.trace[1:]]
     return _fragment(
         "search",
         name=name,
-        found=found,
+        found=result,
         is_reachable=is_reachable,
         has_constraints=bool(spec.names_of(Role.CONSTRAINT)),
         steps=[(call, place.address.then(*codes[: index + 1]).query()) for index, call in enumerate(calls)],
@@ -244,6 +244,6 @@ def _announcement(place: Place, panes: tuple[PaneView, ...], count: int) -> str:
     codes = place.address.codes
     where = f"Step {len(codes) + 1}, {call_of_code(codes[-1])}." if codes else "Step 1, initial state."
     false = [
-        f"{found.name} is false." for pane in panes for found in pane.properties if found.is_false and found.is_checked
+        f"{each.name} is false." for pane in panes for each in pane.properties if each.is_false and each.is_checked
     ]
     return " ".join([where, *dict.fromkeys(false), f"{count} enabled step{'' if count == 1 else 's'}."])

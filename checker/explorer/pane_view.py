@@ -24,7 +24,7 @@ from checker.output.page.chart import chart
 from checker.output.page.chart_parts import SequenceChart
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.state_tables import StateTable, tables
-from checker.output.page.story import bindings_of, drawn_variables, property_value
+from checker.output.page.story import bindings_of, property_value, variables_of_lanes
 from checker.output.page.view_differences import PartKey, differing_parts
 from checker.run.plan import DEADLOCK
 from checker.run.result import Violation
@@ -107,9 +107,7 @@ def _pane(session: ExplorerSession, place: Place, number: int, offers: Sequence[
     drawing = drawing_of(spec)
     properties = tuple(_properties(session, place, number))
     # A deadlock is about the state as a whole: it marks no part of it.
-    false = next(
-        (found for found in properties if found.is_false and found.is_checked and found.name in spec.roles), None
-    )
+    false = next((each for each in properties if each.is_false and each.is_checked and each.name in spec.roles), None)
     view = None
     if drawing is not None:
         bindings = bindings_of(spec, _violation(pane, false.name)) if false is not None else FailureBindings()
@@ -130,11 +128,11 @@ def _pane(session: ExplorerSession, place: Place, number: int, offers: Sequence[
         sentence=_sentence(pane),
         changes=tuple(changes(spec, before, pane.state)) if before is not None else (),
         view=view,
-        tables=tables(spec, before, pane.state, drawn_variables(drawing) if drawing is not None else frozenset()),
+        tables=tables(spec, before, pane.state, variables_of_lanes(drawing) if drawing is not None else frozenset()),
         properties=properties,
-        offered={lane: found[:_MOST_ON_LANE] for lane, found in offered.items()},
+        offered={lane: each[:_MOST_ON_LANE] for lane, each in offered.items()},
         chart=_chart(pane),
-        positions=json.dumps([number for number, found in enumerate(pane.steps) if found.outcome == "taken"]),
+        positions=json.dumps([number for number, each in enumerate(pane.steps) if each.outcome == "taken"]),
         differs=tuple(differing_variables(spec, pane.state, other.spec, other.state)) if other is not None else (),
     )
 
@@ -175,17 +173,17 @@ def _notes(pane: PanePath) -> Iterator[str]:
 
 def _violation(pane: PanePath, name: str) -> Violation:
     """Return the violation of a property at the end of a path."""
-    return false_property(pane.spec, name, _checked_trace(pane))
+    return false_property(pane.spec, name, _trace_to_check(pane))
 
 
-def _checked_trace(pane: PanePath) -> tuple[Any, ...]:
+def _trace_to_check(pane: PanePath) -> tuple[Any, ...]:
     """Return the trace of a path; if its last choice was not taken, no step leads to the last state."""
     return pane.trace if pane.steps[-1].outcome == "taken" else pane.trace[-1:]
 
 
 def _properties(session: ExplorerSession, place: Place, number: int) -> Iterator[PropertyView]:
     pane = place.panes[number]
-    spec, trace = pane.spec, _checked_trace(pane)
+    spec, trace = pane.spec, _trace_to_check(pane)
     before = trace[-2].state if len(trace) > 1 else None
     searchable = searchable_properties(spec)
     for name in spec.properties:

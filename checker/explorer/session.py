@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from checker.errors import InputError
 from checker.explorer.address import Address
 from checker.explorer.steps import ChosenStep, EnabledStep, enabled_steps, take
-from checker.explorer.variant import Variant, configured, differing_variables, initial_states_of
+from checker.explorer.variant import Variant, configure_variants, differing_variables, initial_states_of
 from checker.explorer.visited_tree import VisitedTree
 from checker.language.interpreter import State
 from checker.language.spec import Spec
@@ -42,15 +42,15 @@ class _Recent:
                 self._items.move_to_end(key)
                 known: Item = self._items[key]
                 return known
-        found = compute()
+        item = compute()
         with self._lock:
             if key not in self._items:
-                self._items[key] = found
-                self._total += self._weight(found)
+                self._items[key] = item
+                self._total += self._weight(item)
             while self._total > self._most and len(self._items) > 1:
                 _, old = self._items.popitem(last=False)
                 self._total -= self._weight(old)
-        return found
+        return item
 
 
 @dataclass(frozen=True)
@@ -110,13 +110,13 @@ class ExplorerSession:
         self._enabled = _Recent(_MOST_ENABLED, lambda steps: len(steps) + 1)
         self._lock = threading.Lock()
         self.searches: set[threading.Event] = set()
-        self.start = self.normalized(self.start)
+        self.start = self.without_base_constants(self.start)
         place = self.place(self.start)
         self.tree(place.address).visit(place.address.codes)
 
     def place(self, address: Address) -> Place:
         """Return the place of an address; raise UserError for wrong constants or a wrong initial state."""
-        specs, starts = self._specs.get(address.settings, lambda: self._configured(address.settings))
+        specs, starts = self._specs.get(address.settings, lambda: self._configure(address.settings))
         if address.initial > len(starts[0]):
             count = len(starts[0])
             raise InputError(
@@ -152,10 +152,10 @@ class ExplorerSession:
             parted = _first_difference(panes[0], panes[1])
         return Place(address, panes, len(starts[0]), refused, parted)
 
-    def normalized(self, address: Address) -> Address:
+    def without_base_constants(self, address: Address) -> Address:
         """Return an address without the constants that have the values of the base; raise UserError for wrong ones."""
-        base = self._specs.get((), lambda: self._configured(()))[0]
-        specs = self._specs.get(address.settings, lambda: self._configured(address.settings))[0]
+        base = self._specs.get((), lambda: self._configure(()))[0]
+        specs = self._specs.get(address.settings, lambda: self._configure(address.settings))[0]
         settings = tuple(
             (name, text)
             for name, text in address.settings
@@ -186,8 +186,8 @@ class ExplorerSession:
         for event in list(self.searches):
             event.set()
 
-    def _configured(self, settings: tuple[tuple[str, str], ...]) -> tuple[tuple[Spec, ...], list[list[State]]]:
-        specs = configured(self.variants, settings)
+    def _configure(self, settings: tuple[tuple[str, str], ...]) -> tuple[tuple[Spec, ...], list[list[State]]]:
+        specs = configure_variants(self.variants, settings)
         return specs, [initial_states_of(spec) for spec in specs]
 
 

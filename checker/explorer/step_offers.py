@@ -64,10 +64,10 @@ def pane_names(place: Place) -> tuple[str, ...]:
 
 def action_offers(session: ExplorerSession, place: Place) -> tuple[ActionOffers, ...]:
     """Return the enabled steps by action. If there are many, only their numbers."""
-    found = list(_merged(session, place))
-    is_long = len(found) > MOST_OPEN
+    offers = list(_merge(session, place))
+    is_long = len(offers) > MOST_OPEN
     groups = []
-    for action, items in itertools.groupby(sorted(found, key=lambda item: item[2]), key=lambda item: item[0].action):
+    for action, items in itertools.groupby(sorted(offers, key=lambda item: item[2]), key=lambda item: item[0].action):
         steps = list(items)
         shown = () if is_long else tuple(_offer(session, place, *item) for item in steps[:PAGE_OF_STEPS])
         more = "" if len(shown) == len(steps) else f"enabled{place.address.query(action=action, first=len(shown))}"
@@ -77,7 +77,7 @@ def action_offers(session: ExplorerSession, place: Place) -> tuple[ActionOffers,
     return tuple(groups)
 
 
-def _merged(session: ExplorerSession, place: Place) -> Iterator[tuple[EnabledStep, int, tuple[int, int]]]:
+def _merge(session: ExplorerSession, place: Place) -> Iterator[tuple[EnabledStep, int, tuple[int, int]]]:
     """Iterate over the steps that some pane can take: the step, the pane that takes it alone (-1: all), its order."""
     codes = [{step.code for step in session.enabled(place, number)} for number in range(len(place.panes))]
     known: set[str] = set()
@@ -86,7 +86,7 @@ def _merged(session: ExplorerSession, place: Place) -> Iterator[tuple[EnabledSte
         for position, step in enumerate(session.enabled(place, number)):
             if step.code not in known:
                 known.add(step.code)
-                alone = -1 if all(step.code in found for found in codes) else number
+                alone = -1 if all(step.code in among for among in codes) else number
                 action = order.get(step.action, len(order) + pane.spec.actions.index(step.action))
                 yield step, alone, (action, position)
 
@@ -100,7 +100,7 @@ def _offer(session: ExplorerSession, place: Place, step: EnabledStep, alone: int
         action=step.action,
         href=place.address.then(step.code).query() if step.state is not None else "",
         arguments=shown,
-        violates=tuple(_violated_after(session, place, step, alone)),
+        violates=tuple(_violations_after(session, place, step, alone)),
         failure=step.failure,
         is_idle=step.state == pane.state,
         only_in=pane_names(place)[alone] if alone >= 0 else "",
@@ -109,21 +109,21 @@ def _offer(session: ExplorerSession, place: Place, step: EnabledStep, alone: int
     )
 
 
-def _violated_after(session: ExplorerSession, place: Place, step: EnabledStep, alone: int) -> Iterator[str]:
+def _violations_after(session: ExplorerSession, place: Place, step: EnabledStep, alone: int) -> Iterator[str]:
     """Iterate over the properties that a step violates; with the name of the pane if the other one is not violated."""
     if alone >= 0 or len(place.panes) == 1:
-        yield from _violated_by(place.panes[max(alone, 0)], step)
+        yield from _violations_by(place.panes[max(alone, 0)], step)
         return
     violated = []
     for number, pane in enumerate(place.panes):
-        same = next(found for found in session.enabled(place, number) if found.code == step.code)
-        violated.append(list(_violated_by(pane, same)))
+        same = next(enabled_step for enabled_step in session.enabled(place, number) if enabled_step.code == step.code)
+        violated.append(list(_violations_by(pane, same)))
     for name in dict.fromkeys([*violated[0], *violated[1]]):
         where = [pane for pane, names in zip(pane_names(place), violated, strict=True) if name in names]
         yield name if len(where) == 2 else f"{name} in {where[0]}"
 
 
-def _violated_by(pane: PanePath, step: EnabledStep) -> Iterator[str]:
+def _violations_by(pane: PanePath, step: EnabledStep) -> Iterator[str]:
     """Iterate over the properties of states and steps that are false after a step and were not false before."""
     if step.state is None:
         return
@@ -158,8 +158,8 @@ def further_offers(
 
     `wanted` is a text that all of them contain.
     """
-    found = [item for item in _merged(session, place) if item[0].action == action]
+    matching = [item for item in _merge(session, place) if item[0].action == action]
     if wanted:
-        found = [item for item in found if wanted.lower() in item[0].call.lower()]
-    shown = [_offer(session, place, *item) for item in found[first : first + PAGE_OF_STEPS]]
-    return shown, len(found) - first - len(shown)
+        matching = [item for item in matching if wanted.lower() in item[0].call.lower()]
+    shown = [_offer(session, place, *item) for item in matching[first : first + PAGE_OF_STEPS]]
+    return shown, len(matching) - first - len(shown)

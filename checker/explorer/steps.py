@@ -70,13 +70,13 @@ class EnabledStep:
 def enabled_steps(spec: Spec, state: State) -> list[EnabledStep]:
     """Return the enabled action instances of a state, and those that leave the bounds of a type, by action."""
     steps, failures = spec.expand(state)
-    found: list[tuple[int, str, tuple[Any, ...], State | None, str]] = [
+    unordered: list[tuple[int, str, tuple[Any, ...], State | None, str]] = [
         (step.instance, step.action, step.arguments, step.state, "") for step in steps
     ]
-    found += [(failed.instance, failed.action, failed.arguments, None, failed.message) for failed in failures]
+    unordered += [(failed.instance, failed.action, failed.arguments, None, failed.message) for failed in failures]
     known: Counter[str] = Counter()
     result = []
-    for _, action, arguments, after, failure in sorted(found, key=lambda item: item[0]):
+    for _, action, arguments, after, failure in sorted(unordered, key=lambda item: item[0]):
         texts = [show(argument) for argument in arguments]
         plain = code_of_texts(action, texts)
         known[plain] += 1
@@ -91,11 +91,11 @@ def take(spec: Spec, state: State, code: str) -> ChosenStep:
     try:
         shape = _shape(spec, action)
         ordinal = _ordinal(shape, texts)
-        found = list(_matching(spec, state, shape, texts[: len(shape.parameters)]))
+        matching = list(_matching(spec, state, shape, texts[: len(shape.parameters)]))
     except InputError as error:
         return ChosenStep(code, action, tuple(texts), state, "missing", error.message)
     disabled: tuple[tuple[Any, ...], Disabled] | None = None
-    for arguments in found:
+    for arguments in matching:
         try:
             after = spec.step(state, action, *arguments)
         except Disabled as error:
@@ -120,10 +120,10 @@ def code_of(spec: Spec, state: State, action: str, arguments: tuple[Any, ...]) -
     """Return the code of an enabled action instance of a state."""
     texts = [show(argument) for argument in arguments]
     ordinal = 1
-    for found in _matching(spec, state, _shape(spec, action), texts):
-        if tuple(found) == tuple(arguments):
+    for candidate in _matching(spec, state, _shape(spec, action), texts):
+        if tuple(candidate) == tuple(arguments):
             break
-        if _is_enabled(spec, state, action, found):
+        if _is_enabled(spec, state, action, candidate):
             ordinal += 1
     return code_of_texts(action, texts, ordinal)
 
@@ -171,8 +171,8 @@ def _matching(spec: Spec, state: State, shape: ActionShape, texts: list[str]) ->
     """Iterate over the arguments with these texts of an action's instances in a state, enabled or not."""
     with spec.bound():
         if any(parameter.collection is not None for parameter in shape.parameters):
-            found = [arguments for _, arguments in spec.instances_of(shape, state)]
-            yield from (arguments for arguments in found if [show(argument) for argument in arguments] == texts)
+            instances = [arguments for _, arguments in spec.instances_of(shape, state)]
+            yield from (arguments for arguments in instances if [show(argument) for argument in arguments] == texts)
             return
         options = [
             [value for value in parameter.type.values() if show(value) == text]

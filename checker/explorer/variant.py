@@ -9,7 +9,7 @@ from checker.errors import BoundsError, InputError
 from checker.language.interpreter import State
 from checker.language.spec import FairnessChanges, Spec
 from checker.run import registry
-from checker.run.expectation import checked_properties
+from checker.run.expectation import properties_to_check
 from checker.run.plan import DEADLOCK
 from checker.run.request import settings_of
 from traces.json_values import to_plain_json
@@ -60,7 +60,7 @@ def variant_of(target: str, settings: tuple[str, ...] = ()) -> Variant:
         {**scenario.constants, **constants},
         scenario.fair,
         scenario.description,
-        checked_properties(scenario),
+        properties_to_check(scenario),
     )
 
 
@@ -69,14 +69,14 @@ def sibling_of(target: str, first: Variant) -> Variant:
 
     A spec gets the constants that both have, a scenario its own.
     """
-    found = variant_of(target)
-    if found.scenario is not None:
-        return found
-    shared = {name: value for name, value in first.constants.items() if name in found.spec.declared_constants}
-    return Variant(found.name, found.target, found.spec, None, shared)
+    variant = variant_of(target)
+    if variant.scenario is not None:
+        return variant
+    shared = {name: value for name, value in first.constants.items() if name in variant.spec.declared_constants}
+    return Variant(variant.name, variant.target, variant.spec, None, shared)
 
 
-def configured(variants: tuple[Variant, ...], settings: tuple[tuple[str, str], ...]) -> tuple[Spec, ...]:
+def configure_variants(variants: tuple[Variant, ...], settings: tuple[tuple[str, str], ...]) -> tuple[Spec, ...]:
     """Return the specs of some variants with constants set; raise UserError for a wrong value or an unknown name.
 
     They are explored without normalisation: each step shows what the modelled system does.

@@ -101,7 +101,7 @@ def _search_natively(
         result, _ = explore_compiled(compile_native(spec, names, quick=True), plan, [state], 0.0)
     seconds = time.perf_counter() - started
     if result.violations:
-        return _found(result.violations[0], result.distinct_states, result.depth, seconds, "native")
+        return _search_result(result.violations[0], result.distinct_states, result.depth, seconds, "native")
     if result.ended == "complete":
         return ViolationSearch("never", result.distinct_states, result.depth, seconds, "native")
     why = _LATE.format(limits.seconds) if deadline.is_over else _CUTS.get(result.ended, result.ended)
@@ -129,7 +129,7 @@ class _Deadline:
         self._timer.cancel()
 
 
-def _found(
+def _search_result(
     violation: Violation, states: int, levels: int, seconds: float, engine: Literal["native", "python"]
 ) -> ViolationSearch:
     return ViolationSearch(
@@ -163,10 +163,10 @@ def search_with_interpreter(
             return result("cut", _LATE.format(limits.seconds))
         if len(search.origins) >= limits.states:
             return result("cut", _CUTS["max_states"])
-        found = search.expand()
-        if found is not None:
+        violation = search.expand()
+        if violation is not None:
             seconds = time.perf_counter() - started
-            return _found(found, len(search.origins), search.levels, seconds, "python")
+            return _search_result(violation, len(search.origins), search.levels, seconds, "python")
     return result("never")
 
 
@@ -182,9 +182,9 @@ class _InterpretedSearch:
     def expand(self) -> Violation | None:
         """Check the next state and the steps from it; return what the search looks for, if it is found."""
         state, level = self.queue.popleft()
-        found = self._found_in(state)
-        if found is not None:
-            return found
+        violation = self._violation_in(state)
+        if violation is not None:
+            return violation
         for constraint in self._spec.names_of(Role.CONSTRAINT):
             try:
                 if not self._spec.holds(constraint, state):
@@ -197,16 +197,16 @@ class _InterpretedSearch:
         if self._name == DEADLOCK and not steps:
             return violations.deadlock(self._trace(state))
         for step in steps:
-            found = self._found_in_step(state, step)
-            if found is not None:
-                return found
+            violation = self._violation_in_step(state, step)
+            if violation is not None:
+                return violation
             if step.state not in self.origins:
                 self.origins[step.state] = (state, step)
                 self.queue.append((step.state, level + 1))
                 self.levels = level + 1
         return None
 
-    def _found_in(self, state: State) -> Violation | None:
+    def _violation_in(self, state: State) -> Violation | None:
         if self._role not in (Role.INVARIANT, Role.REACHABLE):
             return None
         try:
@@ -219,7 +219,7 @@ class _InterpretedSearch:
             )
         return None if is_true else violations.false_property(self._spec, self._name, self._trace(state))
 
-    def _found_in_step(self, state: State, step: Step) -> Violation | None:
+    def _violation_in_step(self, state: State, step: Step) -> Violation | None:
         if self._role not in STEP_ROLES:
             return None
         trace = (*self._trace(state), TraceStep(step.action, step.arguments, step.state))

@@ -13,7 +13,7 @@ from typing import Any
 
 from checker.frontend import hints, narrowing, partial_maps
 from checker.frontend.scope import TypingScope
-from checker.frontend.type_relations import union_type, widened_towards
+from checker.frontend.type_relations import union_type, widen_towards
 from checker.frontend.typers import ExpressionTyper
 from checker.ir import nodes
 from checker.language.choices import choose, subsets
@@ -80,23 +80,23 @@ def call(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.E
         # Not an object of the module, so it is a method of a value, such as `self.log.append`.
         if typer.scope.object_of(node.func) is None:
             return _collection_method(typer, node, node.func)
-    found = typer.scope.object_of(node.func)
-    if found is choose:
+    callee = typer.scope.object_of(node.func)
+    if callee is choose:
         raise typer.scope.error(node, "choose is a statement of its own in an action: value = choose(...)")
-    if found is subsets:
+    if callee is subsets:
         iterable(typer, node)
-    if isinstance(found, type) and issubclass(found, Struct):
-        return _struct(typer, node, found)
+    if isinstance(callee, type) and issubclass(callee, Struct):
+        return _struct(typer, node, callee)
     builder = (
-        _FUNCTIONS.get(found) if isinstance(found, (types.BuiltinFunctionType, types.FunctionType, type)) else None
+        _FUNCTIONS.get(callee) if isinstance(callee, (types.BuiltinFunctionType, types.FunctionType, type)) else None
     )
     if builder is not None:
         return builder(typer, node, wanted)  # type: ignore[no-any-return]
-    if found in FOLDS:
-        return _fold_call(typer, node, FOLDS[found])
-    if isinstance(found, types.FunctionType):
-        return typer.compiler.function_call(typer, node, found)
-    raise typer.scope.error(node, hints.call_refusal(node.func, found))
+    if callee in FOLDS:
+        return _fold_call(typer, node, FOLDS[callee])
+    if isinstance(callee, types.FunctionType):
+        return typer.compiler.function_call(typer, node, callee)
+    raise typer.scope.error(node, hints.call_refusal(node.func, callee))
 
 
 def is_super(node: ast.expr) -> bool:
@@ -167,9 +167,9 @@ def items_of_tuple(typer: ExpressionTyper, node: ast.expr, base: nodes.Expr) -> 
 
 def _length(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
     (argument,) = plain_arguments(typer, node, 1)
-    found = typer.scope.object_of(argument)
-    if isinstance(found, type) and issubclass(found, (Domain, enum.Enum)):
-        size = typer.compiler.spec.resolved_type(found).cardinality()
+    named = typer.scope.object_of(argument)
+    if isinstance(named, type) and issubclass(named, (Domain, enum.Enum)):
+        size = typer.compiler.spec.resolved_type(named).cardinality()
         return nodes.Literal(IntType(size, size, "int"), typer.scope.site(node), size)
     base = typer.unwrapped(typer.expression(argument))
     if isinstance(base.type, PartialMapType):
@@ -241,9 +241,9 @@ def _set(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.E
 
 
 def _frozenset(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
-    found = _set(typer, node, wanted)
-    typer.compiler.python_collections.add_frozen(found)
-    return found
+    members = _set(typer, node, wanted)
+    typer.compiler.python_collections.add_frozen(members)
+    return members
 
 
 def refuse_unhashable(typer: ExpressionTyper, node: ast.expr, item: nodes.Expr) -> None:
@@ -254,9 +254,9 @@ def refuse_unhashable(typer: ExpressionTyper, node: ast.expr, item: nodes.Expr) 
         )
 
 
-def _sorted(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
+def _sort(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> nodes.Expr:
     (argument,) = plain_arguments(typer, node, 1)
-    base = _sorted_operand(typer, node, argument)
+    base = _operand_of_sort(typer, node, argument)
     if isinstance(base.type, SetType):
         # A set may be a bit set, which has no array of items to sort.
         base = nodes.Sorted(SeqType(base.type.item, largest_size(base.type)), base.site, base)
@@ -266,7 +266,7 @@ def _sorted(typer: ExpressionTyper, node: ast.Call, wanted: Type | None) -> node
     return nodes.Sorted(SeqType(base.type.item, base.type.capacity), typer.scope.site(node), base)
 
 
-def _sorted_operand(typer: ExpressionTyper, node: ast.Call, argument: ast.expr) -> nodes.Expr:
+def _operand_of_sort(typer: ExpressionTyper, node: ast.Call, argument: ast.expr) -> nodes.Expr:
     if isinstance(argument, (ast.GeneratorExp, ast.ListComp)):
         return comprehension(typer, node, "seq", argument.elt, argument.generators, None, ordered=False)
     return items_of(typer, node, argument, "seq")
@@ -281,7 +281,7 @@ def items_of(typer: ExpressionTyper, node: ast.expr, argument: ast.expr, kind: s
         # The space keeps the name apart from those of the spec.
         local = typer.scope.bind(node, " item", item_type(over))
         element = nodes.LocalRead(local.type, typer.scope.site(node), local)
-        return _collected(typer, node, kind, (nodes.ForClause(local, over),), element)
+        return _collect(typer, node, kind, (nodes.ForClause(local, over),), element)
 
 
 _FUNCTIONS: dict[Any, Any] = {
@@ -290,7 +290,7 @@ _FUNCTIONS: dict[Any, Any] = {
     builtins.isinstance: _isinstance,
     builtins.set: _set,
     builtins.frozenset: _frozenset,
-    builtins.sorted: _sorted,
+    builtins.sorted: _sort,
     replace: _replace,
     implies: _implies,
 }
@@ -300,7 +300,7 @@ def _fold_call(typer: ExpressionTyper, node: ast.Call, kind: str) -> nodes.Expr:
     default: nodes.Expr | None = None
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
     if "key" in keywords and kind in ("min", "max") and keywords.keys() <= {"key", "default"}:
-        return _chosen(typer, node, kind, keywords["key"], keywords.get("default"))
+        return _choice(typer, node, kind, keywords["key"], keywords.get("default"))
     for keyword in node.keywords:
         if keyword.arg != "default" or kind not in ("min", "max"):
             raise typer.scope.error(node, f"{kind} does not take {keyword.arg}= in this language")
@@ -329,7 +329,7 @@ def _fold_call(typer: ExpressionTyper, node: ast.Call, kind: str) -> nodes.Expr:
     return _fold_over(typer, node, kind, argument, default)
 
 
-def _chosen(typer: ExpressionTyper, node: ast.Call, kind: str, key: ast.expr, default: ast.expr | None) -> nodes.Expr:
+def _choice(typer: ExpressionTyper, node: ast.Call, kind: str, key: ast.expr, default: ast.expr | None) -> nodes.Expr:
     """Return `min` or `max` with a key: the first item with the least or greatest key.
 
     It is the first item of `[x for least in [min(key(y) for y in items)] for x in items if key(x) == least]`. Of a key
@@ -351,12 +351,12 @@ def _chosen(typer: ExpressionTyper, node: ast.Call, kind: str, key: ast.expr, de
             same = _equal_keys(typer, node, keys, best)
             # Without items, an error unless there is a default; then the number of the fold does not matter.
             nothing = None if default is None else nodes.Literal(IntType(0, 0, "int"), site, 0)
-            found = _fold(typer, node, kind, (over, *same), keys[position], nothing)
-            if not is_bounded(found.type):
+            folded = _fold(typer, node, kind, (over, *same), keys[position], nothing)
+            if not is_bounded(folded.type):
                 raise typer.scope.error(key, "the key has no known bounds: keep its operands in a Range")
-            local = typer.scope.bind(node, f" key {position}", found.type)
-            clauses.append(nodes.ForClause(local, nodes.ItemsOf(SeqType(found.type, 1), site, (found,))))
-            best.append(nodes.LocalRead(found.type, site, local))
+            local = typer.scope.bind(node, f" key {position}", folded.type)
+            clauses.append(nodes.ForClause(local, nodes.ItemsOf(SeqType(folded.type, 1), site, (folded,))))
+            best.append(nodes.LocalRead(folded.type, site, local))
         over, keys = _keys(typer, node, key, _candidate(typer, node, items))
         require_order(typer, node, (over,))
         element = nodes.LocalRead(over.local.type, site, over.local)
@@ -492,12 +492,12 @@ def _extremum(typer: ExpressionTyper, node: ast.Call, kind: str) -> nodes.Expr:
     ranges = [operand.type for operand in operands]
     lows = [kind.low for kind in ranges if isinstance(kind, IntType)]
     highs = [kind.high for kind in ranges if isinstance(kind, IntType)]
-    low = _bound(choose, lows, unknown_decides=kind == "min")
-    high = _bound(choose, highs, unknown_decides=kind == "max")
+    low = _extreme(choose, lows, unknown_decides=kind == "min")
+    high = _extreme(choose, highs, unknown_decides=kind == "max")
     return nodes.Extremum(IntType(low, high, "int"), typer.scope.site(node), kind, operands)  # type: ignore[arg-type]
 
 
-def _bound(choose: Any, bounds: list[int | None], *, unknown_decides: bool) -> int | None:
+def _extreme(choose: Any, bounds: list[int | None], *, unknown_decides: bool) -> int | None:
     """Return a bound of a min or max from the bounds of its operands; None is an unknown one.
 
     The least value of a min is unknown as soon as one operand's is (`unknown_decides`). Its greatest value is at most
@@ -523,13 +523,13 @@ def comprehension(
     with inner_locals(typer.scope):
         clauses = _clauses(typer, generators)
         value = typer.expression(element, wanted)
-        value = typer.scope.convert(element, value, widened_towards(value.type, wanted))
+        value = typer.scope.convert(element, value, widen_towards(value.type, wanted))
         if kind == "seq" and ordered:
             require_order(typer, node, clauses)
-        return _collected(typer, node, kind, clauses, value)
+        return _collect(typer, node, kind, clauses, value)
 
 
-def _collected(
+def _collect(
     typer: ExpressionTyper, node: ast.expr, kind: str, clauses: tuple[nodes.Clause, ...], value: nodes.Expr
 ) -> nodes.Expr:
     if not is_bounded(value.type) or isinstance(value.type, NameType):
@@ -599,22 +599,22 @@ def for_clause(
         names = target.elts if isinstance(target, ast.Tuple) else []
         if len(names) != 2 or not isinstance(names[0], ast.Name):
             raise typer.scope.error(target, "enumerate needs two names: for index, item in enumerate(sequence)")
-        found = iterable(typer, sequence)
-        counter = bind(target, names[0].id, IntType(0, max(_largest_count(found) - 1, 0), "int"))
-        return nodes.ForClause(_bound_item(typer, names[1], found, bind), found, counter), ()
+        sequence_items = iterable(typer, sequence)
+        counter = bind(target, names[0].id, IntType(0, max(_largest_count(sequence_items) - 1, 0), "int"))
+        return nodes.ForClause(_bind_item(typer, names[1], sequence_items, bind), sequence_items, counter), ()
     if (call := call_of_subsets(typer, over)) is not None:
         return _subsets_clause(typer, target, call, bind)
-    found = iterable(typer, over)
-    return nodes.ForClause(_bound_item(typer, target, found, bind), found), ()
+    sequence_items = iterable(typer, over)
+    return nodes.ForClause(_bind_item(typer, target, sequence_items, bind), sequence_items), ()
 
 
-def _bound_item(typer: ExpressionTyper, target: ast.expr, found: nodes.Iterable, bind: Bind) -> nodes.Local:
+def _bind_item(typer: ExpressionTyper, target: ast.expr, items: nodes.Iterable, bind: Bind) -> nodes.Local:
     """Return the variable of a loop over this; a tuple of names has a variable without a name, and `bind_parts`."""
     name = target.id if isinstance(target, ast.Name) else part_name(target)
-    local = bind(target, name, item_type(found))
-    if isinstance(found, nodes.Expr) and typer.compiler.python_collections.may_hold(found):
+    local = bind(target, name, item_type(items))
+    if isinstance(items, nodes.Expr) and typer.compiler.python_collections.may_hold(items):
         typer.compiler.python_collections.add(local)
-        if isinstance(found.type, SetType):
+        if isinstance(items.type, SetType):
             _note_frozen(typer, local, bind)
     return local
 
@@ -649,10 +649,10 @@ def _bind_parts(typer: ExpressionTyper, target: ast.expr, local: nodes.Local) ->
     if isinstance(target, ast.Name):
         return
     value = nodes.LocalRead(local.type, typer.scope.site(target), local)
-    for part, found in parts_of_target(typer, target, value):
+    for part, piece in parts_of_target(typer, target, value):
         if not isinstance(part, ast.Name):
             raise typer.scope.error(part, f"a loop binds names, not {ast.unparse(part)}")
-        typer.scope.bind_part(part, part.id, found)
+        typer.scope.bind_part(part, part.id, piece)
 
 
 def iterable(typer: ExpressionTyper, node: ast.expr) -> nodes.Iterable:
@@ -661,9 +661,9 @@ def iterable(typer: ExpressionTyper, node: ast.expr) -> nodes.Iterable:
         raise typer.scope.error(
             node, f"name the subset: {{subset for subset in {ast.unparse(node)}}}, or choose one: choose(subsets(...))"
         )
-    found = typer.scope.object_of(node)
-    if isinstance(found, type) and issubclass(found, (Domain, Range, enum.Enum)):
-        return nodes.Universe(typer.compiler.spec.resolved_type(found))
+    named = typer.scope.object_of(node)
+    if isinstance(named, type) and issubclass(named, (Domain, Range, enum.Enum)):
+        return nodes.Universe(typer.compiler.spec.resolved_type(named))
     if isinstance(node, ast.Call) and typer.scope.object_of(node.func) is builtins.range:
         return _range(typer, node)
     value = typer.unwrapped(typer.expression(node))
@@ -835,16 +835,16 @@ class SubsetsCall:
     def tests(self, typer: ExpressionTyper, node: ast.expr, item: nodes.Expr) -> tuple[nodes.Expr, ...]:
         """Return the tests that a set must pass to be one of the subsets."""
         site = typer.scope.site(node)
-        found: list[nodes.Expr] = []
+        conditions: list[nodes.Expr] = []
         if self.whole is not None:
             kind = union_type(item.type, self.whole.type)  # type: ignore[arg-type]
             assert kind is not None
             sides = (typer.scope.convert(node, item, kind), typer.scope.convert(node, self.whole, kind))
-            found.append(nodes.Subset(nodes.BOOL, site, *sides, False))
+            conditions.append(nodes.Subset(nodes.BOOL, site, *sides, False))
         if self.size is not None:
             length = nodes.Length(IntType(0, largest_size(item.type), "int"), site, item)
-            found.append(typer.equality(node, "==", length, self.size))
-        return tuple(found)
+            conditions.append(typer.equality(node, "==", length, self.size))
+        return tuple(conditions)
 
 
 def _subsets_clause(
@@ -852,15 +852,15 @@ def _subsets_clause(
 ) -> tuple[nodes.ForClause, tuple[nodes.Expr, ...]]:
     if not isinstance(target, ast.Name):
         raise typer.scope.error(target, "a subset has one name: for subset in subsets(...)")
-    found = SubsetsCall.of_call(typer, over)
-    if found.whole is not None:
+    chosen_subsets = SubsetsCall.of_call(typer, over)
+    if chosen_subsets.whole is not None:
         # The order of the subsets follows from that of the whole set.
-        require_order(typer, over, (nodes.ForClause(nodes.Local("", found.type.item), found.whole),))
-    local = bind(target, target.id, found.type)
+        require_order(typer, over, (nodes.ForClause(nodes.Local("", chosen_subsets.type.item), chosen_subsets.whole),))
+    local = bind(target, target.id, chosen_subsets.type)
     typer.compiler.python_collections.add(local)
     _note_frozen(typer, local, bind)
     read = nodes.LocalRead(local.type, typer.scope.site(target), local)
-    return nodes.ForClause(local, nodes.Universe(found.type)), found.tests(typer, over, read)
+    return nodes.ForClause(local, nodes.Universe(chosen_subsets.type)), chosen_subsets.tests(typer, over, read)
 
 
 def as_bag(typer: ExpressionTyper, node: ast.expr, sequence: nodes.Expr, wanted: BagType) -> nodes.Expr:
@@ -878,9 +878,9 @@ def _collection_method(typer: ExpressionTyper, node: ast.Call, function: ast.Att
     base = typer.unwrapped(typer.expression(function.value))
     site, name = typer.scope.site(node), function.attr
     if isinstance(base.type, PartialMapType):
-        found = partial_maps.method_call(typer, node, node.args, base, name)
-        if found is not None:
-            return found
+        call_on_map = partial_maps.method_call(typer, node, node.args, base, name)
+        if call_on_map is not None:
+            return call_on_map
     if name in ("index", "count") and isinstance(base.type, (SeqType, BagType)):
         (argument,) = plain_arguments(typer, node, 1)
         if name == "count":

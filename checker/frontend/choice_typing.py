@@ -12,7 +12,7 @@ from checker.language.type_joins import join
 from checker.language.types import SeqType, Type
 
 
-def chosen_from(typer: ExpressionTyper, call: ast.Call, chosen: nodes.LocalRead) -> nodes.Expr:
+def is_member_of_choice(typer: ExpressionTyper, call: ast.Call, chosen: nodes.LocalRead) -> nodes.Expr:
     """Return the test that a value is a member of the collection in a call of `choose`."""
     (argument,) = call.args
     subsets = call_typing.call_of_subsets(typer, argument)
@@ -37,7 +37,7 @@ def _require_within(typer: ExpressionTyper, node: ast.expr, kind: Type, local: n
         )
 
 
-def bound_collection(typer: ExpressionTyper, node: ast.expr, local: nodes.Local) -> nodes.Expr:
+def collection_of_choice(typer: ExpressionTyper, node: ast.expr, local: nodes.Local) -> nodes.Expr:
     """Return the set or bag over which a parameter of an action ranges; raise SpecError if it may fail.
 
     The declaration of the parameter has compared the type of its items.

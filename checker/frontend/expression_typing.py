@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 
 from checker.frontend import call_typing, hints, narrowing, partial_maps
 from checker.frontend.scope import TypingScope
-from checker.frontend.type_relations import arithmetic_range, can_become, union_type, widened_towards
+from checker.frontend.type_relations import arithmetic_range, can_become, union_type, widen_towards
 from checker.frontend.typers import HelperTyper
 from checker.ir import nodes
 from checker.language.declarations import Constant, is_type
@@ -133,17 +133,17 @@ class ExpressionTyping:
         return local if local is not None else self._object(node)
 
     def _object(self, node: ast.expr) -> nodes.Expr:
-        found = self.scope.object_of(node)
-        literal = self.scope.literal(node, found) if found is not None else None
+        named = self.scope.object_of(node)
+        literal = self.scope.literal(node, named) if named is not None else None
         if literal is None:
             name = ast.unparse(node)
-            if is_type(found):
+            if is_type(named):
                 message = f"{name} cannot be used here: to iterate over its members, write `for x in {name}`"
                 raise self.scope.error(node, message)
-            owner = self.scope.object_of(node.value) if found is None and isinstance(node, ast.Attribute) else None
+            owner = self.scope.object_of(node.value) if named is None and isinstance(node, ast.Attribute) else None
             if isinstance(node, ast.Attribute) and owner is not None:
                 raise self.scope.error(node, hints.unknown_member(owner, node.attr))
-            raise self.scope.error(node, hints.non_value(name, found))
+            raise self.scope.error(node, hints.non_value(name, named))
         # Of a constant, the interpreter has a value of the language; of any other name, Python's own value.
         self.compiler.python_collections.add(literal)
         return literal
@@ -269,11 +269,11 @@ class ExpressionTyping:
         return nodes.SeqSlice(base.type, self.scope.site(node), base, low, high, inverted)
 
     def _slice_bound(self, node: ast.expr, base: nodes.Expr, *, is_upper: bool) -> nodes.Expr:
-        found = self.expression(node)
-        bound = self.as_integer(node, found) if not _is_none(found) else found
+        limit = self.expression(node)
+        bound = self.as_integer(node, limit) if not _is_none(limit) else limit
         if isinstance(bound.type, IntType):
             self._refuse_negative(node, bound, base)
-        if not isinstance(found.type, OptionType):
+        if not isinstance(limit.type, OptionType):
             return bound
         # As in Python, a bound that is None is the end of the sequence.
         site = self.scope.site(node)
@@ -283,7 +283,7 @@ class ExpressionTyping:
         if not isinstance(bound.type, IntType):
             return end
         assert isinstance(end.type, IntType)
-        is_there = self.equality(node, "!=", found, nodes.Literal(NONE, site, None))
+        is_there = self.equality(node, "!=", limit, nodes.Literal(NONE, site, None))
         return nodes.Conditional(join_integers(bound.type, end.type), site, is_there, bound, end)
 
     # Operators.
@@ -419,12 +419,12 @@ class ExpressionTyping:
         right: nodes.Expr | None,
     ) -> nodes.Expr:
         if isinstance(operator, (ast.In, ast.NotIn)):
-            found = call_typing.membership(self, node, left, right_node)
+            member_test = call_typing.membership(self, node, left, right_node)
             if isinstance(operator, ast.In):
-                return found
-            if isinstance(found, nodes.Literal):
-                return nodes.Literal(nodes.BOOL, found.site, not found.value)
-            return nodes.Not(nodes.BOOL, found.site, found)
+                return member_test
+            if isinstance(member_test, nodes.Literal):
+                return nodes.Literal(nodes.BOOL, member_test.site, not member_test.value)
+            return nodes.Not(nodes.BOOL, member_test.site, member_test)
         assert right is not None
         if isinstance(operator, (ast.Is, ast.IsNot)):
             return self._is_none(node, operator, left, right_node)
@@ -522,7 +522,7 @@ class ExpressionTyping:
                     f"one display has {kind:a} and {item.type:a}: use items of one type",
                 )
             kind = joined
-        kind = widened_towards(kind, wanted)
+        kind = widen_towards(kind, wanted)
         if isinstance(kind, NameType) or not is_bounded(kind):
             raise self.scope.error(node, f"items of type {kind} cannot be stored: keep numbers in a Range")
         return [self.scope.convert(n, item, kind) for n, item in zip(node.elts, items, strict=True)], kind
@@ -546,7 +546,7 @@ class ExpressionTyping:
                 raise self.scope.error(
                     item_node, f"items of type {item.type} cannot be stored: keep numbers in a Range"
                 )
-        kinds = [widened_towards(item.type, guide) for item, guide in zip(items, guides, strict=True)]
+        kinds = [widen_towards(item.type, guide) for item, guide in zip(items, guides, strict=True)]
         values = [
             self.scope.convert(item_node, item, kind)
             for item_node, item, kind in zip(node.elts, items, kinds, strict=True)
@@ -580,7 +580,7 @@ class ExpressionTyping:
             value = self.expression(value_node, wanted.value)
             if not can_become(value.type, wanted.value):
                 raise self.scope.error(value_node, hints.type_refusal(value.type, wanted.value))
-            values[key.value], kind = value, widened_towards(kind, value.type)
+            values[key.value], kind = value, widen_towards(kind, value.type)
         missing = [key for key in wanted.key.values() if key not in values]
         if missing or len(values) != wanted.key.cardinality():
             raise self.scope.error(node, f"{wanted:a} needs exactly one value for each key")
@@ -602,7 +602,7 @@ class ExpressionTyping:
             key = self.scope.bind(target, target.id, universe.type)
             value = self.expression(node.value, wanted.value if isinstance(wanted, MapType) else None)
             if isinstance(wanted, MapType) and wanted.key == universe.type:
-                value = self.scope.convert(node.value, value, widened_towards(value.type, wanted.value))
+                value = self.scope.convert(node.value, value, widen_towards(value.type, wanted.value))
         return nodes.MapBuild(MapType(universe.type, value.type), self.scope.site(node), key, value)
 
     def _partial_map_built(self, node: ast.DictComp, wanted: PartialMapType) -> nodes.Expr:
@@ -646,7 +646,7 @@ class ExpressionTyping:
 def _names_of(spec: type[Spec], constant: str) -> tuple[str, ...]:
     """Return the names that a constant may have in a spec or in one of its bases: methods of a base know more names."""
     declared = [vars(base).get(constant) for base in spec.__mro__]
-    return tuple(dict.fromkeys(str(name) for found in declared for name in getattr(found, "one_of", None) or ()))
+    return tuple(dict.fromkeys(str(name) for each in declared for name in getattr(each, "one_of", None) or ()))
 
 
 def _is_none(value: nodes.Expr) -> bool:

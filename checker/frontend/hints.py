@@ -113,11 +113,11 @@ def syntax_refusal(node: ast.AST) -> str:
     return f"{name} is not part of the language: {hint}"
 
 
-def call_refusal(function: ast.expr, found: Any) -> str:
+def call_refusal(function: ast.expr, callee: Any) -> str:
     """Return the message about the call of a function that a spec cannot call; `found` is its Python object."""
     name = ast.unparse(function)
-    if isinstance(found, type) and issubclass(found, (Domain, Range, enum.Enum)):
-        return f"{name} cannot be called: {member_hint(found)}"
+    if isinstance(callee, type) and issubclass(callee, (Domain, Range, enum.Enum)):
+        return f"{name} cannot be called: {member_hint(callee)}"
     hint = FUNCTIONS.get(name.rpartition(".")[2], "write a helper, or see docs/language.md for the functions")
     return f"{name} cannot be called in a spec: {hint}"
 
@@ -130,16 +130,16 @@ def member_hint(declared: type) -> str:
     return f"write a member, as in {declared.__name__}[0]" if issubclass(declared, Domain) else "write the integer"
 
 
-def type_refusal(found: Type, wanted: Type) -> str:
+def type_refusal(actual: Type, wanted: Type) -> str:
     """Return the message about a value of a type that cannot become one of the wanted type."""
-    message, inner = f"expected {wanted}, found {found}", wanted.item if isinstance(wanted, OptionType) else wanted
-    if isinstance(found, NameType) and isinstance(inner, EnumType):
+    message, inner = f"expected {wanted}, found {actual}", wanted.item if isinstance(wanted, OptionType) else wanted
+    if isinstance(actual, NameType) and isinstance(inner, EnumType):
         return f"{message}: {member_hint(inner.declared)}"
-    if isinstance(found, BoolType) and isinstance(inner, IntType):
+    if isinstance(actual, BoolType) and isinstance(inner, IntType):
         return f"{message}: write `1 if ... else 0`"
     if isinstance(inner, BoolType):
         return f"{message}: write a comparison"
-    if isinstance(inner, (SetType, SeqType, BagType)) and found == inner.item:
+    if isinstance(inner, (SetType, SeqType, BagType)) and actual == inner.item:
         brackets = "{...}" if isinstance(inner, SetType) else "[...]"
         return f"{message}: write {brackets} around the item"
     return message
@@ -197,15 +197,15 @@ def unknown_member(declared: Any, name: str) -> str:
     return f"{owner} has no attribute {name}: {_similar(name, dir(declared)) or 'declare it there'}"
 
 
-def non_value(name: str, found: Any) -> str:
+def non_value(name: str, value: Any) -> str:
     """Return the message about a Python object that is used as a value."""
-    if isinstance(found, list):
+    if isinstance(value, list):
         hint = "a list may change: write a tuple"
-    elif isinstance(found, dict):
+    elif isinstance(value, dict):
         hint = "a dict needs a value for each key of a Domain, Enum or bool, or of consecutive integers"
-    elif isinstance(found, type):
+    elif isinstance(value, type):
         hint = "it is a type: write one of its values, or annotate with a type of the language"
-    elif callable(found):
+    elif callable(value):
         hint = f"it is a function: call it, {name}(...)"
     else:
         hint = "it is not a value of the language; use ints, bools, None, and members of an Enum or a Domain"
@@ -223,5 +223,5 @@ def _similar(name: str, known: Iterable[str]) -> str:
     """Return "did you mean x?" with the most similar name, or "" if none is similar."""
     import difflib
 
-    found = difflib.get_close_matches(name, list(known), n=1)
-    return f"did you mean {found[0]}?" if found else ""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else ""

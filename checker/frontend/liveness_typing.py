@@ -49,9 +49,9 @@ class TypedLiveness:
 
 def type_liveness(spec: Spec, names: list[str]) -> TypedLiveness:
     """Return the typed parts of some liveness properties; raise SpecError if one is outside the language."""
-    found = {name: liveness_property(spec, name) for name in names}
+    liveness = {name: liveness_property(spec, name) for name in names}
     calls: list[LabelCall] = []
-    for name, property in found.items():
+    for name, property in liveness.items():
         for arguments in property.choices(spec):
             calls.append(LabelCall(name, property.parameters, arguments))
             if property.premise:
@@ -61,4 +61,4 @@ def type_liveness(spec: Spec, names: list[str]) -> TypedLiveness:
     constraints = [LabelCall(name, (), ()) for name in spec.names_of(Role.CONSTRAINT)]
     calls = [*unique, *constraints]
     inside = list(range(len(unique), len(calls)))
-    return TypedLiveness(found, calls, compile_labels(spec, calls), inside)
+    return TypedLiveness(liveness, calls, compile_labels(spec, calls), inside)

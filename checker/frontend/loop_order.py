@@ -170,11 +170,11 @@ class LoopOrder:
 
     def _access(self, place: nodes.Expr) -> _Access:
         steps: list[nodes.Expr] = []
-        found = place
-        while isinstance(found, (nodes.FieldRead, nodes.IndexRead, nodes.Convert)):
-            if not isinstance(found, nodes.Convert):
-                steps.append(found)
-            found = found.base
+        base = place
+        while isinstance(base, (nodes.FieldRead, nodes.IndexRead, nodes.Convert)):
+            if not isinstance(base, nodes.Convert):
+                steps.append(base)
+            base = base.base
         keys = frozenset(
             position
             for position, step in enumerate(reversed(steps))
@@ -231,21 +231,21 @@ class LoopOrder:
     def _depends(self, part: Any) -> bool:
         """Return whether an expression may have another value in another iteration."""
         changed = {write.access.root for write in self._writes}
-        for found in _all_parts(part):
-            if isinstance(found, nodes.LocalRead) and found.local in self._varying:
+        for inner_part in _all_parts(part):
+            if isinstance(inner_part, nodes.LocalRead) and inner_part.local in self._varying:
                 return True
-            if isinstance(found, nodes.HelperCall):
+            if isinstance(inner_part, nodes.HelperCall):
                 return True
-            if isinstance(found, nodes.StateRead) and found is not part and found.variable in changed:
+            if isinstance(inner_part, nodes.StateRead) and inner_part is not part and inner_part.variable in changed:
                 return True
         return False
 
     def _check_exits(self) -> None:
         first = self._exits[0]
-        values = [found.value if isinstance(found, nodes.Return) else None for found in self._exits]
+        values = [leaving.value if isinstance(leaving, nodes.Return) else None for leaving in self._exits]
         is_one_result = all(
-            type(found) is type(first) and _is_same(value, values[0]) and not self._depends(value)
-            for found, value in zip(self._exits, values, strict=True)
+            type(leaving) is type(first) and _is_same(value, values[0]) and not self._depends(value)
+            for leaving, value in zip(self._exits, values, strict=True)
         )
         if not is_one_result:
             raise self._error(first.site, "the first iteration that ends the loop decides the result")
@@ -360,10 +360,10 @@ def _all_parts(part: Any) -> Iterator[Any]:
 
 def _block_of(statement: nodes.Stmt, body: tuple[nodes.Stmt, ...]) -> tuple[nodes.Stmt, ...]:
     """Return the statements among which a statement of a loop's body is."""
-    if any(found is statement for found in body):
+    if any(inner_statement is statement for inner_statement in body):
         return body
-    for found in body:
-        for inner in (found.then, found.otherwise) if isinstance(found, nodes.If) else ():
+    for inner_statement in body:
+        for inner in (inner_statement.then, inner_statement.otherwise) if isinstance(inner_statement, nodes.If) else ():
             if block := _block_of(statement, inner):
                 return block
     return ()

@@ -14,13 +14,13 @@ from checker.language.types import StructType, Type, UnionType
 def structs_in(scope: TypingScope, node: ast.expr) -> list[type[Struct]]:
     """Return the structs that the second argument of `isinstance` names; raise SpecError for anything else."""
     names = node.elts if isinstance(node, ast.Tuple) else [node]
-    found = [scope.object_of(name) for name in names]
-    for name, kind in zip(names, found, strict=True):
+    kinds = [scope.object_of(name) for name in names]
+    for name, kind in zip(names, kinds, strict=True):
         if not isinstance(kind, type) or not issubclass(kind, Struct):
             raise scope.error(
                 name, f"{ast.unparse(name)} is not a struct: isinstance tests the alternatives of a OneOf"
             )
-    return [kind for kind in found if isinstance(kind, type)]
+    return [kind for kind in kinds if isinstance(kind, type)]
 
 
 def alternatives_among(kind: Type, structs: list[type[Struct]]) -> list[StructType]:

@@ -25,8 +25,8 @@ def entry(typer: ExpressionTyper, node: ast.AST, base: nodes.Expr, key: nodes.Ex
 def value_at(typer: ExpressionTyper, node: ast.Subscript, base: nodes.Expr) -> nodes.Expr:
     """Return `m[key]`, an error if the key is absent."""
     assert isinstance(base.type, PartialMapType)
-    found = entry(typer, node, base, typer.converted(node.slice, base.type.key))
-    return nodes.Convert(base.type.item, found.site, found)
+    stored = entry(typer, node, base, typer.converted(node.slice, base.type.key))
+    return nodes.Convert(base.type.item, stored.site, stored)
 
 
 def keys(typer: ExpressionTyper, node: ast.AST, base: nodes.Expr) -> nodes.Expr:
@@ -57,10 +57,10 @@ def _entries(typer: ExpressionTyper, node: ast.AST, base: nodes.Expr, what: str,
     site = typer.scope.site(node)
     local = nodes.Local(" key", base.type.key)
     key = nodes.LocalRead(local.type, site, local)
-    found = entry(typer, node, base, key)
-    value = nodes.Convert(base.type.item, site, found)
+    stored = entry(typer, node, base, key)
+    value = nodes.Convert(base.type.item, site, stored)
     element: nodes.Expr = {"set": key, "values": value}.get(what) or nodes.StructNew(kind.item, site, (key, value))  # type: ignore[attr-defined]
-    clauses = (nodes.ForClause(local, nodes.Universe(local.type)), nodes.IfClause(_is_present(site, found)))
+    clauses = (nodes.ForClause(local, nodes.Universe(local.type)), nodes.IfClause(_is_present(site, stored)))
     collected = nodes.Fold(kind, site, "set" if what == "set" else "seq", clauses, element)
     typer.compiler.python_collections.add_ordered(collected)
     return collected
@@ -94,10 +94,10 @@ def popped(typer: ExpressionTyper, node: ast.Call, base: nodes.Expr) -> tuple[no
     if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
         raise typer.scope.error(node, "pop takes plain arguments, without keywords or *")
     _require_count(typer, node, node.args, "pop", (1, 2))
-    found = entry(typer, node, base, typer.converted(node.args[0], base.type.key))
+    stored = entry(typer, node, base, typer.converted(node.args[0], base.type.key))
     if len(node.args) == 1:
-        return nodes.Convert(base.type.item, found.site, found), found
-    return _value_or_default(typer, node, node.args, base), found
+        return nodes.Convert(base.type.item, stored.site, stored), stored
+    return _value_or_default(typer, node, node.args, base), stored
 
 
 def _value_or_default(
@@ -105,15 +105,15 @@ def _value_or_default(
 ) -> nodes.Expr:
     """Return the value at a key; if it is absent, the second argument, or None without one."""
     assert isinstance(base.type, PartialMapType)
-    found = entry(typer, node, base, typer.converted(arguments[0], base.type.key))
+    stored = entry(typer, node, base, typer.converted(arguments[0], base.type.key))
     if len(arguments) == 1:
-        return found
+        return stored
     # Python evaluates the default in any case: after the entry, the first item of both is the value.
-    site, kind = found.site, SeqType(base.type.item, 1)
+    site, kind = stored.site, SeqType(base.type.item, 1)
     default = nodes.ItemsOf(kind, site, (typer.converted(arguments[1], base.type.item),))
-    local = nodes.Local(" entry", found.type)
-    read = nodes.LocalRead(found.type, site, local)
-    over = nodes.ItemsOf(SeqType(found.type, 1), site, (found,))
+    local = nodes.Local(" entry", stored.type)
+    read = nodes.LocalRead(stored.type, site, local)
+    over = nodes.ItemsOf(SeqType(stored.type, 1), site, (stored,))
     clauses = (nodes.ForClause(local, over), nodes.IfClause(_is_present(site, read)))
     present = nodes.Fold(kind, site, "seq", clauses, nodes.Convert(base.type.item, site, read))
     first = nodes.Literal(IntType(0, 0, "int"), site, 0)
@@ -140,7 +140,7 @@ def entry_if(site: nodes.Site, kind: PartialMapType, value: nodes.Expr, tests: l
 def displayed(typer: ExpressionTyper, node: ast.Dict, wanted: PartialMapType) -> nodes.Expr:
     """Return `{key: value}`, of which the keys are constants."""
     site = typer.scope.site(node)
-    found: dict[Any, nodes.Expr] = {}
+    entries: dict[Any, nodes.Expr] = {}
     for key_node, value_node in zip(node.keys, node.values, strict=True):
         key = typer.expression(key_node) if key_node is not None else None
         if not isinstance(key, nodes.Literal) or key.value not in list(wanted.key.values()):
@@ -148,6 +148,6 @@ def displayed(typer: ExpressionTyper, node: ast.Dict, wanted: PartialMapType) ->
                 node, f"the keys of this dict must be constants of {wanted.key}: or assign each key"
             )
         value = typer.converted(value_node, wanted.item)
-        found[key.value] = nodes.Convert(wanted.value, site, value)
+        entries[key.value] = nodes.Convert(wanted.value, site, value)
     none = nodes.Convert(wanted.value, site, nodes.Literal(NONE, site, None))
-    return nodes.MapItems(wanted, site, tuple(found.get(key, none) for key in wanted.key.values()))
+    return nodes.MapItems(wanted, site, tuple(entries.get(key, none) for key in wanted.key.values()))

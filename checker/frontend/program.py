@@ -101,11 +101,11 @@ def compile_labels(spec: Spec, calls: Sequence[LabelCall]) -> list[nodes.Predica
     for call in calls:
         if call.method not in functions:
             functions[call.method] = compiler.label(call.method, call.parameters)
-        predicates.append(_applied(functions[call.method], call.arguments))
+        predicates.append(_apply(functions[call.method], call.arguments))
     return predicates
 
 
-def _applied(function: nodes.Function, arguments: tuple[Any, ...]) -> nodes.Predicate:
+def _apply(function: nodes.Function, arguments: tuple[Any, ...]) -> nodes.Predicate:
     """Return the predicate that calls a function with constant arguments."""
     nowhere = nodes.Site("", 0, function.name)
     values: tuple[nodes.Expr, ...] = tuple(
@@ -172,16 +172,16 @@ class FrontendCompiler:
         (scope,) = scopes
         if len(plain_parameters(scope.source, names[0])) != 1:
             raise scope.error(scope.source.tree, f"the view {names[0]} takes (self)")
-        return make_view(scope, self._typed(scope, names[0], ()))
+        return make_view(scope, self._type(scope, names[0], ()))
 
     def _init(self) -> nodes.Action:
         """Return `init` as an action on the variables' first values.
 
         Only the prover uses it: engines that explore take the initial states from the interpreter.
         """
-        found = self.spec.parameters_of("init")
-        scope, statements = self._body("init", found)
-        parameters = tuple(nodes.ActionParameter(scope.locals[p.name], p.choices, None) for p in found)
+        parameters_of_init = self.spec.parameters_of("init")
+        scope, statements = self._body("init", parameters_of_init)
+        parameters = tuple(nodes.ActionParameter(scope.locals[p.name], p.choices, None) for p in parameters_of_init)
         count = math.prod(parameter.choices for parameter in parameters)
         return nodes.Action("init", parameters, statements, first_instance=0, instances=count)
 
@@ -209,7 +209,7 @@ class FrontendCompiler:
         for parameter, local in zip(shape.parameters, known, strict=True):
             collection = None
             if parameter.collection is not None:
-                collection = choice_typing.bound_collection(typer, parameter.collection, local)
+                collection = choice_typing.collection_of_choice(typer, parameter.collection, local)
             parameters.append(nodes.ActionParameter(local, parameter.choices, collection))
         return nodes.Action(shape.name, tuple(parameters), statements, shape.first_instance, shape.instances)
 
@@ -233,14 +233,14 @@ class FrontendCompiler:
         refinement: Refinement = getattr(type(self.spec), name)
         abstract: Spec = refinement.behaviour_of(self.spec).spec
         after, before = (
-            tuple(self._mapped(refinement, abstract, variable, root) for variable in abstract.variables)
+            tuple(self._map(refinement, abstract, variable, root) for variable in abstract.variables)
             for root in ("self", "old")
         )
         site = nodes.Site("", 0, name)
         refines = nodes.Refines(nodes.BOOL, site, compile_spec(abstract, []), before, after)
         return nodes.Function(name, (), (nodes.Return(site, refines),), nodes.BOOL, writes=False, requires=False)
 
-    def _mapped(self, refinement: Refinement, abstract: Spec, variable: str, root: str) -> nodes.Expr:
+    def _map(self, refinement: Refinement, abstract: Spec, variable: str, root: str) -> nodes.Expr:
         """Return a variable of the abstract spec of a refinement in the state `root`, which is `self` or `old`."""
         wanted = abstract.variables[variable]
         if variable not in refinement.mapping:
@@ -254,7 +254,7 @@ class FrontendCompiler:
         scope = TypingScope(self.spec, function, type(self.spec), {_first_argument(function): root})
         if function.__code__.co_argcount != 1:
             raise scope.error(scope.source.tree, f"{refinement.name}: the value of {variable} takes (self)")
-        typed = self._typed(scope, variable, ())
+        typed = self._type(scope, variable, ())
         if typed.writes or typed.requires:
             what = "change the state" if typed.writes else "use `require`"
             raise scope.error(scope.source.tree, f"{refinement.name}: the value of {variable} must not {what}")
@@ -273,7 +273,7 @@ class FrontendCompiler:
     def _truth(self, scope: TypingScope, name: str, what: str, parameters: tuple[nodes.Local, ...]) -> nodes.Function:
         """Return a method that is read as a truth value; raise SpecError if it is none, or has an effect."""
         _require_return(scope, name)
-        typed = self._typed(scope, name, parameters)
+        typed = self._type(scope, name, parameters)
         check_message(type(self.spec), scope.function)
         if typed.result != BoolType():
             raise scope.error(scope.source.tree, f"{name} must return a bool on every path")
@@ -284,7 +284,7 @@ class FrontendCompiler:
             raise scope.error(scope.source.tree, message)
         return typed
 
-    def _typed(self, scope: TypingScope, name: str, parameters: tuple[nodes.Local, ...]) -> nodes.Function:
+    def _type(self, scope: TypingScope, name: str, parameters: tuple[nodes.Local, ...]) -> nodes.Function:
         for parameter in parameters:
             scope.locals[parameter.name] = parameter
         body = StatementTyping(self, scope, is_action=False)
@@ -306,9 +306,9 @@ class FrontendCompiler:
         # be a base of `after`.
         order = type(self.spec).__mro__
         for owner in order[order.index(after) + 1 :] if after is not None else order:
-            found = vars(owner).get(name)
-            if found is not None:
-                return found, owner
+            attribute = vars(owner).get(name)
+            if attribute is not None:
+                return attribute, owner
         raise SpecError(f"{self.spec.name} has no method {name}")
 
     def method_call(
@@ -372,7 +372,7 @@ class FrontendCompiler:
             locals_ = tuple(nodes.Local(name, argument.type) for name, argument in arguments.items())
             for local, argument in zip(locals_, arguments.values(), strict=True):
                 self.python_collections.note(local, (argument,))
-            return self._typed(scope, scope.function.__name__, locals_)
+            return self._type(scope, scope.function.__name__, locals_)
         finally:
             self._being_typed.pop()
 

@@ -114,7 +114,7 @@ class TypingScope:
             if joined != known.type:
                 self.changed = True
                 # The `Local` is changed in place, because nodes of earlier statements refer to it.
-                known.type = self._widened(known.type, joined)
+                known.type = self._widen(known.type, joined)
         self.assigned.add(name)
         self.alternatives.pop(known, None)
         return known
@@ -134,7 +134,7 @@ class TypingScope:
             self.locals[name] = nodes.Local(name, NOTHING)
             self.assigned.discard(name)
 
-    def _widened(self, before: Type, after: Type) -> Type:
+    def _widen(self, before: Type, after: Type) -> Type:
         # A bound that still grows after some passes may grow for ever: it becomes unknown, so that the passes end.
         if self.passes < WIDEN_AFTER or not isinstance(before, IntType) or not isinstance(after, IntType):
             return after
@@ -154,10 +154,10 @@ class TypingScope:
         if node.id not in self.assigned:
             raise self.error(node, f"{node.id} may have no value here: give it one before the branch or loop")
         value = self.parts.get(known) or nodes.LocalRead(known.type, self.site(node), known)
-        found = self.alternatives.get(known, [])
-        if len(found) != 1 or value.type == found[0]:
+        kinds = self.alternatives.get(known, [])
+        if len(kinds) != 1 or value.type == kinds[0]:
             return value
-        return nodes.Convert(found[0], self.site(node), value)
+        return nodes.Convert(kinds[0], self.site(node), value)
 
     def object_of(self, node: ast.expr) -> Any:
         """Return the Python object of a name, or of an attribute of a module or class; None for locals and values."""
@@ -178,10 +178,10 @@ class TypingScope:
         free = dict(zip(self.function.__code__.co_freevars, closure, strict=True))
         if node.id in free:
             return free[node.id].cell_contents
-        found = self.function.__globals__.get(node.id, getattr(builtins, node.id, None))
-        if found is None:
+        value = self.function.__globals__.get(node.id, getattr(builtins, node.id, None))
+        if value is None:
             raise self.error(node, hints.unknown_name(self.spec, node.id, self.locals))
-        return found
+        return value
 
     def literal(self, node: ast.expr | ast.arg, value: Any) -> nodes.Literal | None:
         """Return a Python object as a literal, or None if the language does not have such values."""

@@ -91,14 +91,14 @@ def unread_locals(function: ast.FunctionDef) -> list[ast.Name]:
             targets.append(node.target)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             read.add(node.id)
-    named = [_assigned_names(target) for target in targets]
+    named = [_targets_of(target) for target in targets]
     return [names[0] for names in named if names and not any(name.id in read or name.id[0] == "_" for name in names)]
 
 
-def _assigned_names(target: ast.expr) -> list[ast.Name]:
+def _targets_of(target: ast.expr) -> list[ast.Name]:
     """Return the locals that an assignment to a target changes."""
     if isinstance(target, (ast.Tuple, ast.List)):
-        return [name for part in target.elts for name in _assigned_names(part)]
+        return [name for part in target.elts for name in _targets_of(part)]
     return [target] if isinstance(target, ast.Name) else []
 
 
@@ -181,8 +181,8 @@ class StatementTyping(ExpressionTyping):
 
         The names that a wrong statement assigns, and those that a wrong `require` tests, are unclear after it.
         """
-        found = [part for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))]
-        names = {part.id if isinstance(part, ast.Name) else part.attr for part in found} - self.scope.roots.keys()
+        mentions = [part for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))]
+        names = {part.id if isinstance(part, ast.Name) else part.attr for part in mentions} - self.scope.roots.keys()
         if names.isdisjoint(self._unclear):
             with self._errors.collecting():
                 raise error
@@ -190,7 +190,7 @@ class StatementTyping(ExpressionTyping):
             self._unclear |= names - {"require"}
         else:
             self._unclear |= {
-                part.id for part in found if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+                part.id for part in mentions if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
             }
 
     def _statement(self, node: ast.stmt) -> tuple[list[nodes.Stmt], bool]:
@@ -212,7 +212,7 @@ class StatementTyping(ExpressionTyping):
         if isinstance(node, (ast.Assign, ast.AnnAssign)):
             return self._assignment(node), True
         if isinstance(node, ast.AugAssign):
-            return [self._augmented(node)], True
+            return [self._augment(node)], True
         if isinstance(node, ast.Delete):
             return [statement for target in node.targets for statement in self._deletion(target)], True
         if isinstance(node, ast.Pass):
@@ -282,7 +282,7 @@ class StatementTyping(ExpressionTyping):
         call_typing.require_order(self, node.iter, (clause,))
         narrowing.forget_assigned(self.scope, node.body)
         target = call_typing.item_target(node.target, clause)
-        unpacked = [] if isinstance(target, ast.Name) else self._unpacked(target, clause.local)
+        unpacked = [] if isinstance(target, ast.Name) else self._unpack(target, clause.local)
         statements, _ = self.block(node.body)
         body = (*unpacked, *statements)
         for test in reversed(tests):
@@ -308,18 +308,18 @@ class StatementTyping(ExpressionTyping):
             required = nodes.Require(self.scope.site(node), self.condition(test))
             narrowing.narrow(self.scope, test, is_true=True)
             return [required]
-        place = self._changed_place(call)
+        place = self._place_of_change(call)
         if place is not None:
             assert isinstance(call.func, ast.Attribute)
             if call.func.attr == "pop" and isinstance(place.type, PartialMapType):
-                return [*self._popped_item(call, place)]
-            return [nodes.AssignPlace(self.scope.site(node), place, self._changed(call, call.func.attr, place))]
+                return [*self._pop_item(call, place)]
+            return [nodes.AssignPlace(self.scope.site(node), place, self._change(call, call.func.attr, place))]
         value = self.expression(call)
         if not isinstance(value, nodes.HelperCall):
             raise self.scope.error(node, "this has no effect: an action assigns, calls a helper, or requires")
         return [nodes.Do(self.scope.site(node), value)]
 
-    def _changed_place(self, call: ast.Call) -> nodes.Expr | None:
+    def _place_of_change(self, call: ast.Call) -> nodes.Expr | None:
         """Return the place of the collection that a call like `self.log[r].append(x)` changes; None for other calls."""
         function = call.func
         if not isinstance(function, ast.Attribute) or self.root_of(function.value) is not None:
@@ -349,17 +349,17 @@ class StatementTyping(ExpressionTyping):
             node, f"{text} is a value, not a part of the state: write through self, or build a new value"
         )
 
-    def _changed(self, call: ast.Call, method: str, place: nodes.Expr) -> nodes.Expr:
+    def _change(self, call: ast.Call, method: str, place: nodes.Expr) -> nodes.Expr:
         kind, site = place.type, self.scope.site(call)
         if method == "clear" and isinstance(kind, (SeqType, SetType, BagType, PartialMapType)):
             call_typing.plain_arguments(self, call, 0)
             return nodes.Literal(kind, site, kind.first())
         if isinstance(kind, SeqType) and method in ("append", "insert", "pop", "extend"):
-            return self._changed_sequence(call, method, place, kind)
+            return self._change_sequence(call, method, place, kind)
         if isinstance(kind, (SetType, BagType)) and method in ("add", "discard", "remove"):
             (argument,) = call_typing.plain_arguments(self, call, 1)
             if method == "discard" and isinstance(kind, SetType):
-                return self._discarded(call, argument, place, kind)
+                return self._discard(call, argument, place, kind)
             item = self.converted(argument, kind.item)
             if method == "remove":
                 return nodes.SetRemove(kind, site, place, item)
@@ -370,7 +370,7 @@ class StatementTyping(ExpressionTyping):
             return nodes.SetOperation(kind, site, "|", place, nodes.ItemsOf(kind, site, (item,)))
         raise self.scope.error(call, hints.method_refusal(kind, method))
 
-    def _discarded(self, call: ast.Call, argument: ast.expr, place: nodes.Expr, kind: SetType) -> nodes.Expr:
+    def _discard(self, call: ast.Call, argument: ast.expr, place: nodes.Expr, kind: SetType) -> nodes.Expr:
         """Return a set without an item. The item may have a wider type than the set's items, and then be absent."""
         # Not converted to the item type first: an item outside this type is simply absent, and not an error.
         item = self.expression(argument)
@@ -382,7 +382,7 @@ class StatementTyping(ExpressionTyping):
         single = nodes.ItemsOf(set_of(item.type, 1), item.site, (item,))
         return self.scope.convert(call, self.set_operation(call, "-", place, single), kind)
 
-    def _changed_sequence(self, call: ast.Call, method: str, place: nodes.Expr, kind: SeqType) -> nodes.Expr:
+    def _change_sequence(self, call: ast.Call, method: str, place: nodes.Expr, kind: SeqType) -> nodes.Expr:
         site = self.scope.site(call)
         arguments = call_typing.plain_arguments(self, call)
         if method == "append" and len(arguments) == 1:
@@ -415,7 +415,7 @@ class StatementTyping(ExpressionTyping):
         if isinstance(value, ast.Call) and self.scope.object_of(value.func) is choose:
             return self._choice(node, target, value)
         # Before the value is typed: `pop` changes the state and is not an expression of the language.
-        popped = self._popped(value)
+        popped = self._pop(value)
         if popped is not None:
             return self._assign_popped(node, target, popped)
         if isinstance(target, ast.Name):
@@ -437,14 +437,14 @@ class StatementTyping(ExpressionTyping):
     def _unpacking(self, target: ast.Tuple | ast.List, value: ast.expr) -> list[nodes.Stmt]:
         """Return `a, b = value` as assignments to the parts, after the whole value is evaluated."""
         if isinstance(value, (ast.Tuple, ast.List)):
-            return self._unpacked_display(target, value)
-        found = self.unwrapped(self.expression(value))
-        if not isinstance(found.type, TupleType):
-            raise self.scope.error(target, f"{found.type:a} cannot be unpacked: only a tuple can")
-        whole = self._assign_local(_part(target), found)
-        return [whole, *self._unpacked(target, whole.local)]
+            return self._unpack_display(target, value)
+        unpacked = self.unwrapped(self.expression(value))
+        if not isinstance(unpacked.type, TupleType):
+            raise self.scope.error(target, f"{unpacked.type:a} cannot be unpacked: only a tuple can")
+        whole = self._assign_local(_part(target), unpacked)
+        return [whole, *self._unpack(target, whole.local)]
 
-    def _unpacked_display(self, target: ast.Tuple | ast.List, display: ast.Tuple | ast.List) -> list[nodes.Stmt]:
+    def _unpack_display(self, target: ast.Tuple | ast.List, display: ast.Tuple | ast.List) -> list[nodes.Stmt]:
         """Return `a, b = b, a`: first each value gets a local, then the targets get these."""
         if len(target.elts) != len(display.elts):
             raise self.scope.error(target, f"{len(display.elts)} values are unpacked into {len(target.elts)} names")
@@ -454,19 +454,19 @@ class StatementTyping(ExpressionTyping):
         ]
         statements: list[nodes.Stmt] = [*values]
         for part, assigned in zip(target.elts, values, strict=True):
-            statements += self._unpacked(part, assigned.local)
+            statements += self._unpack(part, assigned.local)
         return statements
 
-    def _unpacked(self, target: ast.expr, local: nodes.Local) -> list[nodes.Stmt]:
+    def _unpack(self, target: ast.expr, local: nodes.Local) -> list[nodes.Stmt]:
         """Return the assignments of a local's parts to the targets in `a, (b, c)`."""
         value = nodes.LocalRead(local.type, self.scope.site(target), local)
         statements: list[nodes.Stmt] = []
-        for part, found in call_typing.parts_of_target(self, target, value):
+        for part, piece in call_typing.parts_of_target(self, target, value):
             if isinstance(part, ast.Name):
-                statements.append(self._assign_local(part, found))
+                statements.append(self._assign_local(part, piece))
                 continue
             place = self.place_to_assign(part)
-            converted = self._as_stored(part, found, place)
+            converted = self._as_stored(part, piece, place)
             statements.append(nodes.AssignPlace(self.scope.site(part), place, converted))
         return statements
 
@@ -480,7 +480,7 @@ class StatementTyping(ExpressionTyping):
             raise self.scope.error(call, message)
         site = self.scope.site(node)
         chosen = nodes.LocalRead(hidden.type, site, hidden)
-        test = choice_typing.chosen_from(self, call, chosen)
+        test = choice_typing.is_member_of_choice(self, call, chosen)
         self.scope.requires = True
         assignment = self._assign_local(target, chosen)
         is_certain = isinstance(test, nodes.Literal) and test.value is True
@@ -528,7 +528,7 @@ class StatementTyping(ExpressionTyping):
         self.scope.changed |= self.compiler.python_collections.note(local, (value,))
         return nodes.AssignLocal(self.scope.site(target), local, value)
 
-    def _popped(self, value: ast.expr) -> ast.Call | None:
+    def _pop(self, value: ast.expr) -> ast.Call | None:
         if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "pop"):
             return None
         return value if self.root_of(value.func.value) is None else None
@@ -537,7 +537,7 @@ class StatementTyping(ExpressionTyping):
         """Return `x = self.queue.pop(i)` as three steps: read the item, delete it, assign it."""
         place = self._place_of_pop(call)
         site = self.scope.site(node)
-        read, deletion = self._popped_item(call, place)
+        read, deletion = self._pop_item(call, place)
         item = nodes.LocalRead(read.local.type, site, read.local)
         if isinstance(target, ast.Name):
             # Last, because the arguments of `pop` may read the local.
@@ -552,7 +552,7 @@ class StatementTyping(ExpressionTyping):
             raise self.scope.error(call, f"pop takes an item of a sequence or of a partial map, not of {place.type:a}")
         return place
 
-    def _popped_item(self, call: ast.Call, place: nodes.Expr) -> tuple[nodes.AssignLocal, nodes.AssignPlace]:
+    def _pop_item(self, call: ast.Call, place: nodes.Expr) -> tuple[nodes.AssignLocal, nodes.AssignPlace]:
         """Return the assignment of the item to a local without a name, and its deletion."""
         site = self.scope.site(call)
         # The space keeps the name from being one that a spec could use.
@@ -562,7 +562,7 @@ class StatementTyping(ExpressionTyping):
             none = nodes.Convert(entry.type, site, nodes.Literal(NONE, site, None))
             return self._assign_local(store, item), nodes.AssignPlace(site, entry, none)
         assert isinstance(place.type, SeqType)
-        deletion = self._changed_sequence(call, "pop", place, place.type)
+        deletion = self._change_sequence(call, "pop", place, place.type)
         assert isinstance(deletion, nodes.SeqDelete)
         index = deletion.index or self._last_index(call, place)
         item = nodes.IndexRead(place.type.item, site, place, index)
@@ -573,19 +573,19 @@ class StatementTyping(ExpressionTyping):
         length = nodes.Length(IntType(0, call_typing.largest_size(place.type), "int"), site, place)
         return self.arithmetic(node, "-", length, nodes.Literal(IntType(1, 1, "int"), site, 1))
 
-    def _augmented(self, node: ast.AugAssign) -> nodes.Stmt:
+    def _augment(self, node: ast.AugAssign) -> nodes.Stmt:
         """Return `place += value` as `place = place + value`."""
         if isinstance(node.target, ast.Name):
             local = self.scope.read(node.target)
             if local is None:
                 raise self.scope.error(node, f"{node.target.id} has no value yet: assign one first")
-            return self._assign_local(node.target, self._combined(node, local))
+            return self._assign_local(node.target, self._combine(node, local))
         # The place is evaluated twice, which is safe: expressions in a place have no effects.
         place = self.place_to_assign(node.target)
-        value = self._combined(node, self.unwrapped(place))
+        value = self._combine(node, self.unwrapped(place))
         return nodes.AssignPlace(self.scope.site(node), place, self._as_stored(node, value, place))
 
-    def _combined(self, node: ast.AugAssign, left: nodes.Expr) -> nodes.Expr:
+    def _combine(self, node: ast.AugAssign, left: nodes.Expr) -> nodes.Expr:
         right = self.unwrapped(self.expression(node.value, left.type))
         if isinstance(left.type, SetType) and isinstance(right.type, SetType) and type(node.op) in SETS:
             return self.set_operation(node, SETS[type(node.op)], left, right)

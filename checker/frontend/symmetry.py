@@ -25,7 +25,7 @@ from checker.errors import SpecError
 from checker.frontend.loop_order import LoopOrder, OrderError
 from checker.frontend.totality import failing_part
 from checker.ir import nodes
-from checker.language.permutations import domains_in, generators, mentions, permuted
+from checker.language.permutations import domains_in, generators, mentions, permute
 from checker.language.type_joins import is_bounded
 from checker.language.types import BagType, DomainType, MapType, SetType
 
@@ -80,9 +80,9 @@ def symmetry_of(program: nodes.Program) -> ProgramSymmetry:
 def _domains_of(program: nodes.Program) -> list[DomainType]:
     parameters = [parameter.local.type for action in program.actions for parameter in action.parameters]
     kinds = [*program.variables.values(), *parameters]
-    found = dict.fromkeys(domain for kind in kinds for domain in domains_in(kind))
+    domains = dict.fromkeys(domain for kind in kinds for domain in domains_in(kind))
     # One member has no other name.
-    return [domain for domain in found if domain.cardinality() > 1]
+    return [domain for domain in domains if domain.cardinality() > 1]
 
 
 _PLAIN = (
@@ -186,13 +186,13 @@ class _SymmetryCheck:
 
     def _any(self, *operands: nodes.Expr) -> bool:
         # All operands are checked, also after an unordered one.
-        found = [self._expression(operand) for operand in operands]
-        return any(found)
+        results = [self._expression(operand) for operand in operands]
+        return any(results)
 
     def _literal(self, node: nodes.Literal) -> None:
         if not mentions(node.type, self._domain):
             return
-        if any(permuted(node.type, node.value, by) != node.value for by in self._generators):
+        if any(permute(node.type, node.value, by) != node.value for by in self._generators):
             raise OrderError(node.site, f"`{node.site.text}` names members of {self._domain}")
 
     def _is_unordered(self, over: nodes.Iterable) -> bool:
@@ -255,9 +255,9 @@ class _SymmetryCheck:
         for value in (*node.before, *node.after):
             self._value(value)
         for kind in node.abstract.variables.values():
-            for found in domains_in(kind):
-                if found.declared is self._domain.declared and found != self._domain:
-                    message = f"{node.abstract.name} has {found.cardinality()} members of {found}"
+            for domain in domains_in(kind):
+                if domain.declared is self._domain.declared and domain != self._domain:
+                    message = f"{node.abstract.name} has {domain.cardinality()} members of {domain}"
                     raise OrderError(node.site, message)
         self.program(node.abstract)
 
@@ -316,23 +316,23 @@ def calls_in(part: Any) -> Iterator[nodes.HelperCall]:
     """Iterate over the calls of helpers in a part of a program, those in called helpers included."""
     waiting, seen = [part], set()
     while waiting:
-        found = waiting.pop()
-        if id(found) in seen:
+        node = waiting.pop()
+        if id(node) in seen:
             continue
-        seen.add(id(found))
-        if isinstance(found, nodes.HelperCall):
-            yield found
-        if isinstance(found, (list, tuple)):
-            waiting.extend(found)
-        elif dataclasses.is_dataclass(found) and type(found).__module__ == nodes.__name__:
-            waiting.extend(getattr(found, each.name) for each in dataclasses.fields(found))
+        seen.add(id(node))
+        if isinstance(node, nodes.HelperCall):
+            yield node
+        if isinstance(node, (list, tuple)):
+            waiting.extend(node)
+        elif dataclasses.is_dataclass(node) and type(node).__module__ == nodes.__name__:
+            waiting.extend(getattr(node, each.name) for each in dataclasses.fields(node))
 
 
 def _operands(node: nodes.Expr) -> Iterator[nodes.Expr]:
     """Iterate over the expressions that are parts of an expression."""
     waiting = [getattr(node, each.name) for each in dataclasses.fields(node)]
-    for found in waiting:
-        if isinstance(found, nodes.Expr):
-            yield found
-        elif isinstance(found, tuple):
-            waiting.extend(found)
+    for operand in waiting:
+        if isinstance(operand, nodes.Expr):
+            yield operand
+        elif isinstance(operand, tuple):
+            waiting.extend(operand)

@@ -19,16 +19,16 @@ def failing_part(node: Any) -> nodes.Expr | None:
     """
     waiting, seen = [node], set()
     while waiting:
-        found = waiting.pop()
-        if id(found) in seen:
+        expression = waiting.pop()
+        if id(expression) in seen:
             continue
-        seen.add(id(found))
-        if isinstance(found, nodes.Expr) and _fails_itself(found):
-            return found
-        if isinstance(found, (list, tuple)):
-            waiting.extend(found)
-        elif dataclasses.is_dataclass(found) and type(found).__module__ == nodes.__name__:
-            waiting.extend(getattr(found, field.name) for field in dataclasses.fields(found))
+        seen.add(id(expression))
+        if isinstance(expression, nodes.Expr) and _fails_itself(expression):
+            return expression
+        if isinstance(expression, (list, tuple)):
+            waiting.extend(expression)
+        elif dataclasses.is_dataclass(expression) and type(expression).__module__ == nodes.__name__:
+            waiting.extend(getattr(expression, field.name) for field in dataclasses.fields(expression))
     return None
 
 

@@ -22,7 +22,7 @@ from checker.language.types import (
 )
 
 
-def widened_towards(kind: Type, wanted: Type | None) -> Type:
+def widen_towards(kind: Type, wanted: Type | None) -> Type:
     """Return the join of `kind` and `wanted` if it can be stored, else `kind`.
 
     A display is built before a variable stores it. Its type must contain all of its values, also those that the
@@ -37,27 +37,27 @@ def union_type(left: SetType, right: SetType) -> SetType | None:
     return join_sets(left, right, lambda one, other: one + other)
 
 
-def can_become(found: Type, wanted: Type) -> bool:
+def can_become(actual: Type, wanted: Type) -> bool:
     """Return whether some value of `found` may be a value of `wanted`; the conversion itself is checked at run time."""
-    if found == wanted or isinstance(found, NeverType):
+    if actual == wanted or isinstance(actual, NeverType):
         return True
     if isinstance(wanted, OptionType):
-        return can_become(without_option(found), wanted.item)
-    if isinstance(found, OptionType):
-        return can_become(found.item, wanted)
-    for one, other in ((found, wanted), (wanted, found)):
+        return can_become(without_option(actual), wanted.item)
+    if isinstance(actual, OptionType):
+        return can_become(actual.item, wanted)
+    for one, other in ((actual, wanted), (wanted, actual)):
         if isinstance(one, UnionType) and other in one.alternatives:
             return True
     # Also for ranges without a common value: whether this is an error depends on whether the code runs.
-    if isinstance(found, IntType) and isinstance(wanted, IntType):
+    if isinstance(actual, IntType) and isinstance(wanted, IntType):
         return True
-    if isinstance(found, (SetType, SeqType, BagType)) and type(found) is type(wanted):
-        return can_become(found.item, wanted.item)
-    if isinstance(found, MapType) and isinstance(wanted, MapType):
+    if isinstance(actual, (SetType, SeqType, BagType)) and type(actual) is type(wanted):
+        return can_become(actual.item, wanted.item)
+    if isinstance(actual, MapType) and isinstance(wanted, MapType):
         # Keys are not converted: a map has exactly one value for each key of its type.
-        return type(found) is type(wanted) and found.key == wanted.key and can_become(found.value, wanted.value)
-    if isinstance(found, TupleType) and isinstance(wanted, TupleType) and len(found.fields) == len(wanted.fields):
-        return all(can_become(one, other) for one, other in zip(found.items, wanted.items, strict=True))
+        return type(actual) is type(wanted) and actual.key == wanted.key and can_become(actual.value, wanted.value)
+    if isinstance(actual, TupleType) and isinstance(wanted, TupleType) and len(actual.fields) == len(wanted.fields):
+        return all(can_become(one, other) for one, other in zip(actual.items, wanted.items, strict=True))
     return False
 
 
@@ -68,7 +68,7 @@ def arithmetic_range(operator: str, left: IntType, right: IntType) -> IntType | 
     remainder has the sign of the divisor.
     """
     if operator in "+-":
-        return _sum(left, right) if operator == "+" else _sum(left, _negated(right))
+        return _sum(left, right) if operator == "+" else _sum(left, _negate(right))
     if None in (left.low, left.high, right.low, right.high):
         # A remainder is bounded by its divisor alone.
         is_remainder = operator == "%" and _is_positive(right) and right.high is not None
@@ -94,7 +94,7 @@ def _is_positive(kind: IntType) -> bool:
     return kind.low is not None and kind.low >= 1 and kind.high is not None
 
 
-def _negated(kind: IntType) -> IntType:
+def _negate(kind: IntType) -> IntType:
     return IntType(None if kind.high is None else -kind.high, None if kind.low is None else -kind.low, "int")
 
 

@@ -28,7 +28,7 @@ def make_view(scope: TypingScope, function: nodes.Function) -> nodes.View:
     if not is_bounded(function.result) or isinstance(function.result, NameType):
         hint = "write sum(...) in place of a loop, or keep the number in a state variable"
         raise scope.error(tree, f"the view {name} returns {function.result:a}, which has no known bounds: {hint}")
-    kept, computed = _divided(function)
+    kept, computed = _divide(function)
     variables = tuple(scope.spec.variables)
     return nodes.View(
         name,
@@ -41,10 +41,10 @@ def make_view(scope: TypingScope, function: nodes.Function) -> nodes.View:
     )
 
 
-def _divided(function: nodes.Function) -> tuple[set[str], nodes.Function | None]:
+def _divide(function: nodes.Function) -> tuple[set[str], nodes.Function | None]:
     """Return the variables that the value of a view has as a whole, and a function that computes the other parts."""
     *before, last = function.body
-    if not isinstance(last, nodes.Return) or last.value is None or any(_found(before, nodes.Return)):
+    if not isinstance(last, nodes.Return) or last.value is None or any(_nodes_in(before, nodes.Return)):
         return set(), function
     parts = list(_items(last.value))
     kept = {part.variable for part in parts if isinstance(part, nodes.StateRead)}
@@ -86,15 +86,15 @@ def check_view(program: nodes.Program, view: nodes.View) -> None:
     """
     if not view.is_checked:
         return
-    found = _first_read((program.actions, program.properties, program.constraints), frozenset(view.left_out))
-    if found is not None:
-        is_partial = _first_read(view.computed, frozenset({found.variable})) is not None
+    read = _first_read((program.actions, program.properties, program.constraints), frozenset(view.left_out))
+    if read is not None:
+        is_partial = _first_read(view.computed, frozenset({read.variable})) is not None
         what = "does not have it as a whole" if is_partial else "leaves it out"
         message = (
-            f"{found.variable} is read here, and the view {view.name} {what}: add self.{found.variable} to the view, "
+            f"{read.variable} is read here, and the view {view.name} {what}: add self.{read.variable} to the view, "
             "or accept that a violation may be missed and write @view(unchecked=True)"
         )
-        raise name_error(found.site.file, found.site.line, found.variable, message)
+        raise name_error(read.site.file, read.site.line, read.variable, message)
 
 
 def _first_read(parts: Any, left_out: frozenset[str]) -> nodes.StateRead | None:
@@ -109,7 +109,7 @@ def _first_read(parts: Any, left_out: frozenset[str]) -> nodes.StateRead | None:
             return node
         if isinstance(node, nodes.AssignPlace) and _root(node.place) in left_out:
             # A helper in the value may assign other variables, or disable the action.
-            called = [call.function for call in _found(node, nodes.HelperCall)]
+            called = [call.function for call in _nodes_in(node, nodes.HelperCall)]
             waiting.extend(function.body for function in called if function.writes or function.requires)
         elif isinstance(node, nodes.Refines):
             # The variables of the abstract program are others, although they may have the same names.
@@ -120,13 +120,13 @@ def _first_read(parts: Any, left_out: frozenset[str]) -> nodes.StateRead | None:
     return None
 
 
-def _found(node: Any, kind: type[Node]) -> Iterator[Node]:
+def _nodes_in(node: Any, kind: type[Node]) -> Iterator[Node]:
     """Iterate over the nodes of a class in a node, without those inside the helpers that it calls."""
     if isinstance(node, kind):
         yield node
     for child in _children(node):
         if not isinstance(child, nodes.Function):
-            yield from _found(child, kind)
+            yield from _nodes_in(child, kind)
 
 
 def _children(node: Any) -> Iterable[Any]:

@@ -21,18 +21,18 @@ _LEAVES = frozenset({"str", "int", "bool", "OneOf", "Type", "IntType", "Site", "
 
 def parts_of(node: Node) -> list[Node]:
     """Return the nodes in the fields of a node, not those in these nodes."""
-    found: list[Node] = []
+    parts: list[Node] = []
     kind: Any = type(node)
-    _collect(_values(kind)(node), found)
-    return found
+    _collect(_values(kind)(node), parts)
+    return parts
 
 
-def _collect(values: Iterable[object], found: list[Node]) -> None:
+def _collect(values: Iterable[object], parts: list[Node]) -> None:
     for value in values:
         if isinstance(value, NODES):
-            found.append(value)
+            parts.append(value)
         elif isinstance(value, tuple):
-            _collect(value, found)
+            _collect(value, parts)
 
 
 @functools.cache

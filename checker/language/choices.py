@@ -70,12 +70,12 @@ class Subsets:
     def __iter__(self) -> Iterator[frozenset[Any]]:
         for bits in itertools.product((False, True), repeat=len(self._items)):
             # The last bit of `product` varies fastest, so it belongs to the first item.
-            found = frozenset(itertools.compress(self._items, reversed(bits)))
-            if self._size is None or len(found) == self._size:
-                yield found
+            subset = frozenset(itertools.compress(self._items, reversed(bits)))
+            if self._size is None or len(subset) == self._size:
+                yield subset
 
-    def __contains__(self, found: Any) -> bool:
-        return frozenset(found) <= frozenset(self._items) and (self._size is None or len(found) == self._size)
+    def __contains__(self, subset: Any) -> bool:
+        return frozenset(subset) <= frozenset(self._items) and (self._size is None or len(subset) == self._size)
 
 
 def subsets(collection: Any, *, size: int | None = None) -> Subsets:

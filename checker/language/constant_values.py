@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from checker.errors import SpecError
-from checker.language.declared_types import Domain, Struct, declared_fields
+from checker.language.declared_types import Domain, Struct, fields_of_struct
 
 Classes = dict[str, type[Any]]
 """The enums, domains and structs that a value of a constant contains, by name."""
@@ -40,7 +40,7 @@ def written(value: Any) -> str:
     if value is None or isinstance(value, (int, Domain)):
         return str(value)
     if isinstance(value, Struct):
-        fields = (f"{name}={written(value.field(name))}" for name in declared_fields(type(value)))
+        fields = (f"{name}={written(value.field(name))}" for name in fields_of_struct(type(value)))
         return f"{type(value).__name__}({', '.join(fields)})"
     if isinstance(value, tuple):
         return f"({', '.join(map(written, value))}{',' if len(value) == 1 else ''})"
@@ -59,18 +59,18 @@ def _in_order(values: Any) -> list[str]:
 
 def classes_in(value: Any) -> Classes:
     """Return the enums, domains and structs that a value contains."""
-    found: Classes = {}
+    classes: Classes = {}
     for part in _parts(value):
         if isinstance(part, (enum.Enum, Domain, Struct)):
-            found[type(part).__name__] = type(part)
-    return found
+            classes[type(part).__name__] = type(part)
+    return classes
 
 
 def _parts(value: Any) -> Iterator[Any]:
     yield value
     inner: list[Any] = []
     if isinstance(value, Struct):
-        inner = [value.field(name) for name in declared_fields(type(value))]
+        inner = [value.field(name) for name in fields_of_struct(type(value))]
     elif isinstance(value, Mapping):
         inner = [*value, *value.values()]
     elif isinstance(value, (tuple, set, frozenset)):
@@ -121,7 +121,7 @@ def _value(node: ast.expr, classes: Classes) -> Any:
         case ast.Attribute(value=ast.Name(id=name), attr=member) if issubclass(classes.get(name, Domain), enum.Enum):
             return _member(classes[name], member)
         case ast.Name(id=name):
-            return _named(name, classes)
+            return _member_by_name(name, classes)
     raise ValueError(f"{ast.unparse(node)} is not a value")
 
 
@@ -131,17 +131,17 @@ def _member(kind: type[Any], name: str) -> Any:
     return kind[name]
 
 
-def _named(name: str, classes: Classes) -> Any:
+def _member_by_name(name: str, classes: Classes) -> Any:
     """Return the member that a name stands for: `n1` of a domain, `LEADER` or `leader` of an enum."""
-    found: list[Any] = []
+    members: list[Any] = []
     for kind in classes.values():
         if issubclass(kind, enum.Enum):
-            found += [member for member in kind if name in (member.name, member.name.lower())]
+            members += [member for member in kind if name in (member.name, member.name.lower())]
         elif issubclass(kind, Domain):
             prefix = str(kind(0)).removesuffix("1")
             number = name.removeprefix(prefix)
             if name.startswith(prefix) and number.isdigit() and int(number) >= 1:
-                found.append(kind(int(number) - 1))
-    if len(found) != 1:
-        raise ValueError(f"{name} is {'ambiguous' if found else 'not the name of a member'}")
-    return found[0]
+                members.append(kind(int(number) - 1))
+    if len(members) != 1:
+        raise ValueError(f"{name} is {'ambiguous' if members else 'not the name of a member'}")
+    return members[0]

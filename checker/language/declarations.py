@@ -18,7 +18,7 @@ from typing import Any
 from checker.errors import SizeError, SpecError
 from checker.language import types as resolved
 from checker.language.constant_values import classes_in, is_like, is_structured, parsed, written
-from checker.language.declared_types import Bound, Domain, Range, Struct, declared_fields, resolving_with
+from checker.language.declared_types import Bound, Domain, Range, Struct, fields_of_struct, resolving_with
 from checker.language.symbols import OpenNumber, expression_of, is_open, open_extreme
 
 Plain = int | bool | str
@@ -111,9 +111,11 @@ class Constant:
 
     def bounds(self, binding: Binding) -> tuple[int | None, int | None]:
         """Return the bounds of an integer."""
-        return self._bound("at_least", self.at_least, binding), self._bound("at_most", self.at_most, binding)
+        return self._evaluate_bound("at_least", self.at_least, binding), self._evaluate_bound(
+            "at_most", self.at_most, binding
+        )
 
-    def _bound(self, word: str, bound: Bound | None, binding: Binding) -> int | None:
+    def _evaluate_bound(self, word: str, bound: Bound | None, binding: Binding) -> int | None:
         return None if bound is None else binding.number(bound, f"{word} of constant {self.name}")
 
     def parse(self, text: str) -> Plain:
@@ -229,7 +231,7 @@ class Binding:
         if isinstance(bound, int) and not isinstance(bound, bool):
             return _within_word(bound, what)
         try:
-            tree, names, code = _parsed_bound(str(bound))
+            tree, names, code = _parse_bound(str(bound))
             # `min` and `max` are replaced by versions that also take open numbers.
             allowed = self.constants | {"min": open_extreme("min"), "max": open_extreme("max")}
             unknown = sorted(names - allowed.keys())
@@ -281,7 +283,7 @@ class Binding:
         if isinstance(declaration, (Seq, Bag)):
             item = self.resolve(declaration.item)
             if isinstance(declaration, Bag):
-                return resolved.BagType(item, self._bounded_capacity(declaration))
+                return resolved.BagType(item, self._capacity_of_bound(declaration))
             return resolved.SeqType(item, self._capacity(declaration))
         if isinstance(declaration, OneOf):
             return resolved.UnionType(tuple(self.resolve(kind) for kind in declaration.alternatives))
@@ -324,7 +326,7 @@ class Binding:
                 )
             return resolved.SetType(item)
         if declaration.capacity is not None:
-            return resolved.SetType(item, self._bounded_capacity(declaration))
+            return resolved.SetType(item, self._capacity_of_bound(declaration))
         if is_open(item.cardinality()):
             raise SpecError(f"SetOf({item}) has items of an unbounded type: give a bounded capacity")
         # A bit set has one word of 64 bits, one for each possible item.
@@ -343,7 +345,7 @@ class Binding:
             raise SpecError(f"the capacity of {type(declaration).__name__} is {capacity}: it must be at least 0")
         return capacity
 
-    def _bounded_capacity(self, declaration: SetOf | Bag) -> int:
+    def _capacity_of_bound(self, declaration: SetOf | Bag) -> int:
         capacity = self._capacity(declaration)
         if is_open(capacity):
             name = type(declaration).__name__
@@ -378,7 +380,7 @@ class Binding:
                 raise SpecError(f"{name}.size is {size}: a Domain has at most {_MOST_MEMBERS} members")
             return resolved.DomainType(declaration, tuple(declaration(index) for index in range(size)))
         if issubclass(declaration, Struct) and declaration is not Struct:
-            fields = tuple((field, self.resolve(kind)) for field, kind in declared_fields(declaration).items())
+            fields = tuple((field, self.resolve(kind)) for field, kind in fields_of_struct(declaration).items())
             return resolved.StructType(declaration, fields)
         if issubclass(declaration, enum.Enum):
             if issubclass(declaration, (int, str, enum.Flag)):
@@ -426,7 +428,7 @@ class _JudgePowers(ast.NodeTransformer):
 
 
 @functools.lru_cache(4096)
-def _parsed_bound(text: str) -> tuple[ast.Expression, frozenset[str], types.CodeType]:
+def _parse_bound(text: str) -> tuple[ast.Expression, frozenset[str], types.CodeType]:
     """Return the syntax tree of a bound, its names, and its code: every run of a spec evaluates the same bounds."""
     tree = ast.parse(text, mode="eval")
     names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 from checker.errors import BoundsError, SpecError
 from checker.language.source import line_error
-from checker.language.values import attached, plain, show
+from checker.language.values import attach, plain, show
 
 Bound = int | str
 """An int, or an expression over the spec's constants."""
@@ -202,7 +202,7 @@ class Struct(metaclass=_StructMeta):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._values:
             raise AttributeError(f"{type(self).__name__} has no field {name}")
-        return attached(self._values[name], self, name)
+        return attach(self._values[name], self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._put(name, value)
@@ -216,7 +216,7 @@ class Struct(metaclass=_StructMeta):
         self._owner._put(self._key, self.of(self._values | {name: value}))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _built, (type(self), self._values)
+        return _build, (type(self), self._values)
 
     def _with_owner(self, owner: Any, key: Any) -> Struct:
         return self.of(self._values, owner, key)  # type: ignore[no-any-return]
@@ -235,16 +235,16 @@ class Struct(metaclass=_StructMeta):
         return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in shown.items())})"
 
 
-def _built(struct: type[Struct], values: dict[str, Any]) -> Struct:
+def _build(struct: type[Struct], values: dict[str, Any]) -> Struct:
     return struct(**values)
 
 
-def declared_fields(struct: type[Struct]) -> dict[str, Any]:
+def fields_of_struct(struct: type[Struct]) -> dict[str, Any]:
     """Return the declarations of a struct's fields by name, those of its bases first."""
     return struct._fields
 
 
 def replace(record: Any, /, **fields: Any) -> Any:
     """Return a copy of a struct with some fields changed; raise SpecError for an unknown field."""
-    values = {name: record.field(name) for name in declared_fields(type(record))}
+    values = {name: record.field(name) for name in fields_of_struct(type(record))}
     return type(record)(**(values | fields))

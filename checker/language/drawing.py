@@ -22,11 +22,11 @@ EventKind = Literal[
 """The kinds of events that have a sign of their own on pages, and are in every story; "" is any other step."""
 
 
-def _items(what: str, found: Any, kind: type) -> tuple[Any, ...]:
+def _items(what: str, items: Any, kind: type) -> tuple[Any, ...]:
     """Return a tuple of parts of a drawing; raise SpecError if one is something else."""
-    if not isinstance(found, (tuple, list)) or not all(isinstance(item, kind) for item in found):
-        raise SpecError(f"{what}: write a tuple of {kind.__name__}(...), not {found!r}")
-    return tuple(found)
+    if not isinstance(items, (tuple, list)) or not all(isinstance(item, kind) for item in items):
+        raise SpecError(f"{what}: write a tuple of {kind.__name__}(...), not {items!r}")
+    return tuple(items)
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class Lane:
     def __post_init__(self) -> None:
         for name in ("boxes", "members", "crowned", "facts"):
             if not isinstance(getattr(self, name), Mapping):
-                found = getattr(self, name)
+                titles = getattr(self, name)
                 raise SpecError(
-                    f'{name} of a Lane is {found!r}: write a mapping to titles, {name}={{"leader": "leader"}}'
+                    f'{name} of a Lane is {titles!r}: write a mapping to titles, {name}={{"leader": "leader"}}'
                 )
         object.__setattr__(self, "logs", _items("logs of a Lane", self.logs, Log))
 
@@ -154,12 +154,12 @@ class Event:
 
     def __post_init__(self) -> None:
         if not isinstance(self.leaves_out, (tuple, list)):
-            found = self.leaves_out
-            raise SpecError(f'leaves_out of the Event of {self.action} is {found!r}: write a tuple of names, ("log",)')
+            names = self.leaves_out
+            raise SpecError(f'leaves_out of the Event of {self.action} is {names!r}: write a tuple of names, ("log",)')
         if "{" not in self.kind:
-            self.known_kind(self.kind)
+            self.event_kind(self.kind)
 
-    def known_kind(self, kind: str) -> EventKind:
+    def event_kind(self, kind: str) -> EventKind:
         """Return a kind of an event; raise SpecError for another text."""
         known: tuple[EventKind, ...] = get_args(EventKind)
         for name in known:

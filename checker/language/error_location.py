@@ -25,18 +25,18 @@ def source_files(spec: type[Spec]) -> list[str]:
 
 def line_in(files: Iterable[str], traceback: TracebackType | None) -> tuple[str, int] | None:
     """Return the file and line of the innermost frame of a traceback that is in one of the files, or None."""
-    found = _innermost(files, traceback)
-    return None if found is None else (found.tb_frame.f_code.co_filename, found.tb_lineno)
+    innermost = _innermost(files, traceback)
+    return None if innermost is None else (innermost.tb_frame.f_code.co_filename, innermost.tb_lineno)
 
 
 def _innermost(files: Iterable[str], traceback: TracebackType | None) -> TracebackType | None:
-    wanted, found = set(files), None
+    wanted, innermost = set(files), None
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename in wanted:
             # The traceback goes from the outermost frame inwards, so the last match is the innermost one.
-            found = traceback
+            innermost = traceback
         traceback = traceback.tb_next
-    return found
+    return innermost
 
 
 def with_location(error: BaseException, files: Iterable[str]) -> SpecError:
@@ -69,5 +69,5 @@ def assignment_error(module: ModuleType, name: str, message: str) -> SpecError:
     """Return a SpecError that points at the last assignment to a name at the top of a module."""
     file = module.__file__ or ""
     body = ast.parse("".join(linecache.getlines(file))).body
-    found = [node for node in body if isinstance(node, ast.Assign) and name in map(ast.unparse, node.targets)]
-    return node_error(file, found[-1].targets[0], message) if found else SpecError(message, file=file)
+    assignments = [node for node in body if isinstance(node, ast.Assign) and name in map(ast.unparse, node.targets)]
+    return node_error(file, assignments[-1].targets[0], message) if assignments else SpecError(message, file=file)

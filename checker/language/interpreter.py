@@ -224,7 +224,7 @@ class Interpreter:
         copied._shapes, copied._is_symbolic = None, False
         return copied
 
-    def restricted_to(self, actions: Collection[str]) -> Self:
+    def restrict_to(self, actions: Collection[str]) -> Self:
         """Return the spec with some of its actions only; the others remain as plain methods."""
         copied = copy.copy(self)
         # The instances are numbered again, so numbers of the restricted spec differ from those of the whole one.
@@ -263,10 +263,10 @@ class Interpreter:
         function = getattr(type(self), method)
         source = source_of(function)
         arguments = plain_parameters(source, method)
-        found: list[ParameterDeclaration] = []
+        parameters: list[ParameterDeclaration] = []
         for argument in arguments[1:]:
-            found.append(self._parameter(function, source, argument, found))
-        count = math.prod(parameter.choices for parameter in found)
+            parameters.append(self._parameter(function, source, argument, parameters))
+        count = math.prod(parameter.choices for parameter in parameters)
         if method == "init" and count > MOST_INITIAL_CHOICES and not self._is_symbolic:
             found_count, most = count_text(count), f"{MOST_INITIAL_CHOICES:,}"
             message = f"init has {found_count} choices of its parameters, over {most}: use smaller types"
@@ -275,8 +275,8 @@ class Interpreter:
             if self.roles.get(method) is not Role.ACTION:
                 message = f"choose belongs to actions: make {choice.name} a parameter of {method}"
                 raise source.error(choice.call, message)
-            found.append(self._choice(function, source, choice, found))
-        return tuple(found)
+            parameters.append(self._choice(function, source, choice, parameters))
+        return tuple(parameters)
 
     def _parameter(
         self, function: Callable[..., Any], source: Source, argument: ast.arg, earlier: list[ParameterDeclaration]
@@ -284,7 +284,7 @@ class Interpreter:
         if argument.annotation is None:
             raise source.error(argument, f"parameter {argument.arg} needs a type: {argument.arg}: Replica")
         # Annotations are texts if the spec's module has `from __future__ import annotations`.
-        kind = self._annotated(function, source, argument, function.__annotations__[argument.arg])
+        kind = self._annotation_type(function, source, argument, function.__annotations__[argument.arg])
         count = kind.cardinality()
         if count <= BOUND_FROM or self._is_symbolic:
             return ParameterDeclaration(argument.arg, kind, count, None)
@@ -297,10 +297,10 @@ class Interpreter:
             return ParameterDeclaration(argument.arg, kind, count, None)
         collection = binding_collection(source, argument.arg)
         if collection is not None:
-            return self._bound(function, source, argument.arg, kind, collection, earlier)
-        return self._enumerated(source, argument, argument.arg, kind, is_choice=False)
+            return self._collection_parameter(function, source, argument.arg, kind, collection, earlier)
+        return self._free_parameter(source, argument, argument.arg, kind, is_choice=False)
 
-    def _annotated(
+    def _annotation_type(
         self, function: Callable[..., Any], source: Source, node: ast.arg | ast.expr, declaration: Any
     ) -> Type:
         """Return the type that an annotation declares."""
@@ -315,7 +315,7 @@ class Interpreter:
             text = "" if annotation is None else ast.unparse(annotation)
             raise source.error(node, f"{text} is not a type") from None
 
-    def _bound(
+    def _collection_parameter(
         self,
         function: Callable[..., Any],
         source: Source,
@@ -344,9 +344,9 @@ class Interpreter:
             raise source.error(collection, f"an item of {text} is {items.type:a}, and {name} is {kind:a}")
         if items.most < kind.cardinality():
             return ParameterDeclaration(name, kind, items.most, collection, is_choice)
-        return self._enumerated(source, collection, name, kind, is_choice=is_choice)
+        return self._free_parameter(source, collection, name, kind, is_choice=is_choice)
 
-    def _enumerated(
+    def _free_parameter(
         self, source: Source, node: ast.AST, name: str, kind: Type, *, is_choice: bool
     ) -> ParameterDeclaration:
         """Return a parameter that has every value of its type in every state."""
@@ -377,7 +377,7 @@ class Interpreter:
         text = ast.unparse(choice.collection)
         known = {parameter.name: parameter.type for parameter in earlier}
         if choice.annotation is not None:
-            kind = self._annotated(function, source, choice.annotation, ast.unparse(choice.annotation))
+            kind = self._annotation_type(function, source, choice.annotation, ast.unparse(choice.annotation))
         else:
             items = CollectionTyper(self, function, known).items(choice.collection)
             if items is None:
@@ -388,8 +388,10 @@ class Interpreter:
         if count <= BOUND_FROM or self._is_symbolic:
             return ParameterDeclaration(choice.name, kind, count, None, is_choice=True)
         if choice.is_leading:
-            return self._bound(function, source, choice.name, kind, choice.collection, earlier, is_choice=True)
-        return self._enumerated(source, choice.call, choice.name, kind, is_choice=True)
+            return self._collection_parameter(
+                function, source, choice.name, kind, choice.collection, earlier, is_choice=True
+            )
+        return self._free_parameter(source, choice.call, choice.name, kind, is_choice=True)
 
     def _choices(
         self, method: str, parameter: ParameterDeclaration, state: State, chosen: dict[str, Any]
@@ -403,9 +405,9 @@ class Interpreter:
             return
         function = getattr(type(self), method)
         own_name = function.__code__.co_varnames[0]
-        found = evaluated(parameter.collection, function, {own_name: self._working(state.values)} | chosen)
-        items = list(found)
-        if not isinstance(found, (BagValue, SetValue)):
+        collected = evaluated(parameter.collection, function, {own_name: self._working(state.values)} | chosen)
+        items = list(collected)
+        if not isinstance(collected, (BagValue, SetValue)):
             # The native engine makes a set of a sequence, which has each item once, in order.
             distinct = {parameter.type.coerce(item) for item in items}
             items = sorted(distinct, key=parameter.type.sort_key)
@@ -440,7 +442,7 @@ class Interpreter:
     def _instances(self, shape: ActionShape, state: State) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Iterate over the instances, numbered from 0 on."""
         # Only a collection depends on earlier parameters. The parameters before the first one form a plain product.
-        collected = [number for number, found in enumerate(shape.parameters) if found.collection is not None]
+        collected = [number for number, each in enumerate(shape.parameters) if each.collection is not None]
         start = collected[0] if collected else len(shape.parameters)
         options = [list(parameter.type.values()) for parameter in shape.parameters[:start]]
         # The last parameter varies fastest in `itertools.product`, so the position of a choice is its number.
@@ -458,7 +460,7 @@ class Interpreter:
             yield number, values
             return
         parameter = shape.parameters[len(values)]
-        known = {found.name: value for found, value in zip(shape.parameters, values, strict=False)}
+        known = {each.name: value for each, value in zip(shape.parameters, values, strict=False)}
         for position, value in self._choices(shape.name, parameter, state, known):
             yield from self._later_instances(shape, state, number * parameter.choices + position, (*values, value))
 
@@ -555,7 +557,7 @@ class Interpreter:
             except _RUNTIME_ERRORS as error:
                 raise _bounds_error(error) from error
 
-    def viewed(self, view: str, state: State) -> Any:
+    def value_of_view(self, view: str, state: State) -> Any:
         """Return the value of a view in a state, as its method returns it; raise BoundsError as `holds` does."""
         with self.bound():
             try:

@@ -120,11 +120,10 @@ def fair_positions(spec: Spec, name: str) -> dict[str, tuple[int, ...]]:
     shapes = {shape.name: shape for shape in spec.shapes()}
     # Without those that `choose` binds: fairness does not distinguish choices.
     parameters = {
-        action: {found.name: found.type for found in shapes[action].parameters if not found.is_choice}
-        for action in actions
+        action: {each.name: each.type for each in shapes[action].parameters if not each.is_choice} for action in actions
     }
     try:
-        fixed = _fixed_parameters(name, spec.fairness[name], parameters)
+        fixed = _parameters_of_class(name, spec.fairness[name], parameters)
     except SpecError as error:
         if name in spec.fair_unions:
             raise declaration_error(type(spec), name, error.message) from None
@@ -133,7 +132,7 @@ def fair_positions(spec: Spec, name: str) -> dict[str, tuple[int, ...]]:
     return {action: tuple(list(known).index(parameter) for parameter in fixed) for action, known in parameters.items()}
 
 
-def _fixed_parameters(name: str, fairness: Fairness, parameters: dict[str, dict[str, Type]]) -> list[str]:
+def _parameters_of_class(name: str, fairness: Fairness, parameters: dict[str, dict[str, Type]]) -> list[str]:
     """Return the names of the parameters that a class fixes, from the types of the parameters of each action."""
     for action, known in parameters.items():
         fairness.require_parameters(action, tuple(known))
@@ -167,15 +166,15 @@ class FairClasses:
 
     def of_call(self, action: str, arguments: tuple[Any, ...]) -> tuple[FairClass, ...]:
         """Return the fair classes to which the steps of an action instance belong."""
-        found = []
+        classes = []
         names = self._names[action]
         for name, positions in self._fixed.get(action, ()):
             choice = tuple((names[position], arguments[position]) for position in positions)
             strength, union = self._spec.fairness[name].strength, self._spec.fair_unions.get(name, ())
-            found.append(FairClass(strength, name, choice, len(choice) == len(names) and not union, union))
+            classes.append(FairClass(strength, name, choice, len(choice) == len(names) and not union, union))
         if self._next is not None:
-            found.append(FairClass(self._next.strength, None))
-        return tuple(found)
+            classes.append(FairClass(self._next.strength, None))
+        return tuple(classes)
 
     def of_step(self, state: State, step: Step) -> tuple[FairClass, ...]:
         """Return the fair classes that a step from a state takes: none if it does not change the state."""

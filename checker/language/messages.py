@@ -14,7 +14,7 @@ from checker.language.source import Source, source_of
 
 def message_tree(text: str) -> ast.JoinedStr:
     """Return the syntax tree of a `says=` text; raise SyntaxError if it is not an f-string."""
-    quotes = next((found for found in ('"""', "'''") if found not in text and not text.endswith(found[0])), None)
+    quotes = next((quote for quote in ('"""', "'''") if quote not in text and not text.endswith(quote[0])), None)
     if quotes is None:
         raise SyntaxError("both kinds of quotes are in the text, or at its end")
     tree = ast.parse(f"fr{quotes}{text}{quotes}", mode="eval").body
@@ -37,7 +37,7 @@ def check_message(spec_class: type, function: Callable[..., Any]) -> None:
     except SyntaxError as error:
         message = f"says= of {function.__name__} is not the text of an f-string: {error.msg}"
         raise source.error(place, message) from None
-    bound = set(_bound_names(tree)) | _names_of_method(spec_class, function)
+    bound = set(_names_of_bindings(tree)) | _names_of_method(spec_class, function)
     first = function.__code__.co_varnames[: function.__code__.co_argcount]
     states = {"self", "old"}.intersection(first)
     for node in ast.walk(tree):
@@ -57,13 +57,13 @@ def check_message(spec_class: type, function: Callable[..., Any]) -> None:
 def _place(source: Source) -> ast.AST:
     """Return the `says=` argument of a property's decorator; without it, the method."""
     calls = [node for node in source.tree.decorator_list if isinstance(node, ast.Call)]
-    found = [keyword.value for call in calls for keyword in call.keywords if keyword.arg == "says"]
-    return found[0] if found else source.tree
+    says = [keyword.value for call in calls for keyword in call.keywords if keyword.arg == "says"]
+    return says[0] if says else source.tree
 
 
 def _names_of_method(spec_class: type, function: Callable[..., Any]) -> set[str]:
     """Return the names that a method and its helpers bind or know: an explanation may end inside a helper."""
-    found: set[str] = set()
+    names: set[str] = set()
     seen: set[Callable[..., Any]] = set()
     waiting = [function]
     while waiting:
@@ -72,12 +72,12 @@ def _names_of_method(spec_class: type, function: Callable[..., Any]) -> set[str]
             continue
         seen.add(function)
         tree = source_of(function).tree
-        found |= {*function.__globals__, *_bound_names(tree)}
-        waiting += _called(spec_class, function, tree)
-    return found
+        names |= {*function.__globals__, *_names_of_bindings(tree)}
+        waiting += _calls(spec_class, function, tree)
+    return names
 
 
-def _bound_names(tree: ast.AST) -> Iterator[str]:
+def _names_of_bindings(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
@@ -87,7 +87,7 @@ def _bound_names(tree: ast.AST) -> Iterator[str]:
             yield node.name
 
 
-def _called(spec_class: type, function: Callable[..., Any], tree: ast.AST) -> Iterator[Callable[..., Any]]:
+def _calls(spec_class: type, function: Callable[..., Any], tree: ast.AST) -> Iterator[Callable[..., Any]]:
     """Iterate over the methods and functions of specs that a function may call."""
     for node in ast.walk(tree):
         called: Any = None

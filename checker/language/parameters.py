@@ -185,7 +185,7 @@ def choice_statements(function: Callable[..., Any], source: Source) -> list[Choi
     if not is_named and not code.co_freevars:
         return []
     names = names_of_function(function)
-    found: list[ChoiceStatement] = []
+    choices: list[ChoiceStatement] = []
     is_leading = True
     for position, statement in enumerate(body := _after_docstring(source.tree.body)):
         choice = _choice(statement, names, source, is_leading)
@@ -195,14 +195,14 @@ def choice_statements(function: Callable[..., Any], source: Source) -> list[Choi
         if any(isinstance(node, ast.Return) for before in body[:position] for node in ast.walk(before)):
             message = f"the action may return before it chooses {choice.name}: put the choice before the `return`"
             raise source.error(statement, message)
-        found.append(choice)
-    _refuse_other_places(source, names, {choice.call for choice in found})
+        choices.append(choice)
+    _refuse_other_places(source, names, {choice.call for choice in choices})
     taken = [argument.arg for argument in source.tree.args.args]
-    for choice in found:
+    for choice in choices:
         if choice.name in taken:
             raise source.error(choice.call, f"{choice.name} has a value already: choose into a new name")
         taken.append(choice.name)
-    return found
+    return choices
 
 
 def _choice(statement: ast.stmt, names: Mapping[str, Any], source: Source, is_leading: bool) -> ChoiceStatement | None:
@@ -261,12 +261,12 @@ class CollectionTyper:
 
     def items(self, node: ast.expr) -> Items | None:
         """Return the items of a collection."""
-        found = self._object(node)
-        if is_type(found):
-            kind = self._spec.resolved_type(found)
+        value = self._object(node)
+        if is_type(value):
+            kind = self._spec.resolved_type(value)
             return Items(kind, kind.cardinality())
-        if isinstance(found, (tuple, set, frozenset)):
-            return _items_of_type(value_type(found, self._spec.resolved_type))
+        if isinstance(value, (tuple, set, frozenset)):
+            return _items_of_type(value_type(value, self._spec.resolved_type))
         if isinstance(node, ast.Call):
             return self._items_of_call(node)
         if isinstance(node, (ast.SetComp, ast.ListComp, ast.GeneratorExp)):
@@ -286,11 +286,11 @@ class CollectionTyper:
         return None if is_local else _object(node, self._names)
 
     def _items_of_call(self, node: ast.Call) -> Items | None:
-        found = self._object(node.func)
-        if found is subsets and node.args:
+        callee = self._object(node.func)
+        if callee is subsets and node.args:
             of = self.items(node.args[0])
             return None if of is None or of.type.cardinality() > 64 else Items(SetType(of.type), int(2**of.most))
-        if found in (builtins.set, builtins.frozenset, builtins.sorted) and len(node.args) == 1:
+        if callee in (builtins.set, builtins.frozenset, builtins.sorted) and len(node.args) == 1:
             return self.items(node.args[0])
         return None
 
@@ -318,10 +318,10 @@ class CollectionTyper:
         if isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name) and node.value.id == self._function.__code__.co_varnames[0]:
                 return self._attribute(node.attr)
-            base = _unwrapped(self._value(node.value))
+            base = _unwrap(self._value(node.value))
             return base.type_of(node.attr) if isinstance(base, StructType) else None
         if isinstance(node, ast.Subscript):
-            base = _unwrapped(self._value(node.value))
+            base = _unwrap(self._value(node.value))
             if isinstance(node.slice, ast.Slice):
                 return base if isinstance(base, SeqType) else None
             if isinstance(base, MapType):
@@ -339,12 +339,12 @@ class CollectionTyper:
         return None if value is None or callable(value) else value_type(value, self._spec.resolved_type)
 
 
-def _unwrapped(kind: Type | None) -> Type | None:
+def _unwrap(kind: Type | None) -> Type | None:
     return kind.item if isinstance(kind, OptionType) else kind
 
 
 def _items_of_type(kind: Type | None) -> Items | None:
-    kind = _unwrapped(kind)
+    kind = _unwrap(kind)
     if isinstance(kind, TupleType):
         kind = sequence_type(kind)
     if isinstance(kind, SetType):
@@ -367,18 +367,18 @@ def variable_in(collection: ast.expr) -> str | None:
 
 def free_names(node: ast.AST) -> list[str]:
     """Return the names that an expression reads and does not bind itself."""
-    found = [name for name in ast.walk(node) if isinstance(name, ast.Name)]
-    bound = {name.id for name in found if isinstance(name.ctx, ast.Store)}
-    return [name.id for name in found if name.id not in bound]
+    names = [name for name in ast.walk(node) if isinstance(name, ast.Name)]
+    bound = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return [name.id for name in names if name.id not in bound]
 
 
 @functools.lru_cache(maxsize=1024)
-def _compiled(node: ast.expr, file: str) -> types.CodeType:
+def _compile(node: ast.expr, file: str) -> types.CodeType:
     return compile(ast.fix_missing_locations(ast.Expression(node)), file, "eval")
 
 
 def evaluated(node: ast.expr, function: Callable[..., Any], locals_: Mapping[str, Any]) -> Any:
     """Return the value of an expression of a method, as it is evaluated there."""
-    code = _compiled(node, function.__code__.co_filename)
+    code = _compile(node, function.__code__.co_filename)
     # One dict: the clauses of a comprehension do not see the locals of `eval`.
     return eval(code, names_of_function(function) | dict(locals_))

@@ -44,50 +44,50 @@ def domains_in(kind: Type) -> Iterator[DomainType]:
 
 def mentions(kind: Type, domain: DomainType) -> bool:
     """Return whether values of a type contain members of a domain, of any size."""
-    return any(found.declared is domain.declared for found in domains_in(kind))
+    return any(each.declared is domain.declared for each in domains_in(kind))
 
 
 def generators(domain: DomainType) -> list[Permutation]:
     """Return permutations that generate all permutations of a domain: the exchanges of neighbours."""
-    found: list[Permutation] = []
+    permutations: list[Permutation] = []
     for first in range(domain.cardinality() - 1):
         images = list(range(domain.cardinality()))
         images[first], images[first + 1] = first + 1, first
-        found.append({domain.declared: tuple(images)})
-    return found
+        permutations.append({domain.declared: tuple(images)})
+    return permutations
 
 
 def all_permutations(domains: Sequence[DomainType]) -> Iterator[Permutation]:
     """Iterate over the products of the permutations of some domains; the first one changes nothing."""
     choices = [itertools.permutations(range(domain.cardinality())) for domain in domains]
     for images in itertools.product(*choices):
-        yield {domain.declared: found for domain, found in zip(domains, images, strict=True)}
+        yield {domain.declared: image for domain, image in zip(domains, images, strict=True)}
 
 
-def permuted(kind: Type, value: Any, by: Permutation) -> Any:
+def permute(kind: Type, value: Any, by: Permutation) -> Any:
     """Return a value of a type with the members in it replaced."""
     if not any(domain.declared in by for domain in domains_in(kind)):
         return value
     if isinstance(kind, DomainType):
         return kind.members[by[kind.declared][value.index]]
     if isinstance(kind, OptionType):
-        return None if value is None else permuted(kind.item, value, by)
+        return None if value is None else permute(kind.item, value, by)
     if isinstance(kind, UnionType):
-        return permuted(kind.alternative_of(value), value, by)
+        return permute(kind.alternative_of(value), value, by)
     if isinstance(kind, StructType):
-        return kind.declared.of({name: permuted(field, value.field(name), by) for name, field in kind.fields})
+        return kind.declared.of({name: permute(field, value.field(name), by) for name, field in kind.fields})
     if isinstance(kind, MapType):
-        return _permuted_map(kind, value, by)
+        return _permute_map(kind, value, by)
     assert isinstance(kind, (SetType, SeqType, BagType))
-    items = [permuted(kind.item, item, by) for item in value]
+    items = [permute(kind.item, item, by) for item in value]
     if isinstance(kind, SeqType):
         return SeqValue(kind, tuple(items))
     ordered = tuple(sorted(items, key=kind.item.sort_key))
     return SetValue(kind, ordered) if isinstance(kind, SetType) else BagValue(kind, ordered)
 
 
-def _permuted_map(kind: MapType, value: Any, by: Permutation) -> Any:
-    items = [permuted(kind.value, item, by) for item in value.items_in_order()]
+def _permute_map(kind: MapType, value: Any, by: Permutation) -> Any:
+    items = [permute(kind.value, item, by) for item in value.items_in_order()]
     if not isinstance(kind.key, DomainType) or kind.key.declared not in by:
         return kind.made(tuple(items))
     moved = list(items)
@@ -96,11 +96,11 @@ def _permuted_map(kind: MapType, value: Any, by: Permutation) -> Any:
     return kind.made(tuple(moved))
 
 
-def permuted_state(variables: Mapping[str, Type], state: State, by: Permutation) -> State:
+def permute_state(variables: Mapping[str, Type], state: State, by: Permutation) -> State:
     """Return a state with the members in it replaced."""
-    return State({name: permuted(kind, state.values[name], by) for name, kind in variables.items()})
+    return State({name: permute(kind, state.values[name], by) for name, kind in variables.items()})
 
 
-def composed(after: Permutation, before: Permutation) -> Permutation:
+def compose_permutations(after: Permutation, before: Permutation) -> Permutation:
     """Return the permutation that replaces members by `before`, and then by `after`, of the same domains."""
     return {domain: tuple(after[domain][image] for image in images) for domain, images in before.items()}

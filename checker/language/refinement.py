@@ -72,25 +72,25 @@ class Refinement:
     def mapped(self, spec: Any, state: State) -> State:
         """Return the abstract state of a state; raise BoundsError if a value is not of its variable's type."""
         with spec.bound():
-            return self._mapped(spec.in_state(state))
+            return self._map(spec.in_state(state))
 
-    def _mapped(self, working: Any) -> State:
+    def _map(self, working: Any) -> State:
         abstract = self.behaviour_of(working).spec
         values = {
             name: self.mapping[name](working) if name in self.mapping else getattr(working, name)
             for name in abstract.variables
         }
         with abstract.bound():
-            return State({name: _coerced(self, abstract, name, value) for name, value in values.items()})
+            return State({name: _coerce(self, abstract, name, value) for name, value in values.items()})
 
     def _is_allowed(self, working: Any, old: Any = None) -> bool:
-        behaviour, after = self.behaviour_of(working), self._mapped(working)
+        behaviour, after = self.behaviour_of(working), self._map(working)
         if old is None:
             return behaviour.starts_in(after)
-        return behaviour.allows(self._mapped(old), after)
+        return behaviour.allows(self._map(old), after)
 
 
-def _coerced(refinement: Refinement, abstract: Interpreter, name: str, value: Any) -> Any:
+def _coerce(refinement: Refinement, abstract: Interpreter, name: str, value: Any) -> Any:
     try:
         return abstract.variables[name].coerce(value)
     except BoundsError as error:

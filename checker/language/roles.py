@@ -58,7 +58,7 @@ def implies(premise: bool, conclusion: bool) -> bool:
     return not premise or conclusion
 
 
-def _marked(method: Method, role: Role, says: str = "") -> Method:
+def _mark(method: Method, role: Role, says: str = "") -> Method:
     if not isinstance(method, FunctionType):
         raise SpecError(f"@{_decorator(role)} is for methods, not for {method!r}: write it above `def name(self):`")
     other = role_of(method)
@@ -103,18 +103,18 @@ def action(
     itself; the default is all parameters, and `()` makes the action as a whole fair.
     """
 
-    def mark(found: Method) -> Method:
+    def mark(function: Method) -> Method:
         try:
             if for_each is not None and fair is None:
                 raise SpecError('for_each needs fair="weak" or fair="strong"')
             fairness = Fairness(fair, for_each) if fair is not None else None
             if fairness is not None:
-                fairness.require_parameters(found.__name__, _parameters(found))
+                fairness.require_parameters(function.__name__, _parameters(function))
         except SpecError as error:
-            source = source_of(found)
-            raise source.error(source.tree, f"@action of {found.__name__}: {error.message}") from None
-        found._fairness = fairness  # type: ignore[attr-defined]
-        return _marked(found, Role.ACTION)
+            source = source_of(function)
+            raise source.error(source.tree, f"@action of {function.__name__}: {error.message}") from None
+        function._fairness = fairness  # type: ignore[attr-defined]
+        return _mark(function, Role.ACTION)
 
     return mark(method) if method is not None else mark
 
@@ -126,7 +126,7 @@ def _parameters(method: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _property(method: Method | None, role: Role, says: str) -> Any:
-    return _marked(method, role, says) if method is not None else lambda found: _marked(found, role, says)
+    return _mark(method, role, says) if method is not None else lambda found: _mark(found, role, says)
 
 
 def invariant(method: Method | None = None, *, says: str = "") -> Any:
@@ -144,7 +144,7 @@ def step_invariant(method: Method | None = None, *, says: str = "") -> Any:
 
 def reachable(method: Method) -> Method:
     """Mark a method as reachable: true in at least one reachable state."""
-    return _marked(method, Role.REACHABLE)
+    return _mark(method, Role.REACHABLE)
 
 
 def lemma(method: Method | None = None, *, says: str = "") -> Any:
@@ -154,7 +154,7 @@ def lemma(method: Method | None = None, *, says: str = "") -> Any:
 
 def constraint(method: Method) -> Method:
     """Mark a method as a constraint: a state in which it is false is checked, but its successors are not explored."""
-    return _marked(method, Role.CONSTRAINT)
+    return _mark(method, Role.CONSTRAINT)
 
 
 def assume(method: Method | None = None, *, says: str = "") -> Any:
@@ -169,9 +169,9 @@ def view(method: Method | None = None, *, unchecked: bool = False) -> Any:
     may be missed.
     """
 
-    def mark(found: Method) -> Method:
-        found._unchecked = unchecked  # type: ignore[attr-defined]
-        return _marked(found, Role.VIEW)
+    def mark(function: Method) -> Method:
+        function._unchecked = unchecked  # type: ignore[attr-defined]
+        return _mark(function, Role.VIEW)
 
     return mark(method) if method is not None else mark
 
@@ -204,8 +204,8 @@ def leads_to(premise: str, *, says: str = "") -> Callable[[Method], Method]:
     if not isinstance(premise, str):
         raise SpecError('@leads_to needs the name of its premise, a helper of the spec: @leads_to("is_sent")')
 
-    def mark(found: Method) -> Method:
-        found._premise = premise  # type: ignore[attr-defined]
-        return _marked(found, Role.LEADS_TO, says)
+    def mark(method: Method) -> Method:
+        method._premise = premise  # type: ignore[attr-defined]
+        return _mark(method, Role.LEADS_TO, says)
 
     return mark

@@ -66,22 +66,22 @@ def line_error(file: str, line: int, message: str) -> SpecError:
 def name_error(file: str, line: int, name: str, message: str) -> SpecError:
     """Return a SpecError that points at a name in a line of a file, or at the whole line if it is not in it."""
     text = linecache.getline(file, line)
-    found = re.search(rf"\b{re.escape(name)}\b", text)
-    if found is None:
+    match = re.search(rf"\b{re.escape(name)}\b", text)
+    if match is None:
         return line_error(file, line, message)
-    return SpecError(message, file=file, line=line, text=text, columns=(found.start() + 1, found.end() + 1))
+    return SpecError(message, file=file, line=line, text=text, columns=(match.start() + 1, match.end() + 1))
 
 
 @functools.lru_cache(maxsize=256)
 def _definitions(file: str, text: str) -> dict[int, ast.FunctionDef | ast.AsyncFunctionDef]:
     """Map the first line of each function of a file, decorators included, to its tree."""
-    found = {}
+    definitions = {}
     for node in _statements(ast.parse(text, file)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             # Python counts a function from its first decorator on (`co_firstlineno`), and the tree from `def`.
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            found[first] = node
-    return found
+            definitions[first] = node
+    return definitions
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:
@@ -108,16 +108,16 @@ def _lambda_definition(code: CodeType, text: str) -> ast.FunctionDef | None:
     """Return the tree of a lambda as a function that returns its body; None if it is not found in the file's text."""
     # The instructions of a lambda have the positions of its body; those without a column are Python's own.
     spans = [((line, column), (end_line, end)) for line, end_line, column, end in code.co_positions() if end]
-    found = [
+    lambdas = [
         node
         for node in _lambdas(code.co_filename, text)
         if node.lineno == code.co_firstlineno
         and all(_start(node.body) <= start and end <= _end(node.body) for start, end in spans)
     ]
-    if not found:
+    if not lambdas:
         return None
     # A lambda inside another one has the smaller body.
-    node = max(found, key=lambda node: _start(node.body))
+    node = max(lambdas, key=lambda node: _start(node.body))
     body = ast.copy_location(ast.Return(node.body), node.body)
     return ast.copy_location(ast.FunctionDef("lambda", node.args, [body], []), node)
 
@@ -168,14 +168,14 @@ def source_of(function: Callable[..., Any]) -> Source:
 
 def child_nodes(node: ast.AST) -> list[ast.AST]:
     """Return the nodes that `ast.iter_child_nodes` yields, in less than half of its time."""
-    found: list[ast.AST] = []
+    children: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name, None)
         if isinstance(value, ast.AST):
-            found.append(value)
+            children.append(value)
         elif isinstance(value, list):
-            found += [part for part in value if isinstance(part, ast.AST)]
-    return found
+            children += [part for part in value if isinstance(part, ast.AST)]
+    return children
 
 
 def walked(node: ast.AST) -> Iterator[ast.AST]:

@@ -113,7 +113,7 @@ def digests_kept() -> Iterator[None]:
         _kept = before
 
 
-def _unchanged_text(path: str) -> tuple[bytes, _Identity]:
+def _text_if_unchanged(path: str) -> tuple[bytes, _Identity]:
     """Return a file's content and identity; raise UnknownSourceError if it changed after this process began."""
     try:
         with open(path, "rb") as file:
@@ -204,7 +204,7 @@ class _ValueWalk:
 
     def content(self, path: str) -> bytes:
         """Return the content of a file, which the digest covers then."""
-        content, self.files[path] = _unchanged_text(path)
+        content, self.files[path] = _text_if_unchanged(path)
         return content
 
     def write(self, value: Any) -> None:
@@ -265,11 +265,11 @@ class _ValueWalk:
         self._name("name", module, name)
         if module == self._module:
             return False
-        found: Any = sys.modules.get(module)
+        holder: Any = sys.modules.get(module)
         for part in name.split("."):
-            found = getattr(found, part, None)
+            holder = getattr(holder, part, None)
         # A function that is made in another one may hold anything in its closure.
-        return found is value or (_is_foreign(module) and "<locals>" not in name)
+        return holder is value or (_is_foreign(module) and "<locals>" not in name)
 
     def _class(self, value: type) -> None:
         if self._is_named(value):
@@ -350,9 +350,9 @@ _POINTER_BYTES = struct.calcsize("P")
 
 def _code_digest(code: types.CodeType) -> bytes:
     """Return the digest of a code object and those inside it, with their line numbers."""
-    found = _of_codes.get(id(code))
-    if found is not None:
-        return found[1]
+    known = _of_codes.get(id(code))
+    if known is not None:
+        return known[1]
     walk = _ValueWalk("")
     counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_firstlineno)
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_qualname)

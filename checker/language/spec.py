@@ -22,7 +22,7 @@ from checker.language.roles import DEADLOCK, Role, fairness_of, message_of, role
 from checker.language.source import source_of
 from checker.language.symbols import OpenNumber
 from checker.language.value_types import value_type
-from checker.language.values import attached
+from checker.language.values import attach
 
 
 class StateVariable:
@@ -36,7 +36,7 @@ class StateVariable:
             return self
         if instance._values is None:
             raise SpecError(f"{self.name} is a state variable: read it from a state, or from spec.in_state(state)")
-        return attached(instance._values[self.name], instance, self.name)
+        return attach(instance._values[self.name], instance, self.name)
 
     def __set__(self, instance: Any, value: Any) -> None:
         instance._put(self.name, value)
@@ -162,7 +162,7 @@ class Spec(Interpreter, metaclass=SpecClass):
 
     def __init__(self, /, **constants: Any):
         # Before the types, of which the messages would not name the constant.
-        values = self.checked_constants(constants)
+        values = self.constants_as_given(constants)
         self._values = None
         self.fairness = dict(self.declared_fairness)
         if self.fair_next is not None:
@@ -171,7 +171,7 @@ class Spec(Interpreter, metaclass=SpecClass):
         self._check_assumptions()
 
     @classmethod
-    def checked_constants(cls, given: Mapping[str, Any]) -> dict[str, Plain]:
+    def constants_as_given(cls, given: Mapping[str, Any]) -> dict[str, Plain]:
         """Return the plain values of all constants, some of which are given; raise SpecError for a wrong one."""
         unknown = sorted(given.keys() - cls.declared_constants.keys())
         if unknown:
@@ -209,8 +209,8 @@ class Spec(Interpreter, metaclass=SpecClass):
                     self.variables[variable] = self._binding.resolve(declaration)
                 except UserError as error:
                     message = f"{type(self).__name__}.{variable}: {error.message}"
-                    found = declaration_error(type(self), variable, message)
-                    raise (SizeError.at(found) if isinstance(error, SizeError) else found) from None
+                    located = declaration_error(type(self), variable, message)
+                    raise (SizeError.at(located) if isinstance(error, SizeError) else located) from None
         errors.raise_found()
 
     def _constant_value(self, name: str, plain: Plain) -> Any:
@@ -262,7 +262,9 @@ class Spec(Interpreter, metaclass=SpecClass):
         copied = copy.copy(self)
         before = self.declared_fairness | self.fairness
         fairness = {name: fairness_from(value, before.get(name)) for name, value in changes.items()}
-        copied.fairness = {name: found for name, found in (self.fairness | fairness).items() if found is not None}
+        copied.fairness = {
+            name: strength for name, strength in (self.fairness | fairness).items() if strength is not None
+        }
         return copied
 
     def without_view(self) -> Self:
@@ -507,7 +509,7 @@ class Scenario:
             raise SpecError(f"the name of a scenario is one line of text, not {self.name!r}")
         try:
             object.__setattr__(self, "constants", plain_constants(self.spec, self.constants))
-            self.spec.checked_constants(self.constants)
+            self.spec.constants_as_given(self.constants)
             check_fairness_changes(self.spec, self.fair)
         except SpecError as error:
             if error.line is not None:
@@ -563,7 +565,7 @@ class Bug:
         remedy = self.remedy or (f"Fixed: {self.description}" if self.description else "")
         faulty = {**self.size, **self.faulty}
         fixed_name = self.fixed_name or f"{self.name}_fixed"
-        found = [
+        both = [
             Scenario(
                 self.spec,
                 self.name,
@@ -576,7 +578,7 @@ class Bug:
             )
         ]
         sizes = {fixed_name: self.size, f"{fixed_name}_larger": self.larger}
-        return found + [
+        return both + [
             Scenario(
                 repaired,
                 name,

@@ -54,34 +54,34 @@ class OpenNumber(int):
         return hash((self.expression, int(self)))
 
     def __add__(self, other: int) -> int:
-        return _computed("+", self, other)
+        return _compute("+", self, other)
 
     def __radd__(self, other: int) -> int:
-        return _computed("+", other, self)
+        return _compute("+", other, self)
 
     def __sub__(self, other: int) -> int:
-        return _computed("-", self, other)
+        return _compute("-", self, other)
 
     def __rsub__(self, other: int) -> int:
-        return _computed("-", other, self)
+        return _compute("-", other, self)
 
     def __mul__(self, other: int) -> int:
-        return _computed("*", self, other)
+        return _compute("*", self, other)
 
     def __rmul__(self, other: int) -> int:
-        return _computed("*", other, self)
+        return _compute("*", other, self)
 
     def __floordiv__(self, other: int) -> int:
-        return _computed("//", self, other)
+        return _compute("//", self, other)
 
     def __rfloordiv__(self, other: int) -> int:
-        return _computed("//", other, self)
+        return _compute("//", other, self)
 
     def __mod__(self, other: int) -> int:
-        return _computed("%", self, other)
+        return _compute("%", self, other)
 
     def __rmod__(self, other: int) -> int:
-        return _computed("%", other, self)
+        return _compute("%", other, self)
 
     def __pow__(self, other: int, modulus: None = None) -> OpenNumber:  # type: ignore[override]
         # Powers occur in cardinalities only; their expression is never needed.
@@ -91,7 +91,7 @@ class OpenNumber(int):
         return OpenNumber()
 
     def __neg__(self) -> int:
-        return _computed("-", 0, self)
+        return _compute("-", 0, self)
 
     def __abs__(self) -> int:
         return -self if int(self) < 0 else self
@@ -114,7 +114,7 @@ _FLOATS: dict[str, Callable[[float, float], float]] = {
 }
 
 
-def _computed(operator: str, left: int, right: int) -> int:
+def _compute(operator: str, left: int, right: int) -> int:
     """Return the result of an operator, with infinities in place of open numbers.
 
     A finite result is an ordinary int: `3 // open` is 0, which declarations refuse. An infinite or undefined result

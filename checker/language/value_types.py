@@ -53,18 +53,18 @@ def value_type(value: Any, resolve: Resolve) -> Type | None:
     if isinstance(value, tuple):
         return _tuple(value, resolve)
     if isinstance(value, (set, frozenset)):
-        item = joined_type(value, resolve)
+        item = join_types(value, resolve)
         return None if item is None else set_of(item, len(value)) if value else SetType(NOTHING, 0)
     return _map(value, resolve) if isinstance(value, Mapping) else None
 
 
-def joined_type(values: Iterable[Any], resolve: Resolve) -> Type | None:
+def join_types(values: Iterable[Any], resolve: Resolve) -> Type | None:
     """Return the smallest type that has all values, or None if there is no such type."""
-    found: Type | None = NOTHING
+    joined: Type | None = NOTHING
     for value in values:
         kind = value_type(value, resolve)
-        found = None if found is None or kind is None or isinstance(kind, NameType) else join(found, kind)
-    return found
+        joined = None if joined is None or kind is None or isinstance(kind, NameType) else join(joined, kind)
+    return joined
 
 
 def _tuple(value: tuple[Any, ...], resolve: Resolve) -> TupleType | None:
@@ -73,7 +73,7 @@ def _tuple(value: tuple[Any, ...], resolve: Resolve) -> TupleType | None:
 
 
 def _map(value: Mapping[Any, Any], resolve: Resolve) -> MapType | None:
-    key, item = joined_type(value, resolve), joined_type(value.values(), resolve)
+    key, item = join_types(value, resolve), join_types(value.values(), resolve)
     is_key = isinstance(key, Type) and not isinstance(key, (SetType, SeqType, MapType, TupleType))
     if not value or key is None or item is None or not is_key or set(value) != set(key.values()):
         return None

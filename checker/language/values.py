@@ -89,7 +89,7 @@ def plain(value: Any) -> Any:
     return value._plain_value() if hasattr(value, "_plain_value") else show(value)
 
 
-def attached(value: Any, owner: Any, key: Any) -> Any:
+def attach(value: Any, owner: Any, key: Any) -> Any:
     """Return `value` tied to the place it was read from, so that a change of it changes the state.
 
     `owner` is the state or the value that holds it, and `key` its position there: a variable, a field, a map key or an
@@ -171,7 +171,7 @@ class MapValue(CollectionValue):
 
     def __getitem__(self, key: Any) -> Any:
         position = self._position(key)
-        return attached(self._items[position], self, position)
+        return attach(self._items[position], self, position)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._put(self._position(key), value)
@@ -204,7 +204,7 @@ class PartialMapValue(MapValue):
         position = self._position(key)
         if self._items[position] is None:
             raise BoundsError(f"{self} has no key {show(key)}")
-        return attached(self._items[position], self, position)
+        return attach(self._items[position], self, position)
 
     def _plain_value(self) -> Any:
         return {show(key): plain(value) for key, value in self._entries().items()}
@@ -243,11 +243,11 @@ class PartialMapValue(MapValue):
         """Remove a key, and return its value, or `default` if it is absent; raise BoundsError without a default."""
         if len(default) > 1:
             raise TypeError(f"pop takes 1 or 2 arguments, {1 + len(default)} were given")
-        found = self.get(key, *default)
-        if found is None:
+        value = self.get(key, *default)
+        if value is None:
             raise BoundsError(f"{self} has no key {show(key)}")
         self._put(self._position(key), None)
-        return found
+        return value
 
     def keys(self) -> SetValue:
         """Return the set of the keys."""
@@ -385,7 +385,7 @@ class SeqValue(CollectionValue):
             raise BoundsError(f"index {show(index)} is outside a sequence of {len(self)} items")
         return index
 
-    def _clipped(self, part: slice) -> slice:
+    def _clip(self, part: slice) -> slice:
         for bound in (part.start, part.stop):
             if bound is not None and bound < 0:
                 raise BoundsError(f"slice bound {bound} is negative")
@@ -393,9 +393,9 @@ class SeqValue(CollectionValue):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return SeqValue(self.type, self._items[self._clipped(index)])
+            return SeqValue(self.type, self._items[self._clip(index)])
         position = self._position(index, len(self))
-        return attached(self._items[position], self, position)
+        return attach(self._items[position], self, position)
 
     def __setitem__(self, index: int, value: Any) -> None:
         self._put(self._position(index, len(self)), value)
@@ -405,7 +405,7 @@ class SeqValue(CollectionValue):
 
     def __delitem__(self, index: Any) -> None:
         items = list(self._items)
-        del items[self._clipped(index) if isinstance(index, slice) else self._position(index, len(self))]
+        del items[self._clip(index) if isinstance(index, slice) else self._position(index, len(self))]
         self._change(items)
 
     def __add__(self, other: Iterable[Any]) -> list[Any]:

@@ -39,7 +39,7 @@ def cell_lines(spec: Spec, cell: ProofCell, hypotheses: Collection[str], work: C
     lines += [line((f"  {cell.reason}", "yellow"))] if cell.reason else []
     for name in dict.fromkeys((cell.action, cell.conjunct)):
         lines += _method_lines(spec, name)
-    lines += [BLANK, *_needed_lines(spec, cell, hypotheses), BLANK, *_work_lines(work)]
+    lines += [BLANK, *_lines_of_lemmas(spec, cell, hypotheses), BLANK, *_work_lines(work)]
     return lines
 
 
@@ -60,7 +60,7 @@ def _method_lines(spec: Spec, name: str) -> Iterator[Line]:
         yield line((f"    {row}", "cyan"))
 
 
-def _needed_lines(spec: Spec, cell: ProofCell, hypotheses: Collection[str]) -> Iterator[Line]:
+def _lines_of_lemmas(spec: Spec, cell: ProofCell, hypotheses: Collection[str]) -> Iterator[Line]:
     if cell.outcome != "proved" or cell.action == "init":
         return
     yield line(f"  needed: {len(cell.needed)} of {len(hypotheses)} hypotheses")

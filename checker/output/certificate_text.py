@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from checker.run.certificate import Certificate
 
 
-def checked_lines(certificate: Certificate, cells: list[ProofCell], solver: str, seconds: float) -> list[Line]:
+def lines_of_check(certificate: Certificate, cells: list[ProofCell], solver: str, seconds: float) -> list[Line]:
     """Return the result of a check: the number of confirmed cells, and the cells that the solver does not confirm."""
     confirmed = sum(cell.outcome == "proved" for cell in cells)
     time = (f"  ({seconds:.2f} s)", "dim")

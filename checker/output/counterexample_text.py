@@ -129,7 +129,7 @@ def _abstract_lines(spec: Spec, violation: Violation) -> list[list[Line]]:
     if name not in refinements_of(spec) or (steps := abstract_steps(spec, name, violation.trace)) is None:
         return []
     abstract = abstract_spec(spec, name)
-    found = []
+    blocks = []
     for number, step in enumerate(steps):
         if number == 0:
             title, rows = "initial state", state_lines(abstract, step.state)
@@ -138,8 +138,8 @@ def _abstract_lines(spec: Spec, violation: Violation) -> list[list[Line]]:
         else:
             title, rows = step.action or "no step", change_lines(list(step.changes))
         style = "bold red" if step.action == "" else "cyan"
-        found.append([line((f"{abstract.name}: ", "dim"), (title, style)), *rows])
-    return found
+        blocks.append([line((f"{abstract.name}: ", "dim"), (title, style)), *rows])
+    return blocks
 
 
 def _beside(left: list[list[Line]], right: list[list[Line]], margin: str) -> list[list[Line]]:
@@ -182,12 +182,12 @@ def trace_lines(
             rows = state_lines(spec, step.state)
         else:
             rows = change_lines(changes(spec, trace[number - 2].state, step.state))
-        called = str(step) if step.action is None else named_call(spec, step.action, step.arguments)
+        called = str(step) if step.action is None else call_with_names(spec, step.action, step.arguments)
         title = line((f"  {number:>{number_width}}  ", "dim"), (called, "bold cyan"))
         blocks.append([title, *(line(margin, *spans) for spans in rows)])
     lines = [spans for block in (_beside(blocks, beside, margin) if beside else blocks) for spans in (BLANK, *block)]
     if failed_action is not None and trace:
-        called = named_call(spec, failed_action.action, failed_action.arguments)
+        called = call_with_names(spec, failed_action.action, failed_action.arguments)
         lines += [BLANK, line((f"  {len(trace) + 1:>{number_width}}  ", "dim"), (called, "bold red"))]
         lines += [line(margin, ("cannot be executed: the reason is above", "red"))]
     return lines
@@ -200,11 +200,11 @@ def state_lines(spec: Spec, state: State) -> list[Line]:
     return [line((f"{path:<{width}}", "dim"), f"  {text}") for path, text in rows]
 
 
-def change_lines(found: list[StateChange]) -> list[Line]:
+def change_lines(changed: list[StateChange]) -> list[Line]:
     """Return one line per change, with the arrows aligned; of a collection, what it lost and got."""
-    if not found:
+    if not changed:
         return [line(("no variable changes", "dim"))]
-    rows = [came_and_went(change) or change for change in found]
+    rows = [came_and_went(change) or change for change in changed]
     path_width = max(len(row.path) for row in rows)
     before_width = max((len(show(row.before)) for row in rows if isinstance(row, StateChange)), default=0)
     if before_width > _PART_WIDTH // 2:
@@ -223,7 +223,7 @@ def constants_text(constants: Mapping[str, Any]) -> str:
     return ", ".join(setting_text(name, value) for name, value in constants.items())
 
 
-def named_call(spec: Spec, action: str, arguments: tuple[Any, ...]) -> str:
+def call_with_names(spec: Spec, action: str, arguments: tuple[Any, ...]) -> str:
     """Return an action instance with the names of its arguments: `follower_fetch(follower=b2, leader=b1)`."""
     # Imported here: a command that shows no step does not need it.
     from checker.explain.step_events import arguments_by_name

@@ -19,7 +19,7 @@ from checker.language.spec import Spec
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, AtomicFile, open_for_writing, write_whole
 from checker.output.spec_view import spec_view
-from checker.output.styled_lines import broken_text
+from checker.output.styled_lines import break_text
 from checker.run.finding import Finding
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
@@ -81,10 +81,10 @@ def result_to_json(done: FinishedRun) -> dict[str, Any]:
         },
         "reached": result.reached,
         "unreached": list(result.unreached),
-        "liveness": [dataclasses.asdict(found) for found in result.liveness],
+        "liveness": [dataclasses.asdict(each) for each in result.liveness],
         "undecided": result.undecided,
         "account": dataclasses.asdict(done.account),
-        "findings": None if result.findings is None else [_finding_to_json(found) for found in result.findings],
+        "findings": None if result.findings is None else [_finding_to_json(each) for each in result.findings],
     }
 
 
@@ -181,7 +181,7 @@ class CounterexampleFolder:
     def close(self) -> None:
         """Report each missing program or package once."""
         for message in self._missing:
-            print(broken_text(f"some formats were not written: {message}", sys.stderr), file=sys.stderr)
+            print(break_text(f"some formats were not written: {message}", sys.stderr), file=sys.stderr)
 
     def _write(self, stem: Path, run: Run, violation: Violation) -> None:
         from traces import trace_file
@@ -190,10 +190,10 @@ class CounterexampleFolder:
         origin = trace_file.origin_of(run.spec, run.entry.name, run.scenario, run.entry.target, run.command(violation))
         scenario = run.entry.scenario(run.scenario, run.spec.constants)
         description = scenario.description if scenario is not None else ""
-        found = Counterexample(run.spec, violation, origin, description, scenario=scenario, index=self._index)
+        counterexample = Counterexample(run.spec, violation, origin, description, scenario=scenario, index=self._index)
         for format in FORMATS.values():
             try:
-                content = format.write(found)
+                content = format.write(counterexample)
             except UserError as error:
                 self._missing[error.message] = None
                 continue

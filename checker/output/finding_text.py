@@ -9,12 +9,12 @@ from checker.output.styled_lines import BLANK, Line, line
 def finding_lines(specs: list[SpecFindings], *, with_notes: bool) -> list[Line]:
     """Return the lines of findings, below the name of their spec; `with_notes`: including notes."""
     lines: list[Line] = []
-    for found in specs:
-        shown = [finding for finding in found.findings if with_notes or not finding.is_note]
+    for of_spec in specs:
+        shown = [finding for finding in of_spec.findings if with_notes or not finding.is_note]
         if not shown:
             continue
-        runs = "" if found.runs == 1 else f" in all {found.runs} complete runs"
-        lines += [BLANK, line((found.name, "bold"), f"  unused{runs}:")]
+        runs = "" if of_spec.runs == 1 else f" in all {of_spec.runs} complete runs"
+        lines += [BLANK, line((of_spec.name, "bold"), f"  unused{runs}:")]
         for finding in shown:
             label, style = ("note", "dim") if finding.is_note else ("warning", "yellow")
             lines.append(line((f"  {label:<7}  ", style), finding.message, (f"  {finding.place}", "dim")))

@@ -53,8 +53,8 @@ class Annotations:
         parts = {"title": title}
         if place is not None:
             parts = {"file": place.relative, "line": str(place.first_line), "endLine": str(place.last_line), **parts}
-        shown = ",".join(f"{key}={_escaped(value, ':,')}" for key, value in parts.items())
-        command = f"::{level} {shown}::{_escaped(text)}\n"
+        shown = ",".join(f"{key}={_escape(value, ':,')}" for key, value in parts.items())
+        command = f"::{level} {shown}::{_escape(text)}\n"
         if command not in self._written:
             self._written.append(command)
 
@@ -63,7 +63,7 @@ def _title(problem: Problem) -> str:
     return f"{problem.run.name}: {'out of bounds' if problem.property == BOUNDS else problem.property}"
 
 
-def _escaped(text: str, more: str = "") -> str:
+def _escape(text: str, more: str = "") -> str:
     """Return a text escaped for a workflow command; see https://docs.github.com/actions, workflow commands."""
     for character in "%\r\n" + more:
         text = text.replace(character, f"%{ord(character):02X}")

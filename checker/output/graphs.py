@@ -91,18 +91,18 @@ def _add_steps(
     for step in steps:
         by_target.setdefault(_number(spec, numbers, step.state), []).append(step)
     rules = [name for name in properties if spec.roles.get(name) in STEP_ROLES]
-    for target, found in by_target.items():
-        broken = [name for name in rules if not spec.holds(name, found[0].state, state)]
-        label = "\n".join([*(str(step) for step in found), *(f"✗ {name}" for name in broken)])
+    for target, taken in by_target.items():
+        broken = [name for name in rules if not spec.holds(name, taken[0].state, state)]
+        label = "\n".join([*(str(step) for step in taken), *(f"✗ {name}" for name in broken)])
         style = {"color": BAD["color"], "penwidth": BAD["penwidth"]} if broken else {}
-        graph.edge(str(numbers[state]), str(target), centred(label), **style)
+        graph.edge(str(numbers[state]), str(target), centre_lines(label), **style)
 
 
 def _add_failures(graph: Digraph, number: int, failures: list[BoundsFailure]) -> None:
     for failure in failures:
         node = f"{number} fails {failure.instance}"
         graph.node(node, left_aligned(f"✗ {failure.message}"), **BAD)
-        graph.edge(str(number), node, centred(call_text(failure.action, failure.arguments)))
+        graph.edge(str(number), node, centre_lines(call_text(failure.action, failure.arguments)))
 
 
 def _is_false(spec: Spec, name: str, state: State) -> bool:
@@ -137,7 +137,7 @@ def change_text(change: StateChange) -> str:
     return f"{items.path}: {' '.join(text for text in items.texts if text)}"
 
 
-def centred(text: str) -> str:
+def centre_lines(text: str) -> str:
     """Escape text for a label with centred lines."""
     return _lines(text, "\\n").removesuffix("\\n")
 

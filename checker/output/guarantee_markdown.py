@@ -38,7 +38,7 @@ class Labels:
     def __init__(self, tabulation: GuaranteeTable, before: Labels | None = None):
         self._first_note = before.end_of_notes if before is not None else ord("a")
         self._first_mark = before.end_of_marks if before is not None else 1
-        self.notes = {name: chr(i) for i, name in enumerate(_named_notes(tabulation), self._first_note)}
+        self.notes = {name: chr(i) for i, name in enumerate(_names_of_notes(tabulation), self._first_note)}
         self.marks = {
             shown.signature: f"c{i}" for i, shown in enumerate(tabulation.counterexamples(), self._first_mark)
         }
@@ -67,12 +67,12 @@ def short_markdown(tabulation: GuaranteeTable, command: str) -> list[str]:
     rows = short_rows(tabulation)
     marks = _marks_of_exceptions([answer for _, answers in rows for answer in answers])
     marked = [[*settings, *(marks.get(answer, answer) for answer in answers)] for settings, answers in rows]
-    lines = _aligned([heading(tabulation), *marked])
+    lines = _align([heading(tabulation), *marked])
     if marks:
         lines += ["", *_exception_lines(marks)]
     for paragraph in short_legend(tabulation):
-        lines += ["", *_wrapped(paragraph)]
-    return [*lines, "", *_wrapped(f"{_documented(tabulation)} {in_full(command)}")]
+        lines += ["", *_wrap(paragraph)]
+    return [*lines, "", *_wrap(f"{_documentation(tabulation)} {in_full(command)}")]
 
 
 def _marks_of_exceptions(answers: Sequence[str]) -> dict[str, str]:
@@ -91,7 +91,7 @@ def full_markdown(
     """
     lines = [*_full_table(tabulation, labels), ""]
     for paragraph in (_LENGTHS, *tabulation.table.legend, *_bold(tabulation), *_refusals(tabulation)):
-        lines += [*_wrapped(paragraph), ""]
+        lines += [*_wrap(paragraph), ""]
     lines += [*_notes(tabulation, labels), "", "Counterexamples:", ""]
     lines += _counterexamples(tabulation, labels, place_of)
     return [*lines, "", conclusion(tabulation)]
@@ -99,7 +99,7 @@ def full_markdown(
 
 def _exception_lines(marks: Mapping[str, str]) -> Iterable[str]:
     for answer, mark in marks.items():
-        yield from _wrapped(f"- {mark.removeprefix('no, but ')} {answer.removeprefix('no, but ')}", indent="  ")
+        yield from _wrap(f"- {mark.removeprefix('no, but ')} {answer.removeprefix('no, but ')}", indent="  ")
 
 
 def short_legend(tabulation: GuaranteeTable) -> list[str]:
@@ -139,11 +139,11 @@ def conclusion(tabulation: GuaranteeTable) -> str:
     """Return the size of the explorations, and how many documented answers they confirm and refute."""
     return (
         f"{tabulation.explored} of {len(tabulation.explorations)} explorations, "
-        f"{tabulation.distinct_states:,} distinct states. {_documented(tabulation)}"
+        f"{tabulation.distinct_states:,} distinct states. {_documentation(tabulation)}"
     )
 
 
-def _documented(tabulation: GuaranteeTable) -> str:
+def _documentation(tabulation: GuaranteeTable) -> str:
     cells = [cell for cell in _cells(tabulation) if cell.documented is not None]
     confirmed = sum(tabulation.is_as_documented(cell) is True for cell in cells)
     refuted = sum(tabulation.is_as_documented(cell) is False for cell in cells)
@@ -156,7 +156,7 @@ def short_rows(tabulation: GuaranteeTable) -> list[tuple[list[str], tuple[str, .
     for row in sorted(tabulation.table.rows, key=lambda row: bool(row.refused)):
         by_pattern.setdefault(_pattern(tabulation, row), []).append(row)
     return [
-        (settings, pattern) for pattern, rows in by_pattern.items() for settings in _merged_settings(tabulation, rows)
+        (settings, pattern) for pattern, rows in by_pattern.items() for settings in _merge_settings(tabulation, rows)
     ]
 
 
@@ -169,11 +169,11 @@ def _full_table(tabulation: GuaranteeTable, labels: Labels) -> list[str]:
     ]
     if refused := [row for row in tabulation.table.rows if row.refused]:
         pattern = _pattern(tabulation, refused[0])
-        shown += [[*settings, *pattern] for settings in _merged_settings(tabulation, refused)]
-    return _aligned([heading(tabulation), *shown])
+        shown += [[*settings, *pattern] for settings in _merge_settings(tabulation, refused)]
+    return _align([heading(tabulation), *shown])
 
 
-def _merged_settings(tabulation: GuaranteeTable, rows: list[GuaranteeRow]) -> list[list[str]]:
+def _merge_settings(tabulation: GuaranteeTable, rows: list[GuaranteeRow]) -> list[list[str]]:
     merged = merge([tuple(row.settings.values()) for row in rows])
     return [_values_text(tabulation, values) for values in merged]
 
@@ -186,7 +186,7 @@ def merge(rows: Sequence[tuple[str, ...]]) -> list[Values]:
         for values in merged:
             others = (*values[:position], *values[position + 1 :])
             grouped.setdefault(others, {}).update(dict.fromkeys(values[position]))
-        merged = [(*others[:position], tuple(found), *others[position:]) for others, found in grouped.items()]
+        merged = [(*others[:position], tuple(joined), *others[position:]) for others, joined in grouped.items()]
     return merged
 
 
@@ -218,8 +218,8 @@ def _answer_word(answer: CellAnswer) -> str:
 def _values_text(tabulation: GuaranteeTable, values: Values) -> list[str]:
     every = zip(*(row.settings.values() for row in tabulation.table.rows), strict=True)
     return [
-        "any" if len(found) > 1 and set(found) == set(all_values) else ", ".join(found)
-        for found, all_values in zip(values, every, strict=True)
+        "any" if len(chosen) > 1 and set(chosen) == set(all_values) else ", ".join(chosen)
+        for chosen, all_values in zip(values, every, strict=True)
     ]
 
 
@@ -241,7 +241,7 @@ def _notes_of(tabulation: GuaranteeTable, cell: GuaranteeCell) -> list[str]:
     return [name for name in cell.all_notes if is_no or name in (*cell.notes, cell.differs)]
 
 
-def _named_notes(tabulation: GuaranteeTable) -> list[str]:
+def _names_of_notes(tabulation: GuaranteeTable) -> list[str]:
     """Return the names of the notes that some cell shows, in the order of the table."""
     named = {
         name for row in tabulation.table.rows for cell in row.cells.values() for name in _notes_of(tabulation, cell)
@@ -254,7 +254,7 @@ def heading(tabulation: GuaranteeTable) -> list[str]:
     return [*tabulation.table.rows[0].settings, *tabulation.table.columns.values()]
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
+def _align(rows: list[list[str]]) -> list[str]:
     """Return a Markdown table with aligned columns; the first row is the heading."""
     widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
@@ -268,7 +268,7 @@ def _notes(tabulation: GuaranteeTable, labels: Labels) -> Iterable[str]:
     for name, mark in labels.notes.items():
         note = tabulation.table.notes[name]
         answers = [tabulation.answer(GuaranteeNote("", (check,))) for check in note.checks]
-        yield from _wrapped(f"- [{mark}] {note.text}{_note_answers(answers, labels)}", indent="  ")
+        yield from _wrap(f"- [{mark}] {note.text}{_note_answers(answers, labels)}", indent="  ")
 
 
 def _note_answers(answers: list[CellAnswer], labels: Labels) -> str:
@@ -287,7 +287,7 @@ def _counterexamples(
         length = shown.violation.length
         states = f"{length} state{'' if length == 1 else 's'}"
         text = f"- [{mark}] `{shown.violation.property}`, {states}: {_steps(shown)}."
-        yield from _wrapped(text, indent="  ")
+        yield from _wrap(text, indent="  ")
         yield f"  {place_of(shown, mark)}"
 
 
@@ -301,7 +301,7 @@ def _steps(shown: ShownViolation) -> str:
     return f"{', '.join([*stem, 'then for ever'])}: {', '.join(loop) or 'no step'}"
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
+def _wrap(text: str, indent: str = "") -> list[str]:
     """Return the lines of a paragraph or list item; code spans are not broken, `indent` precedes the later lines."""
     # textwrap does not break at a no-break space.
     text = re.sub(r"`[^`]*`", lambda code: code.group().replace(" ", "\u00a0"), text)

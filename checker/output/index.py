@@ -14,7 +14,7 @@ from checker.output.files import make_folder, stem_of
 from checker.output.output_files import open_for_writing, require_own_page
 from checker.output.problems import Problem, problems_of
 from checker.output.reports import ReportTarget
-from checker.run.expectation import ExpectationComparison, end_text, states_text, undecided_sentences
+from checker.run.expectation import ExpectationComparison, end_text, sentences_of_undecided, states_text
 from checker.run.finished import FinishedRun
 from checker.run.result import Result
 
@@ -59,7 +59,7 @@ class IndexReport:
         sentences = list(comparison.sentences) if comparison is not None else []
         if result.ended not in ("complete", "violation"):
             sentences.append(f"not fully explored: {end_text(result)}")
-        sentences += undecided_sentences(result)
+        sentences += sentences_of_undecided(result)
         self._rows.append(
             IndexRow(
                 run.name,
@@ -89,7 +89,7 @@ class IndexReport:
         from checker.output.page.render import render
 
         counts = {status: sum(row.status == status for row in self._rows) for status in ("differs", "wrong", "stopped")}
-        findings = [found for found in findings_by_spec(self._finished) if found.findings]
+        findings = [each for each in findings_by_spec(self._finished) if each.findings]
         with self._stream:
             self._stream.write(
                 render(

@@ -104,8 +104,8 @@ def _why_undecided(result: Result, name: str) -> str:
     if result.verdict == "error":
         return "the run stopped where a value leaves the bounds of its type"
     if result.ended == "violation":
-        found = ", ".join(dict.fromkeys(violation.property for violation in result.violations))
-        return f"the run stopped at the violation of {found}; --keep-going decides the other properties"
+        names = ", ".join(dict.fromkeys(violation.property for violation in result.violations))
+        return f"the run stopped at the violation of {names}; --keep-going decides the other properties"
     return end_text(result)
 
 

@@ -18,7 +18,7 @@ def loop_text(violation: Violation) -> str:
     return f"then for ever: {' -> '.join(map(str, numbers))}"
 
 
-def owed_text(spec: Spec, violation: Violation, index: int) -> str:
+def obligation_text(spec: Spec, violation: Violation, index: int) -> str:
     """Return a sentence about the obligation that is open in the state at an index of a lasso, or "".
 
     It is open from `owed_since` on. The counterexample to an `eventually_always` may be true in some states of its

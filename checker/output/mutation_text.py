@@ -23,10 +23,10 @@ def mutation_lines(report: MutationReport) -> list[Line]:
         ("equivalent", "equivalent: these mutants have the same states and steps as the original"),
         ("invalid", "invalid: these mutants cannot be explored"),
     ):
-        found = report.with_status(status)
-        if found:
+        mutants = report.with_status(status)
+        if mutants:
             shown += [BLANK, line((heading, "bold"))]
-            shown += [one for mutant, outcome in found for one in _mutant_lines(mutant, outcome)]
+            shown += [one for mutant, outcome in mutants for one in _mutant_lines(mutant, outcome)]
     return shown
 
 
@@ -61,7 +61,7 @@ def _mutant_lines(mutant: Mutant, outcome: MutantVerdict) -> list[Line]:
 
 def mutation_to_json(report: MutationReport, scenario: Scenario | None) -> dict[str, Any]:
     """Return the JSON object of a report, with every mutant."""
-    mutants = [_mutant_to_json(report.mutants[number], found) for number, found in sorted(report.outcomes.items())]
+    mutants = [_mutant_to_json(report.mutants[number], outcome) for number, outcome in sorted(report.outcomes.items())]
     return {
         "spec": report.task.target,
         "scenario": None if scenario is None else scenario.name,
@@ -84,7 +84,7 @@ def mutation_to_json(report: MutationReport, scenario: Scenario | None) -> dict[
 
 
 def _mutant_to_json(mutant: Mutant, outcome: MutantVerdict) -> dict[str, Any]:
-    found = outcome.found
+    run = outcome.found
     return {
         "method": mutant.method.name,
         "file": short_path(mutant.file),
@@ -96,8 +96,8 @@ def _mutant_to_json(mutant: Mutant, outcome: MutantVerdict) -> dict[str, Any]:
         "status": outcome.status,
         "killed_by": list(outcome.killed_by),
         "why": outcome.why,
-        "distinct_states": None if found is None else found.distinct_states,
-        "counterexamples": _counterexamples(found.violated if found is not None else {}),
+        "distinct_states": None if run is None else run.distinct_states,
+        "counterexamples": _counterexamples(run.violated if run is not None else {}),
         "seconds": round(outcome.seconds, 3),
     }
 

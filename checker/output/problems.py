@@ -58,13 +58,13 @@ def problems_of(done: FinishedRun) -> list[Problem]:
     """Return the problems of a run, including the accepted ones."""
     run, result, comparison = done.run, done.result, done.comparison
     unexpected = {id(violation) for violation in unexpected_violations(result, run.expected)}
-    found = [_found(run, violation, id(violation) not in unexpected) for violation in result.violations]
+    problems = [_problem(run, violation, id(violation) not in unexpected) for violation in result.violations]
     if comparison is None or comparison.stopped_early:
-        return found
-    return found + _missing(run, result)
+        return problems
+    return problems + _missing(run, result)
 
 
-def _found(run: Run, violation: Violation, accepted: bool) -> Problem:
+def _problem(run: Run, violation: Violation, accepted: bool) -> Problem:
     is_bounds = violation.kind == "bounds_error"
     first_sentence = violation.explanation.partition("\n")[0]
     wanted = run.expected.get(violation.property) if isinstance(run.expected, Mapping) else None

@@ -47,10 +47,10 @@ def proof_command(run: Run, *options: str) -> str:
     return shlex.join(["python", "-m", "checker", "prove", *run.words, *options])
 
 
-def breaking_step(found: CounterexampleToInduction) -> tuple[tuple[TraceStep, ...], ActionCall | None]:
+def breaking_step(step: CounterexampleToInduction) -> tuple[tuple[TraceStep, ...], ActionCall | None]:
     """Return a counterexample to induction as a trace, and the action if it leads to no state."""
-    assert found.before is not None
-    first = TraceStep(None, (), found.before)
-    if found.after is None:
-        return (first,), ActionCall(found.action, found.arguments)
-    return (first, TraceStep(found.action, found.arguments, found.after)), None
+    assert step.before is not None
+    first = TraceStep(None, (), step.before)
+    if step.after is None:
+        return (first,), ActionCall(step.action, step.arguments)
+    return (first, TraceStep(step.action, step.arguments, step.after)), None

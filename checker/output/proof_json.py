@@ -25,14 +25,14 @@ def queries_to_json(cells: Iterable[ProofCell], labels: Mapping[tuple[str, str],
     ]
 
 
-def found_lemmas_to_json(found: LemmaSearchResult) -> dict[str, Any]:
+def lemma_search_to_json(search: LemmaSearchResult) -> dict[str, Any]:
     """Return the result of a search for lemmas."""
     return {
-        "is_enough": found.is_enough,
-        "atoms": found.atoms,
-        "steps": found.steps,
-        "dropped": found.dropped,
-        "states": found.states,
-        "imports": list(found.imports),
-        "lemmas": [dataclasses.asdict(lemma) for lemma in found.lemmas],
+        "is_enough": search.is_enough,
+        "atoms": search.atoms,
+        "steps": search.steps,
+        "dropped": search.dropped,
+        "states": search.states,
+        "imports": list(search.imports),
+        "lemmas": [dataclasses.asdict(lemma) for lemma in search.lemmas],
     }

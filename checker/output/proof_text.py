@@ -54,35 +54,35 @@ def induction_lines(proof: InductionProof) -> list[Line]:
     return lines + [line((f"  unknown: {cell.conjunct}, {cell.action}: {cell.reason}", "yellow")) for cell in unknown]
 
 
-def refuted_lines(found: Refutation, lemmas: Sequence[str]) -> list[Line]:
+def refutation_lines(refutation: Refutation, lemmas: Sequence[str]) -> list[Line]:
     """Return the verdict of an exploration that refutes properties or lemmas."""
-    names = [_refuted_name(violation, lemmas) for violation in found.violations]
-    states = f"in {'all' if found.is_complete else 'the first'} {found.explored:,} states"
-    is_lemma = all(one.property in lemmas for one in found.violations)
+    names = [_name_of_refuted(violation, lemmas) for violation in refutation.violations]
+    states = f"in {'all' if refutation.is_complete else 'the first'} {refutation.explored:,} states"
+    is_lemma = all(one.property in lemmas for one in refutation.violations)
     note = "correct or remove the lemma" if is_lemma else "a missing lemma is not the reason"
     return [
-        line((f"violated: {', '.join(names)}", "bold red"), (f"  ({states}, {found.seconds:.2f} s)", "dim")),
+        line((f"violated: {', '.join(names)}", "bold red"), (f"  ({states}, {refutation.seconds:.2f} s)", "dim")),
         line(f"  false in a reachable state, so no proof exists: {note}"),
     ]
 
 
-def unfinished_search_lines(found: Refutation) -> list[Line]:
+def lines_of_unfinished_search(refutation: Refutation) -> list[Line]:
     """Return the note that a search for reachable violations did not see every reachable state."""
-    if found.reason:
-        note = f"no search for reachable violations: {found.reason}"
+    if refutation.reason:
+        note = f"no search for reachable violations: {refutation.reason}"
     else:
-        note = f"the search for reachable violations was cut off after {_states(found.explored)}, and found none"
-    return [] if found.is_complete else [line((f"  {note}", "yellow"))]
+        note = f"the search for reachable violations was cut off after {_states(refutation.explored)}, and found none"
+    return [] if refutation.is_complete else [line((f"  {note}", "yellow"))]
 
 
-def _refuted_name(violation: Violation, lemmas: Sequence[str]) -> str:
+def _name_of_refuted(violation: Violation, lemmas: Sequence[str]) -> str:
     """Return what a violation refutes, with the number of its states; an action refutes the bounds of its types."""
     if violation.kind == "bounds_error":
         return f"{BOUNDS} of {violation.property} {violation.length}"
     return f"{violation.property}{' (lemma)' if violation.property in lemmas else ''} {violation.length}"
 
 
-def unbounded_lines(proof: InductionProof, values: str) -> list[Line]:
+def open_proof_lines(proof: InductionProof, values: str) -> list[Line]:
     """Return the verdict of a proof with open constants, of which `values` says the values, and its table."""
     verdict, *table = induction_lines(proof)
     return [verdict, line(f"  for every value of {values}"), *table]
@@ -94,23 +94,23 @@ def instance_lines(constants: Mapping[str, Any]) -> list[Line]:
     return [BLANK, line((note, "dim"))]
 
 
-def found_lemma_lines(found: LemmaSearchResult) -> list[Line]:
+def lemma_search_lines(search: LemmaSearchResult) -> list[Line]:
     """Return the result of a search for lemmas, with the lemmas as text to paste into the spec."""
-    states = f"{'all' if found.is_complete else 'the first'} {found.states:,} states"
-    steps = f"{found.steps:,} counterexample{'' if found.steps == 1 else 's'} to induction"
-    counts = f"{found.atoms:,} atoms in {states}; {steps}, {found.dropped:,} clauses dropped"
-    lines = [line((f"found: {_lemma_search_verdict(found)}", "bold"), (f"  ({counts})", "dim"))]
-    if found.lemmas:
-        lines += [BLANK, *_source_lines(found.imports, found.methods), BLANK]
-    if not found.is_enough:
+    states = f"{'all' if search.is_complete else 'the first'} {search.states:,} states"
+    steps = f"{search.steps:,} counterexample{'' if search.steps == 1 else 's'} to induction"
+    counts = f"{search.atoms:,} atoms in {states}; {steps}, {search.dropped:,} clauses dropped"
+    lines = [line((f"found: {_lemma_search_verdict(search)}", "bold"), (f"  ({counts})", "dim"))]
+    if search.lemmas:
+        lines += [BLANK, *_source_lines(search.imports, search.methods), BLANK]
+    if not search.is_enough:
         lines += [line((f"  try: {advice}", "yellow")) for advice in _LEMMA_ADVICE] + [BLANK]
     return lines
 
 
-def _lemma_search_verdict(found: LemmaSearchResult) -> str:
-    count = len(found.lemmas)
+def _lemma_search_verdict(search: LemmaSearchResult) -> str:
+    count = len(search.lemmas)
     lemmas = "1 lemma" if count == 1 else f"{count} lemmas"
-    if found.is_enough:
+    if search.is_enough:
         return f"{lemmas} with which the proof succeeds" if count else "no lemma is missing"
     return f"not enough for the proof; {lemmas} that are inductive, the simplest first" if count else "no lemma"
 
@@ -121,16 +121,16 @@ def _source_lines(imports: Sequence[str], methods: str) -> list[Line]:
     return [line((row, "cyan")) for row in text.rstrip().split("\n")]
 
 
-def pdr_lines(found: PdrResult, names: list[str]) -> list[Line]:
+def pdr_lines(result: PdrResult, names: list[str]) -> list[Line]:
     """Return the verdict of Spacer."""
-    seconds = (f"  ({found.seconds:.2f} s)", "dim")
-    if found.verdict == "unknown":
+    seconds = (f"  ({result.seconds:.2f} s)", "dim")
+    if result.verdict == "unknown":
         return [
-            line((f"unknown: {found.reason}", "bold yellow"), seconds),
+            line((f"unknown: {result.reason}", "bold yellow"), seconds),
             *(line((f"  try: {advice}", "yellow")) for advice in _SPACER_ADVICE),
         ]
-    if found.violation is not None:
-        return [line((f"violated: {found.violation.property} {found.violation.length}", "bold red"), seconds)]
+    if result.violation is not None:
+        return [line((f"violated: {result.violation.property} {result.violation.length}", "bold red"), seconds)]
     return [line((f"proved by pdr: {', '.join(names)}", "bold green"), seconds)]
 
 
@@ -179,40 +179,40 @@ def _table(proof: InductionProof) -> Iterator[Line]:
 
 def step_lines(spec: Spec, cell: ProofCell, where: Reachability | None) -> list[Line]:
     """Return the lines of a counterexample to induction; `where` says whether its first state is reachable."""
-    found = cell.counterexample
-    assert found is not None
-    call = ActionCall(found.action, found.arguments)
-    if found.before is None:
+    step = cell.counterexample
+    assert step is not None
+    call = ActionCall(step.action, step.arguments)
+    if step.before is None:
         headline = f"{cell.conjunct} is false in an initial state, {call}"
         lines = [BLANK, line((headline, "bold red"))]
-        return lines + ([line("    ", *spans) for spans in state_lines(spec, found.after)] if found.after else [])
+        return lines + ([line("    ", *spans) for spans in state_lines(spec, step.after)] if step.after else [])
     lines = [BLANK, line((f"{cell.conjunct} is not preserved by {call}", "bold red"))]
-    lines += [line(f"  {text}") for text in _why(spec, cell.conjunct, found).splitlines()]
+    lines += [line(f"  {text}") for text in _why(spec, cell.conjunct, step).splitlines()]
     lines += [_label(where)] if where is not None else []
     if where is not None and where.fact:
         lines += [line((f"  in every reachable state, and not in this one: {where.fact}", "yellow"))]
     if where is not None and where.trace is not None:
-        end = TraceStep(found.action, found.arguments, found.after) if found.after is not None else None
+        end = TraceStep(step.action, step.arguments, step.after) if step.after is not None else None
         trace = where.trace if end is None else (*where.trace, end)
         return [*lines, *trace_lines(spec, trace, call if end is None else None)]
     lines += [BLANK, line(("     from a state that satisfies the hypothesis", "bold cyan"))]
-    lines += [line("     ", *spans) for spans in state_lines(spec, found.before)]
+    lines += [line("     ", *spans) for spans in state_lines(spec, step.before)]
     lines += [BLANK, line((f"     {call}", "bold cyan"))]
-    if found.after is None:
+    if step.after is None:
         return [*lines, line(("     cannot be executed: the reason is above", "red"))]
-    return lines + [line("     ", *spans) for spans in change_lines(changes(spec, found.before, found.after))]
+    return lines + [line("     ", *spans) for spans in change_lines(changes(spec, step.before, step.after))]
 
 
-def _why(spec: Spec, conjunct: str, found: CounterexampleToInduction) -> str:
+def _why(spec: Spec, conjunct: str, step: CounterexampleToInduction) -> str:
     """Return why a conjunct is false after a step, or why the step cannot be executed."""
-    assert found.before is not None
+    assert step.before is not None
     try:
-        if found.after is None:
-            spec.step(found.before, found.action, *found.arguments)
+        if step.after is None:
+            spec.step(step.before, step.action, *step.arguments)
             raise AssertionError("the engines disagree: an action left its bounds in one, and not in the interpreter")
-        old = found.before if spec.roles[conjunct] is Role.STEP_INVARIANT else None
-        spec.holds(conjunct, found.after, old)
-        return explain(spec, conjunct, found.after, old)
+        old = step.before if spec.roles[conjunct] is Role.STEP_INVARIANT else None
+        spec.holds(conjunct, step.after, old)
+        return explain(spec, conjunct, step.after, old)
     except BoundsError as error:
         return str(error)
     except Disabled:
@@ -236,7 +236,7 @@ def _label(where: Reachability) -> Line:
 
 
 def k_induction_lines(
-    spec: Spec, proof: KInductionProof, names: list[str], found: dict[str, Reachability]
+    spec: Spec, proof: KInductionProof, names: list[str], verdicts: dict[str, Reachability]
 ) -> list[Line]:
     """Return the verdict of a proof by k-induction, and the paths that break it.
 
@@ -253,7 +253,7 @@ def k_induction_lines(
             break
         end = "an action leaves its bounds" if name == BOUNDS else f"{name} is false"
         lines += [BLANK, line((f"{name}: {end} after a path of states that satisfy the hypothesis", "bold red"))]
-        lines += [_label(found[name])] if name in found else []
+        lines += [_label(verdicts[name])] if name in verdicts else []
         shown = trace_lines(spec, trace)
         # The second line names the first state of a trace, which is not an initial state here.
         shown[1] = line(("  1  ", "dim"), ("a state that satisfies the hypothesis", "bold cyan"))
@@ -261,43 +261,43 @@ def k_induction_lines(
     return lines
 
 
-def bounded_lines(found: BoundedSearch, liveness: Sequence[str]) -> list[Line]:
+def search_lines(search: BoundedSearch, liveness: Sequence[str]) -> list[Line]:
     """Return the verdict of a bounded search, without its counterexamples; `liveness` names the liveness properties."""
-    lines = unknown_lines(found.unknown)
-    time = f"  ({sum(found.seconds):.2f} s)"
-    notes = [*_longest_lines(found), *_lasso_lines(found, liveness)]
-    if found.violations:
-        shown = ", ".join(f"{violation.property} {violation.length}" for violation in found.violations)
+    lines = unknown_lines(search.unknown)
+    time = f"  ({sum(search.seconds):.2f} s)"
+    notes = [*_longest_lines(search), *_lasso_lines(search, liveness)]
+    if search.violations:
+        shown = ", ".join(f"{violation.property} {violation.length}" for violation in search.violations)
         return [*lines, line((f"violated: {shown}", "bold red"), (time, "dim")), *notes]
-    text = f"no violation by traces of up to {_states(found.depth)}"
-    if found.unknown:
+    text = f"no violation by traces of up to {_states(search.depth)}"
+    if search.unknown:
         return [*lines, line((f"{text}; no answer for longer ones", "bold yellow")), *notes]
     return [*lines, line((text, "bold green"), (time, "dim")), *notes]
 
 
-def _longest_lines(found: BoundedSearch) -> Iterator[Line]:
+def _longest_lines(search: BoundedSearch) -> Iterator[Line]:
     """Iterate over the warning that the constraints exclude longer traces."""
-    if found.longest is not None:
-        text = f"  no trace has more than {_states(found.longest)}: the constraints exclude every step after that"
+    if search.longest is not None:
+        text = f"  no trace has more than {_states(search.longest)}: the constraints exclude every step after that"
         yield line((text, "yellow"))
 
 
-def _lasso_lines(found: BoundedSearch, liveness: Sequence[str]) -> Iterator[Line]:
+def _lasso_lines(search: BoundedSearch, liveness: Sequence[str]) -> Iterator[Line]:
     """Iterate over the sentences about the lassos that the bound excludes."""
-    violated = {violation.property for violation in found.violations}
+    violated = {violation.property for violation in search.violations}
     unviolated = [name for name in liveness if name not in violated]
     if unviolated:
-        longer = ": longer ones may" if found.longest is None else ""
-        yield line(f"  no lasso of up to {_states(found.depth)} violates {', '.join(unviolated)}{longer}")
-    if any(violation.loop_start for violation in found.violations):
-        yield line(f"  the stems are shortest among the lassos of up to {_states(found.stem_depth)}")
+        longer = ": longer ones may" if search.longest is None else ""
+        yield line(f"  no lasso of up to {_states(search.depth)} violates {', '.join(unviolated)}{longer}")
+    if any(violation.loop_start for violation in search.violations):
+        yield line(f"  the stems are shortest among the lassos of up to {_states(search.stem_depth)}")
 
 
 def _states(count: int) -> str:
     return f"{count:,} state{'' if count == 1 else 's'}"
 
 
-def untreated_lines(names: Sequence[str], method: str) -> list[Line]:
+def lines_of_untreated_properties(names: Sequence[str], method: str) -> list[Line]:
     """Return the note that a method does not decide some liveness properties."""
     if not names:
         return []
@@ -308,6 +308,6 @@ def untreated_lines(names: Sequence[str], method: str) -> list[Line]:
 def unknown_lines(unknown: list[UnansweredQuery]) -> list[Line]:
     """Return the queries that Z3 did not answer, with its reasons."""
     return [
-        line((f"unknown: {found.property}, traces of {found.length} states: {found.reason}", "bold yellow"))
-        for found in unknown
+        line((f"unknown: {each.property}, traces of {each.length} states: {each.reason}", "bold yellow"))
+        for each in unknown
     ]

@@ -88,7 +88,7 @@ class Reports:
 
 
 @contextmanager
-def opened_reports(
+def open_reports(
     paths: Mapping[str, Path | None], *, pages: Path | None = None, strict: bool = False
 ) -> Iterator[Reports]:
     """Provide the reports that have a path, and annotations in a GitHub workflow.
@@ -96,19 +96,21 @@ def opened_reports(
     The reports are written however the block ends. Raises OutputError, before anything is run, if a report cannot be
     written.
     """
-    found = [_opened(name, ReportTarget(path, pages, strict)) for name, path in paths.items() if path is not None]
+    reports_to_open = [
+        _open(name, ReportTarget(path, pages, strict)) for name, path in paths.items() if path is not None
+    ]
     if os.environ.get("GITHUB_ACTIONS") == "true":
         # Most commands run elsewhere, and start faster without the import.
         from checker.output.github import Annotations
 
-        found.append(Annotations(strict=strict))
-    reports = Reports(found)
+        reports_to_open.append(Annotations(strict=strict))
+    reports = Reports(reports_to_open)
     try:
         yield reports
     finally:
         reports.close()
 
 
-def _opened(name: str, target: ReportTarget) -> Report:
+def _open(name: str, target: ReportTarget) -> Report:
     module, _, class_name = REPORTS[name].partition(":")
     return cast(_ReportClass, getattr(importlib.import_module(module), class_name))(target)

@@ -13,7 +13,7 @@ from checker.output.counterexample_text import has_sentences, same_schedules
 from checker.output.run_table import RunTable
 from checker.output.spec_view import spec_view
 from checker.output.styled_lines import BLANK, Line, line
-from checker.output.violation_summary import ReportedViolation, found_violations, steps_lines, summary_lines
+from checker.output.violation_summary import ReportedViolation, steps_lines, summary_lines, violations_of_runs
 from checker.run.account import PropertyAccount, account_text
 from checker.run.expectation import end_text
 from checker.run.finished import FinishedRun
@@ -88,24 +88,24 @@ class RunScreen:
 
         If they are of one run, the steps of the first counterexample are shown, otherwise a finding for each property.
         """
-        found = found_violations(finished)
+        violations = violations_of_runs(finished)
         if self._trace is not None:
-            by_run = [[item for item in found if item.run is done.run] for done in finished]
+            by_run = [[item for item in violations if item.run is done.run] for done in finished]
             shown = [row for items in by_run if items for row in self._steps_lines(items)]
             styled_lines.write(shown, sys.stdout)
             return
         if not self._is_one_spec:
-            found = [item for item in found if not item.is_expected]
-        if not found:
+            violations = [item for item in violations if not item.is_expected]
+        if not violations:
             return
-        summarized = found
+        summarized = violations
         shown = []
-        if len({id(item.run) for item in found}) == 1:
-            groups = same_schedules(found[0].run.spec, [item.violation for item in found])
+        if len({id(item.run) for item in violations}) == 1:
+            groups = same_schedules(violations[0].run.spec, [item.violation for item in violations])
             # A `@reachable` that is never reached has no steps.
             same = next((group for group in groups if group[0].trace), groups[0])
-            shown += self._steps_lines([item for item in found if item.violation in same])
-            summarized = [item for item in found if item.violation not in same]
+            shown += self._steps_lines([item for item in violations if item.violation in same])
+            summarized = [item for item in violations if item.violation not in same]
         if summarized:
             shown += [BLANK, *summary_lines(summarized, self._pages)]
         if any(item.violation.trace for item in summarized):
@@ -113,12 +113,12 @@ class RunScreen:
             self._hint.append(line((f"--trace shows the steps{pages}", "dim")))
         styled_lines.write(shown, sys.stdout)
 
-    def _steps_lines(self, found: list[ReportedViolation]) -> list[Line]:
+    def _steps_lines(self, violations: list[ReportedViolation]) -> list[Line]:
         """Return the lines of violations of one run with their steps."""
         in_full = self._trace == "full"
-        if not in_full and not self._hint and has_sentences(found[0].run.spec, found[0].violation):
+        if not in_full and not self._hint and has_sentences(violations[0].run.spec, violations[0].violation):
             self._hint.append(line(("--trace=full shows the variables of each step", "dim")))
-        return steps_lines(found, self._pages, in_full=in_full)
+        return steps_lines(violations, self._pages, in_full=in_full)
 
     def finish(
         self, finished: list[FinishedRun], *, wrong_specs: int, seconds: float, written: list[str], notes: list[str]
@@ -129,7 +129,7 @@ class RunScreen:
         """
         # Of several runs, the line about their properties separates the rows from the verdict.
         shown = _account_lines(finished) if self._total > 1 and finished else [BLANK]
-        shown += [*self._hint, *styled_lines.written_lines(written)]
+        shown += [*self._hint, *styled_lines.lines_of_written_files(written)]
         if self._total == 1 and finished:
             verdict = _single_verdict(finished[0], seconds, notes)
         else:
@@ -176,19 +176,19 @@ def _total_verdict(finished: list[FinishedRun], others: dict[str, int], seconds:
     verdicts = Counter[str](done.result.verdict for done in finished)
     holding = {1: "1 holds"}.get(verdicts["holds"], f"{verdicts['holds']} hold")
     labels = {"violated": "violated", "error": "out of bounds"}
-    found = [holding] if verdicts["holds"] else []
-    found += [f"{verdicts[verdict]} {label}" for verdict, label in labels.items() if verdicts[verdict]]
+    parts = [holding] if verdicts["holds"] else []
+    parts += [f"{verdicts[verdict]} {label}" for verdict, label in labels.items() if verdicts[verdict]]
     compared = [done.comparison for done in finished if done.comparison is not None and not done.is_open]
     counts = {
         "not as expected": sum(not comparison.matches for comparison in compared),
-        "violated without an expectation": len(_violated_without_expectation(finished)) if compared else 0,
+        "violated without an expectation": len(_unexpected_violations(finished)) if compared else 0,
         "stopped before the answer": sum(done.is_open for done in finished),
         **others,
     }
     problems = [f"{count} {label}" for label, count in counts.items() if count] + notes
     if not problems and compared:
         problems = ["all as expected"]
-    text = "; ".join(part for part in (", ".join(found), ", ".join(problems)) if part)
+    text = "; ".join(part for part in (", ".join(parts), ", ".join(problems)) if part)
     has_failed = bool(notes) or bool(others["wrong specs"])
     style = _verdict_style(finished, has_failed)
     if style == "bold green" and others["not started"]:
@@ -196,7 +196,7 @@ def _total_verdict(finished: list[FinishedRun], others: dict[str, int], seconds:
     return line((f"{len(finished)} runs in {seconds:.1f} s: {text}", style))
 
 
-def _violated_without_expectation(finished: list[FinishedRun]) -> list[FinishedRun]:
+def _unexpected_violations(finished: list[FinishedRun]) -> list[FinishedRun]:
     return [done for done in finished if done.comparison is None and done.result.violations]
 
 
@@ -241,7 +241,7 @@ def run_details(result: Result, account: PropertyAccount) -> list[Line]:
     elif result.ended != "complete":
         lines.append(line((f"  not fully explored: {end_text(result)}", "yellow")))
     lines.append(line(f"  {account_text(account)}"))
-    lines += [line(f"  {_liveness_text(found)}") for found in result.liveness]
+    lines += [line(f"  {_liveness_text(decision)}") for decision in result.liveness]
     never_enabled = [action for action, coverage in result.coverage.items() if not coverage.generated]
     if never_enabled and result.ended == "complete":
         lines.append(line((f"  never enabled: {', '.join(never_enabled)}", "yellow")))
@@ -258,11 +258,11 @@ def _constraint_lines(result: Result) -> list[Line]:
     return [line(f"  {counts}; {outside:,} outside the constraint")]
 
 
-def _liveness_text(found: LivenessStatistics) -> str:
+def _liveness_text(decision: LivenessStatistics) -> str:
     """Return the work of deciding a liveness property: regions, states, steps, components and seconds."""
-    regions = f"{found.obligations} region{'' if found.obligations == 1 else 's'}"
-    counts = f"{found.states:,} states, {found.edges:,} steps, {found.components:,} components"
-    return f"{found.property}: {regions}, {counts}, {found.seconds:.2f} s"
+    regions = f"{decision.obligations} region{'' if decision.obligations == 1 else 's'}"
+    counts = f"{decision.states:,} states, {decision.edges:,} steps, {decision.components:,} components"
+    return f"{decision.property}: {regions}, {counts}, {decision.seconds:.2f} s"
 
 
 def coverage_table(result: Result) -> list[Line]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from checker.output.styled_lines import Line, Span, line
-from checker.run.expectation import ExpectationComparison, end_text, undecided_sentences
+from checker.run.expectation import ExpectationComparison, end_text, sentences_of_undecided
 from checker.run.finished import FinishedRun
 from checker.run.request import Run
 from checker.run.result import Result, Verdict, Violation
@@ -88,14 +88,14 @@ def row(
     ]
     if comparison is not None:
         spans.append(_answer(comparison))
-    found = (_found_text(result), "dim")
-    if width is not None and sum(len(text) for text, _ in spans) + len(found[0]) > width and found[0]:
-        lines = [line(*spans), line("      ", found)]
+    figures_text = (_result_text(result), "dim")
+    if width is not None and sum(len(text) for text, _ in spans) + len(figures_text[0]) > width and figures_text[0]:
+        lines = [line(*spans), line("      ", figures_text)]
     else:
-        lines = [line(*spans, found)]
+        lines = [line(*spans, figures_text)]
     if comparison is not None and not comparison.is_open:
         lines += [line((f"    {sentence}", "red")) for sentence in comparison.sentences]
-    lines += [line((f"    {sentence}", "yellow")) for sentence in undecided_sentences(result)]
+    lines += [line((f"    {sentence}", "yellow")) for sentence in sentences_of_undecided(result)]
     return lines
 
 
@@ -110,13 +110,13 @@ def _verdict_style(result: Result, comparison: ExpectationComparison | None) -> 
     return "yellow" if is_expected_violation else _STYLES[result.verdict]
 
 
-def _found_text(result: Result) -> str:
+def _result_text(result: Result) -> str:
     """Return the violated properties, each with the length of its counterexample, or what stopped the run."""
-    found = [_violation_text(violation) for violation in result.violations]
-    if not found and result.ended != "complete":
-        found = [end_text(result)]
+    parts = [_violation_text(violation) for violation in result.violations]
+    if not parts and result.ended != "complete":
+        parts = [end_text(result)]
     counted = [f"orbits of {', '.join(result.symmetry)}"] if result.symmetry else []
-    return "; ".join([*counted, *([", ".join(found)] if found else [])])
+    return "; ".join([*counted, *([", ".join(parts)] if parts else [])])
 
 
 def _violation_text(violation: Violation) -> str:

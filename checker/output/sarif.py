@@ -63,9 +63,9 @@ class SarifReport:
         description = "A spec that is wrong or outside the language cannot be run."
         self._rules.setdefault(WRONG_SPEC, _rule(WRONG_SPEC, "wrong_spec", description, description))
         message = {"text": f"{name} cannot be run: {error.message}"}
-        found = {"level": "error", "message": message, "locations": _locations(location_of_error(error))}
-        self._add_result(WRONG_SPEC, found)
-        self._notifications.append(found)
+        result = {"level": "error", "message": message, "locations": _locations(location_of_error(error))}
+        self._add_result(WRONG_SPEC, result)
+        self._notifications.append(result)
 
     def add_drift(self, ledger: Path, text: str) -> None:
         """Add the differences from a ledger."""
@@ -102,15 +102,15 @@ class SarifReport:
 
     def _rule(self, run: Run, name: str) -> str:
         """Return the id of the rule of a property, and add the rule if it is new."""
-        found = f"{run.entry.name}/{name}"
-        if found not in self._rules:
-            self._rules[found] = _rule(found, name, *_descriptions(run, name))
-        return found
+        rule = f"{run.entry.name}/{name}"
+        if rule not in self._rules:
+            self._rules[rule] = _rule(rule, name, *_descriptions(run, name))
+        return rule
 
 
 def _version() -> str:
-    found = tidemark_version()
-    return found if found[0].isdigit() else "0.0.0"
+    version = tidemark_version()
+    return version if version[0].isdigit() else "0.0.0"
 
 
 def _rule(rule: str, name: str, short: str, full: str, level: str = "error") -> _Json:
@@ -158,13 +158,13 @@ def _result(problem: Problem) -> _Json:
 
 def _how(run: Run, violation: Violation) -> _Json:
     """Return the last action of a violation, and the steps of its trace as a code flow."""
-    found: _Json = {}
+    places: _Json = {}
     action = last_action(violation)
     place = location_of(type(run.spec), action) if action is not None else None
     if place is not None:
         step = violation.failed_action or violation.trace[-1]
         role = "the last action" if violation.closing_step is None else "the action that closes the loop"
-        found["relatedLocations"] = [_location(place, f"{role}: {step}") | {"id": 1}]
+        places["relatedLocations"] = [_location(place, f"{role}: {step}") | {"id": 1}]
     flow = [_flow_location(run, violation.trace, number) for number in range(len(violation.trace))]
     if violation.failed_action is not None:
         flow.append(
@@ -174,8 +174,8 @@ def _how(run: Run, violation: Violation) -> _Json:
         action = violation.trace[violation.loop_start].action or "init"
         flow.append(_step_location(run, action, "\n".join([loop_text(violation), *violation.fairness])))
     if flow:
-        found["codeFlows"] = [{"message": {"text": "The counterexample"}, "threadFlows": [{"locations": flow}]}]
-    return found
+        places["codeFlows"] = [{"message": {"text": "The counterexample"}, "threadFlows": [{"locations": flow}]}]
+    return places
 
 
 def _flow_location(run: Run, trace: tuple[TraceStep, ...], number: int) -> _Json:

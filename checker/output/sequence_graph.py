@@ -16,8 +16,8 @@ from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.types import MapType, StructType, TupleType, Type
 from checker.language.values import show
-from checker.output.graphs import BAD, centred, change_text, digraph, left_aligned
-from checker.output.lasso_text import owed_text
+from checker.output.graphs import BAD, centre_lines, change_text, digraph, left_aligned
+from checker.output.lasso_text import obligation_text
 from checker.output.page.story import bindings_of
 from checker.run.result import ActionCall, TraceStep, Violation
 
@@ -80,8 +80,8 @@ class _SequenceGraph:
         self._graph.attr(nodesep="0.3", ranksep="0.3", splines="line")
         texts = list(self._texts())
         self._heads()
-        for number, (step, found) in enumerate(zip(self._trace, texts, strict=True), 1):
-            self._row(number, step, found)
+        for number, (step, lane_texts) in enumerate(zip(self._trace, texts, strict=True), 1):
+            self._row(number, step, lane_texts)
         self._loop()
         for transfer in transfers(self._spec, self._violation.trace):
             self._message(transfer)
@@ -96,12 +96,12 @@ class _SequenceGraph:
         states = [step.state for step in self._violation.trace]
         parts = list(self._parts())
         steps = [list(_changes(parts, before, after)) for before, after in itertools.pairwise(states)]
-        changing = {part.path for found in steps for part, _ in found}
+        changing = {part.path for step_changes in steps for part, _ in step_changes}
         if states:
             first = states[0]
             yield _by_lane((part, f"{part.path}: {show(part.value(first))}") for part in parts if part.path in changing)
-        for found in steps:
-            yield _by_lane((part, change_text(change)) for part, change in found)
+        for step_changes in steps:
+            yield _by_lane((part, change_text(change)) for part, change in step_changes)
         if self._violation.failed_action is not None:
             yield {}
 
@@ -140,10 +140,10 @@ class _SequenceGraph:
         lines = [f"{number}  {step}", *texts.get(_STEPS, ()), self._mark(number)]
         cells = []
         for owner in self._owners:
-            found = texts.get(owner.title)
+            in_lane = texts.get(owner.title)
             is_about = is_bad and self._bindings.names(owner)
-            style = BAD if is_about else {} if found else {"shape": "point", "width": "0.04", "color": "#b0b8c0"}
-            cells.append((self._node(number, owner.title), "\n".join(found or ["unchanged"] * is_about), style))
+            style = BAD if is_about else {} if in_lane else {"shape": "point", "width": "0.04", "color": "#b0b8c0"}
+            cells.append((self._node(number, owner.title), "\n".join(in_lane or ["unchanged"] * is_about), style))
         style = BAD if is_bad else {"shape": "none", "fontname": "sans-serif"} if not texts.get(_STEPS) else {}
         self._rank(cells, self._node(number, _STEPS), "\n".join(filter(None, lines)), style)
         if number > 1 or self._owners:
@@ -159,7 +159,7 @@ class _SequenceGraph:
             rank.attr(rank="same")
             for name, label, attributes in nodes:
                 column = name.partition("_")[2] or "steps"
-                rank.node(name, left_aligned(_wrapped(label)), group=column, **attributes)
+                rank.node(name, left_aligned(_wrap(label)), group=column, **attributes)
             for (left, *_), (right, *_) in itertools.pairwise(nodes):
                 rank.edge(left, right, style="invis")
 
@@ -167,7 +167,7 @@ class _SequenceGraph:
         """Return the line of a step that shows the violation: the last step, or a step of the loop of a lasso."""
         violation = self._violation
         if violation.loop_start is not None:
-            return owed_text(self._spec, violation, number - 1) if number > violation.loop_start else ""
+            return obligation_text(self._spec, violation, number - 1) if number > violation.loop_start else ""
         if number < len(self._trace) or violation.kind in ("walk", "explanation"):
             return ""
         if violation.failed_action is not None:
@@ -180,7 +180,7 @@ class _SequenceGraph:
             stays = start + 1 == last
             text = "stays for ever" if stays else f"state {last} is state {start + 1} again"
             style = {"color": BAD["color"], "fontcolor": BAD["color"], "penwidth": "2", "constraint": "false"}
-            self._graph.edge(self._node(last, _STEPS), self._node(start + 1, _STEPS), centred(text), **style)
+            self._graph.edge(self._node(last, _STEPS), self._node(start + 1, _STEPS), centre_lines(text), **style)
 
     def _message(self, transfer: MessageTransfer) -> None:
         ends = {transfer.source, transfer.target}
@@ -193,7 +193,7 @@ class _SequenceGraph:
         tail, head = self._node(transfer.sent, transfer.source), self._node(arrived, transfer.target)
         # A label between two ranks would bend its arrow.
         kind = "label" if transfer.sent == arrived else "xlabel"
-        self._graph.edge(tail, head, **{kind: centred(_wrapped(f" {transfer.text}{note}"))}, **style)
+        self._graph.edge(tail, head, **{kind: centre_lines(_wrap(f" {transfer.text}{note}"))}, **style)
 
 
 def _changes(parts: list[_Part], before: State, after: State) -> Iterator[tuple[_Part, StateChange]]:
@@ -202,17 +202,17 @@ def _changes(parts: list[_Part], before: State, after: State) -> Iterator[tuple[
             yield part, change
 
 
-def _by_lane(found: Iterable[tuple[_Part, str]]) -> dict[str, list[str]]:
+def _by_lane(changes_of_step: Iterable[tuple[_Part, str]]) -> dict[str, list[str]]:
     texts: dict[str, list[str]] = {}
-    for part, text in found:
+    for part, text in changes_of_step:
         texts.setdefault(part.lane, []).append(text)
     return texts
 
 
 def _shows(owner: LaneOwner, name: str) -> bool:
-    return any(found.partition(".")[0] == name for found in owner.lane.names())
+    return any(variable.partition(".")[0] == name for variable in owner.lane.names())
 
 
-def _wrapped(text: str) -> str:
+def _wrap(text: str) -> str:
     lines = (textwrap.wrap(line, _LINE, subsequent_indent="    ", drop_whitespace=False) for line in text.split("\n"))
-    return "\n".join(part for found in lines for part in found)
+    return "\n".join(part for group in lines for part in group)

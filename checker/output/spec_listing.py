@@ -50,17 +50,17 @@ def _entry_lines(entry: registry.SpecEntry) -> list[Line]:
     properties = [_property_text(name, role) for name, role in _properties(spec).items()]
     lines = [line((entry.target, "bold cyan"), f"  {spec.summary()}")]
     if constants:
-        lines += _wrapped("constants", constants)
+        lines += _wrap("constants", constants)
     if properties:
-        lines += _wrapped("properties", properties)
+        lines += _wrap("properties", properties)
     for scenario in entry.scenarios:
-        lines += [BLANK, line("  ", (scenario.name, "bold"), f"  {_expected_text(scenario)}")]
+        lines += [BLANK, line("  ", (scenario.name, "bold"), f"  {_expectation_text(scenario)}")]
         details = (constants_text(scenario.constants), scenario.description)
         lines += [line(f"    {text}") for text in details if text]
     return lines
 
 
-def _wrapped(heading: str, words: list[str]) -> list[Line]:
+def _wrap(heading: str, words: list[str]) -> list[Line]:
     """Return words after a heading, on as many lines as they need."""
     # A no-break space keeps `acks=all of 0|1|all` on one line.
     joined = ", ".join(word.replace(" ", "\N{NO-BREAK SPACE}") for word in words)
@@ -86,7 +86,7 @@ def _constant_text(name: str, constant: Constant) -> str:
     return constants_text({name: constant.default})
 
 
-def _expected_text(scenario: Scenario) -> str:
+def _expectation_text(scenario: Scenario) -> str:
     if isinstance(scenario.expect, str):
         return {"holds": "holds", "error": "a value leaves its bounds"}.get(scenario.expect, scenario.expect)
     violated = [f"{name} {length}" if length else name for name, length in scenario.expect.items()]

@@ -34,7 +34,7 @@ def line(*spans: Span | str) -> Line:
     return tuple((span, "") if isinstance(span, str) else span for span in spans)
 
 
-def written_lines(files: Iterable[object]) -> list[Line]:
+def lines_of_written_files(files: Iterable[object]) -> list[Line]:
     """Return the line that names the files and folders that a command wrote; no line for no file.
 
     Empty names, None and `-`, which is standard output, are left out.
@@ -61,10 +61,10 @@ def width_of(stream: TextIO) -> int | None:
     if not stream.isatty():
         return None
     try:
-        found = os.get_terminal_size(stream.fileno()).columns
+        columns = os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
-        found = 0
-    return max(found, _LEAST_WIDTH) if found else _USUAL_WIDTH
+        columns = 0
+    return max(columns, _LEAST_WIDTH) if columns else _USUAL_WIDTH
 
 
 def broken(spans: Line, width: int) -> Iterator[Line]:
@@ -91,7 +91,7 @@ def broken(spans: Line, width: int) -> Iterator[Line]:
     yield line(before, *_part(spans, begin, len(text)))
 
 
-def broken_text(text: str, stream: TextIO) -> str:
+def break_text(text: str, stream: TextIO) -> str:
     """Return a message with its long lines broken for a stream, except indented ones: carets point at their columns."""
     if (width := width_of(stream)) is None:
         return text

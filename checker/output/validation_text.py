@@ -110,9 +110,9 @@ def _control_lines(controls: ControlResults) -> list[Line]:
     shown += [
         line(
             ("    still conforms, ", "yellow"),
-            f"line {found.line}, {found.kind}: {found.change}: {found.why}",
+            f"line {survivor.line}, {survivor.kind}: {survivor.change}: {survivor.why}",
         )
-        for found in controls.survivors[:_SURVIVORS]
+        for survivor in controls.survivors[:_SURVIVORS]
     ]
     if len(controls.survivors) > _SURVIVORS:
         shown.append(line((f"    and {len(controls.survivors) - _SURVIVORS} more", "dim")))

@@ -26,7 +26,7 @@ class ReportedViolation:
     is_expected: bool
 
 
-def found_violations(finished: Iterable[FinishedRun]) -> list[ReportedViolation]:
+def violations_of_runs(finished: Iterable[FinishedRun]) -> list[ReportedViolation]:
     """Return the violations of some runs."""
     return [
         ReportedViolation(done.run, violation, is_expected)
@@ -45,15 +45,15 @@ def _with_expectations(done: FinishedRun) -> list[tuple[Violation, bool]]:
     ]
 
 
-def steps_lines(found: Sequence[ReportedViolation], pages: Path | None, *, in_full: bool) -> list[Line]:
+def steps_lines(violations: Sequence[ReportedViolation], pages: Path | None, *, in_full: bool) -> list[Line]:
     """Return the lines of violations of one run with their steps; those with the same steps are shown together.
 
     `in_full`: a step shows the variables that it changes; otherwise its sentence, if the spec declares sentences.
     """
-    run = found[0].run
-    expected = {id(item.violation): item.is_expected for item in found}
+    run = violations[0].run
+    expected = {id(item.violation): item.is_expected for item in violations}
     lines: list[Line] = []
-    for group in same_schedules(run.spec, (item.violation for item in found)):
+    for group in same_schedules(run.spec, (item.violation for item in violations)):
         # The headlines of a group have one style: expected violations are shown apart from others.
         for is_expected in (False, True):
             if shown := [violation for violation in group if expected[id(violation)] == is_expected]:
@@ -65,13 +65,13 @@ def steps_lines(found: Sequence[ReportedViolation], pages: Path | None, *, in_fu
     return lines
 
 
-def summary_lines(found: Sequence[ReportedViolation], pages: Path | None) -> list[Line]:
+def summary_lines(violations: Sequence[ReportedViolation], pages: Path | None) -> list[Line]:
     """Return the finding for each violated property of each spec, from the shortest of its counterexamples."""
     groups: dict[tuple[str, str, str, bool], list[ReportedViolation]] = {}
-    for item in found:
+    for item in violations:
         key = (item.run.entry.target, item.violation.property, item.violation.kind, item.is_expected)
         groups.setdefault(key, []).append(item)
-    is_one_spec = len({item.run.entry.target for item in found}) == 1
+    is_one_spec = len({item.run.entry.target for item in violations}) == 1
     return [row for group in groups.values() for row in _group_lines(group, pages, is_one_spec=is_one_spec)]
 
 

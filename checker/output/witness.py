@@ -70,13 +70,13 @@ class _Files:
 
     def __init__(self, folder: Path):
         self._folder = folder
-        with self._written():
+        with self._write():
             folder.mkdir(parents=True, exist_ok=True)
             if any(folder.iterdir()):
                 raise OutputError(f"{folder} is not empty: --witness needs a folder of its own")
 
     @contextmanager
-    def _written(self) -> Iterator[None]:
+    def _write(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -85,7 +85,7 @@ class _Files:
     def write(self, name: str, items: Sequence[bytes]) -> dict[str, Any]:
         """Write a file with an item for each of some states, and return its entry in the manifest."""
         content = b"".join(items)
-        with self._written():
+        with self._write():
             (self._folder / name).write_bytes(content)
         return {"file": name, "states": len(items), "sha256": hashlib.sha256(content).hexdigest()}
 
@@ -103,7 +103,7 @@ class _SortedStates:
         self.width = -(-sum(bits) // 8) or 1
         # The numbers of a row are in the order of the bits.
         rows.sort(key=lambda row: row[0])
-        self.packed = [_packed(row, bits).to_bytes(self.width, "big") for row, _ in rows]
+        self.packed = [_pack(row, bits).to_bytes(self.width, "big") for row, _ in rows]
         self.states = [state for _, state in rows]
         self.variables = [
             {"name": name, "bits": count, "values": [to_plain_json(kinds[name], value) for value in table]}
@@ -111,11 +111,11 @@ class _SortedStates:
         ]
 
 
-def _packed(row: list[int], bits: list[int]) -> int:
-    found = 0
+def _pack(row: list[int], bits: list[int]) -> int:
+    packed = 0
     for number, count in zip(row, bits, strict=True):
-        found = found << count | number
-    return found
+        packed = packed << count | number
+    return packed
 
 
 class _Liveness:
@@ -123,7 +123,9 @@ class _Liveness:
 
     def __init__(self, spec: Spec, stored: _SortedStates, result: Result, files: _Files):
         self._spec, self._stored, self._files = spec, stored, files
-        self._violations = {found.property: found for found in result.violations if found.kind == "liveness"}
+        self._violations = {
+            violation.property: violation for violation in result.violations if violation.kind == "liveness"
+        }
 
     def claims(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the entry of each property for the manifest, and write the files of the ranks."""
@@ -134,14 +136,16 @@ class _Liveness:
         depths, is_inside = [int(state not in initial) for state in states], [True] * len(states)
         graph = ExploredGraph(self._spec, states, index, depths, is_inside, lambda _: ())
         decider = LivenessDecider(graph)
-        found: dict[str, Any] = {}
+        claim_of: dict[str, Any] = {}
         for number, name in enumerate(names):
             if name in self._violations:
-                found[name] = {"lasso": self._lasso(self._violations[name], index)}
+                claim_of[name] = {"lasso": self._lasso(self._violations[name], index)}
             else:
                 ranks = enumerate(liveness_ranks(decider, name))
-                found[name] = {"ranks": [self._ranks(name, f"ranks-{number:03}-{i:04}.bin", rank) for i, rank in ranks]}
-        return found
+                claim_of[name] = {
+                    "ranks": [self._ranks(name, f"ranks-{number:03}-{i:04}.bin", rank) for i, rank in ranks]
+                }
+        return claim_of
 
     def _lasso(self, violation: Violation, index: Mapping[State, int]) -> dict[str, Any]:
         assert violation.loop_start is not None
@@ -155,20 +159,20 @@ class _Liveness:
         }
 
     def _ranks(self, name: str, file: str, ranks: LivenessRanks) -> dict[str, Any]:
-        classes = dict.fromkeys(found for _, found in ranks.nodes if found is not None)
-        numbers = {found: number for number, found in enumerate(classes)}
-        nodes = [[parent, None if found is None else numbers[found]] for parent, found in ranks.nodes]
+        classes = dict.fromkeys(fair_class for _, fair_class in ranks.nodes if fair_class is not None)
+        numbers = {fair_class: number for number, fair_class in enumerate(classes)}
+        nodes = [[parent, None if fair_class is None else numbers[fair_class]] for parent, fair_class in ranks.nodes]
         items = [(ranks.node_of.get(at, -1) + 1).to_bytes(RANK_BYTES, "big") for at in range(len(self._stored.states))]
         entry = {"arguments": self._plain(name, ranks.arguments), "classes": list(map(self._class, classes))}
         return entry | {"nodes": nodes, **self._files.write(file, items)}
 
-    def _class(self, found: FairClass) -> list[Any]:
+    def _class(self, fair_class: FairClass) -> list[Any]:
         """Return the name and the fixed arguments of a fair class."""
-        if found.action is None:
+        if fair_class.action is None:
             return [NEXT, []]
-        action = found.union[0] if found.union else found.action
+        action = fair_class.union[0] if fair_class.union else fair_class.action
         kinds = {parameter.name: parameter.type for parameter in self._spec.parameters_of(action)}
-        return [found.action, [to_plain_json(kinds[name], value) for name, value in found.choice]]
+        return [fair_class.action, [to_plain_json(kinds[name], value) for name, value in fair_class.choice]]
 
     def _plain(self, method: str, arguments: tuple[Any, ...]) -> list[Any]:
         kinds = [parameter.type for parameter in self._spec.parameters_of(method)]
@@ -176,7 +180,10 @@ class _Liveness:
 
 
 def _manifest(run: Run, result: Result, stored: _SortedStates) -> dict[str, Any]:
-    fairness = {name: [found.strength, found.for_each] for name, found in run.spec.fairness.items()}
+    fairness = {
+        name: [fairness_condition.strength, fairness_condition.for_each]
+        for name, fairness_condition in run.spec.fairness.items()
+    }
     return {
         "format": FORMAT,
         "class": type(run.spec).__name__,

@@ -182,11 +182,11 @@ def certificate_for(name: str, spec: Spec, unbounded: Iterable[str]) -> Certific
 
     Of several, the first with the same constants, or else the first. One with found lemmas is of another proof.
     """
-    found = [
+    certificates = [
         certificate
         for certificate in map(read_certificate, certificates_beside(spec))
         if certificate.spec == name and set(certificate.unbounded) == set(unbounded) and not certificate.found
     ]
     closed = {key: value for key, value in spec.constants.items() if key not in unbounded}
-    same = [one for one in found if {**one.constants, **closed} == dict(one.constants)]
-    return next(iter([*same, *found]), None)
+    same = [one for one in certificates if {**one.constants, **closed} == dict(one.constants)]
+    return next(iter([*same, *certificates]), None)

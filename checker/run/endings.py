@@ -90,12 +90,12 @@ def _ending(error: BaseException) -> UserError:
 
 def _crash_sentence(error: BaseException, where: str) -> str:
     said = exception_text(error).split("\n")[0]
-    file = _written_report(error)
+    file = _write_report(error)
     how = f"report it with the file {file}" if file else "report it with the command and this sentence"
     return f"internal error: {said}{where}. This is a mistake of Tidemark, not a verdict: please {how}"
 
 
-def _written_report(error: BaseException) -> str | None:
+def _write_report(error: BaseException) -> str | None:
     """Write the report of an internal error to a temporary file and return its name; None if it cannot be written."""
     import platform
     import tempfile

@@ -51,7 +51,7 @@ def expectation_for(scenario: Scenario, properties: tuple[str, ...]) -> Expectat
     return {name: length for name, length in scenario.expect.items() if name in properties} or "holds"
 
 
-def checked_properties(scenario: Scenario) -> tuple[str, ...]:
+def properties_to_check(scenario: Scenario) -> tuple[str, ...]:
     """Return the names of the properties that a scenario checks, with `deadlock` if it checks or expects it."""
     names = list(property_names(scenario.spec) if scenario.properties is None else scenario.properties)
     expects_deadlock = isinstance(scenario.expect, Mapping) and DEADLOCK in scenario.expect
@@ -83,7 +83,7 @@ def is_stopped_early(result: Result) -> bool:
     return result.ended not in ("complete", "violation") or bool(result.undecided)
 
 
-def undecided_sentences(result: Result) -> list[str]:
+def sentences_of_undecided(result: Result) -> list[str]:
     """Return a sentence for each property that a run could not decide."""
     return [f"{name} is undecided: {reason}" for name, reason in result.undecided.items()]
 
@@ -108,7 +108,7 @@ def _of_another_length(result: Result, expected: Mapping[str, int | None]) -> li
 def _end_found(result: Result) -> str:
     if result.verdict == "holds":
         return "every property holds"
-    return "; ".join([f"the run was stopped: {end_text(result)}", *undecided_sentences(result)])
+    return "; ".join([f"the run was stopped: {end_text(result)}", *sentences_of_undecided(result)])
 
 
 def _violation_text(violation: Violation) -> str:
@@ -140,13 +140,13 @@ def end_text(result: Result) -> str:
 
 def _compare_violations(result: Result, expected: Mapping[str, int | None]) -> tuple[list[str], list[str]]:
     """Return sentences about the differences from the expected violations, and about the missing ones."""
-    found = {violation.property: violation for violation in result.violations if violation.kind != "bounds_error"}
+    violations = {violation.property: violation for violation in result.violations if violation.kind != "bounds_error"}
     ending = "" if result.ended == "complete" else f" ({end_text(result)})"
-    missing = [f"expected {name} to be violated, but it is not{ending}" for name in expected if name not in found]
+    missing = [f"expected {name} to be violated, but it is not{ending}" for name in expected if name not in violations]
     differences = [
-        f"expected a counterexample to {name} of {length} states, but it has {found[name].length}"
+        f"expected a counterexample to {name} of {length} states, but it has {violations[name].length}"
         for name, length in expected.items()
-        if name in found and length not in (None, found[name].length)
+        if name in violations and length not in (None, violations[name].length)
     ]
     differences += [f"{_violation_text(violation)}, which is not expected" for violation in _others(result, expected)]
     return differences, missing

@@ -59,4 +59,4 @@ def common_findings(runs: Iterable[Iterable[Finding]]) -> list[Finding]:
     """
     first, *others = [list(findings) for findings in runs] or [[]]
     known = [{finding.identity for finding in findings} for findings in others]
-    return [finding for finding in first if all(finding.identity in found for found in known)]
+    return [finding for finding in first if all(finding.identity in identities for identities in known)]

@@ -24,7 +24,7 @@ def states_to_come(levels: Sequence[int]) -> int | None:
         return None
     growth = [math.log(after / before) for before, after in pairwise(levels)]
     half = max(LEAST_LEVELS // 2, len(growth) // 2)
-    start, slope = _fitted([(math.sqrt(number), growth[number]) for number in range(len(growth))][-half:])
+    start, slope = _fit([(math.sqrt(number), growth[number]) for number in range(len(growth))][-half:])
     if slope >= 0:
         return None
     total, size = 0.0, float(levels[-1])
@@ -38,7 +38,7 @@ def states_to_come(levels: Sequence[int]) -> int | None:
     return None
 
 
-def _fitted(points: list[tuple[float, float]]) -> tuple[float, float]:
+def _fit(points: list[tuple[float, float]]) -> tuple[float, float]:
     """Return start and slope of the line through weighted points: the weights increase from 0.1 to 1."""
     weights = [0.1 + 0.9 * number / max(1, len(points) - 1) for number in range(len(points))]
     total = sum(weights)

@@ -124,11 +124,11 @@ class GuaranteeTable:
                 dict.fromkeys(result.undecided[name] for name in check.properties if name in result.undecided)
             )
             shown += [
-                ShownViolation(self._by_key[key], found)
-                for found in result.violations
-                if found.property in check.properties
+                ShownViolation(self._by_key[key], violation)
+                for violation in result.violations
+                if violation.property in check.properties
             ]
-        shortest = min(shown, key=lambda found: found.violation.length, default=None)
+        shortest = min(shown, key=lambda violation: violation.violation.length, default=None)
         return CellAnswer(shortest, tuple(explored.values()), is_finished, tuple(undecided))
 
     def differences(self) -> list[tuple[GuaranteeRow, str]]:
@@ -178,18 +178,18 @@ class GuaranteeTable:
 
     def counterexamples(self) -> list[ShownViolation]:
         """Return the counterexamples of all cells, then of the notes, one for each signature."""
-        found: dict[tuple[str, ...], ShownViolation] = {}
+        shown: dict[tuple[str, ...], ShownViolation] = {}
         for row in self.table.rows:
             for cell in row.cells.values():
-                self._add_shown(found, self.answer(cell))
+                self._add_shown(shown, self.answer(cell))
         for note in self.table.notes.values():
             for check in note.checks:
-                self._add_shown(found, self.answer(GuaranteeNote("", (check,))))
-        return list(found.values())
+                self._add_shown(shown, self.answer(GuaranteeNote("", (check,))))
+        return list(shown.values())
 
-    def _add_shown(self, found: dict[tuple[str, ...], ShownViolation], answer: CellAnswer) -> None:
+    def _add_shown(self, shown: dict[tuple[str, ...], ShownViolation], answer: CellAnswer) -> None:
         if answer.shown is not None:
-            found.setdefault(answer.shown.signature, answer.shown)
+            shown.setdefault(answer.shown.signature, answer.shown)
 
 
 def _key(asked: GuaranteeCheck | TableExploration) -> Key:

@@ -84,7 +84,7 @@ def read(path: Path) -> Ledger:
 
     try:
         content = tomllib.loads(read_data_text(path))
-        return {name: _record(found) for name, found in content.items()}
+        return {name: _record(fields) for name, fields in content.items()}
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -95,8 +95,8 @@ def read(path: Path) -> Ledger:
         ) from None
 
 
-def _record(found: Mapping[str, Any]) -> LedgerRecord:
-    record = LedgerRecord(**{**found, "symmetry": tuple(found.get("symmetry", ()))})
+def _record(fields: Mapping[str, Any]) -> LedgerRecord:
+    record = LedgerRecord(**{**fields, "symmetry": tuple(fields.get("symmetry", ()))})
     numbers = (record.distinct_states, record.generated_states, record.depth)
     if not isinstance(record.verdict, str) or not all(number is None or isinstance(number, int) for number in numbers):
         raise ValueError("a record has a verdict and counts")
@@ -127,18 +127,18 @@ def _row(name: str, record: LedgerRecord) -> str:
     return f"{json.dumps(name)} = {{ {', '.join(fields)} }}"
 
 
-def differences(recorded: Ledger, found: Ledger, *, is_everything: bool) -> list[str]:
+def differences(recorded: Ledger, current: Ledger, *, is_everything: bool) -> list[str]:
     """Return the differences between the recorded and the found results, a sentence each.
 
     `is_everything`: all scenarios were run, so a record of any other scenario is a difference too.
     """
     sentences = []
-    for name in sorted(found):
+    for name in sorted(current):
         if name not in recorded:
-            sentences.append(f"{name} is not in the ledger: {_text(found[name])}")
+            sentences.append(f"{name} is not in the ledger: {_text(current[name])}")
         else:
-            sentences += [f"{name}: {change}" for change in _changes(recorded[name], found[name])]
-    gone = sorted(recorded.keys() - found.keys()) if is_everything else []
+            sentences += [f"{name}: {change}" for change in _changes(recorded[name], current[name])]
+    gone = sorted(recorded.keys() - current.keys()) if is_everything else []
     return sentences + [f"{name} is in the ledger, but the scenario does not exist" for name in gone]
 
 

@@ -67,20 +67,20 @@ def check_ledger(use: LedgerUse, finished: list[FinishedRun], *, is_cut_short: b
     """
     recorded = ledger.read(use.path)
     decided = {done.run.name: done for done in finished if done.run.scenario is not None and not done.is_open}
-    found = {name: ledger.record_of(done.result, _expected(done)) for name, done in decided.items()}
+    current = {name: ledger.record_of(done.result, _expectation(done)) for name, done in decided.items()}
     is_everything = use.is_everything and not is_cut_short and len(decided) == len(finished)
     if not use.update:
         if not use.path.exists():
             return LedgerCheck((), missing=True, is_drift=True)
-        differences = ledger.differences(recorded, found, is_everything=is_everything)
+        differences = ledger.differences(recorded, current, is_everything=is_everything)
         return LedgerCheck(tuple(differences), is_drift=bool(differences))
     wrong = sorted(name for name, done in decided.items() if not done.is_as_expected)
-    new = {name: record for name, record in found.items() if name not in wrong}
+    new = {name: record for name, record in current.items() if name not in wrong}
     kept = {name: recorded[name] for name in recorded if name in wrong or not is_everything}
     differences = ledger.differences(recorded, kept | new, is_everything=True)
     ledger.write(use.path, kept | new)
     return LedgerCheck(tuple(differences), not_recorded=tuple(wrong))
 
 
-def _expected(done: FinishedRun) -> list[str]:
+def _expectation(done: FinishedRun) -> list[str]:
     return list(done.run.expected) if isinstance(done.run.expected, Mapping) else []

@@ -56,7 +56,7 @@ def decide_liveness(
     if result.ended == "violation":
         return
     for name in names:
-        if plan.satisfied_by({violation.property for violation in result.violations}):
+        if plan.is_satisfied_by({violation.property for violation in result.violations}):
             return
         if result.ended == "interrupted" or plan.cancelled.is_set():
             result.undecided[name] = "the run was interrupted"

@@ -28,8 +28,8 @@ _UNWATCHED_BYTES = 64 << 20
 
 def bytes_from_text(text: str, option: str) -> int:
     """Return the number of bytes in a text such as `4GB`, `500M` or `2GiB`; raise InputError for another text."""
-    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)\s*([KMGT]?I?)B?", text.strip().upper())
-    size = int(float(found[1]) * _UNITS[found[2]]) if found is not None and found[2] in _UNITS else 0
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)\s*([KMGT]?I?)B?", text.strip().upper())
+    size = int(float(match[1]) * _UNITS[match[2]]) if match is not None and match[2] in _UNITS else 0
     if not size:
         raise InputError(f"{option} {text!r} is not a size of memory; write a number and a unit, such as 500MB or 4GB")
     return size

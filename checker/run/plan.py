@@ -13,7 +13,7 @@ from checker.language.roles import DEADLOCK as DEADLOCK
 from checker.language.spec import Spec
 
 
-def searched_properties(spec: Spec, properties: Sequence[str]) -> list[str]:
+def properties_to_search(spec: Spec, properties: Sequence[str]) -> list[str]:
     """Return the properties that states and steps decide: all but `deadlock` and liveness properties."""
     decided_later = liveness_names(spec, properties)
     return [name for name in properties if name != DEADLOCK and name not in decided_later]
@@ -92,7 +92,7 @@ class Plan:
     on_progress: Callable[[ExplorationProgress], None] | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
 
-    def satisfied_by(self, violated: set[str]) -> bool:
+    def is_satisfied_by(self, violated: set[str]) -> bool:
         """Return whether the run may stop with these violations."""
         if self.stop == "all":
             return False

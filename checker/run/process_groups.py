@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from checker.run.process_pool import numbered_results, results_in_order
+from checker.run.process_pool import results_in_order, run_numbered
 
 Returned = TypeVar("Returned")
 
@@ -27,18 +27,18 @@ def results_of_groups(
     """Iterate over runs 0, 1, 2 and so on, each of which is in one group, with their results, in the order of the runs.
 
     The groups are in the order of their first runs. `run_of` is called in the process that executes a group.
-    `numbered_results` documents the rest: a group is what a run is there, but `died` gives the result of a run. If the
+    `run_numbered` documents the rest: a group is what a run is there, but `died` gives the result of a run. If the
     process of a group dies twice, its runs are executed each in a process.
     """
 
     def executed(number: int, cancelled: threading.Event) -> list[Returned]:
         run = run_of(groups[number])
-        found: list[Returned] = []
+        results: list[Returned] = []
         for member in groups[number]:
-            if found and cancelled.is_set():
+            if results and cancelled.is_set():
                 break
-            found.append(run(member, cancelled))
-        return found
+            results.append(run(member, cancelled))
+        return results
 
     def one_by_one(members: Sequence[int]) -> list[Returned]:
         def alone(position: int, cancelled: threading.Event) -> Returned:
@@ -48,16 +48,16 @@ def results_of_groups(
 
     ready: dict[int, Returned] = {}
     following = 0
-    found_in_groups = numbered_results(
+    found_in_groups = run_numbered(
         len(groups), processes, executed, cancelled, lambda number: one_by_one(groups[number])
     )
     # After an interrupt, some groups have no results, and a group may have only its first ones.
-    for position, found in found_in_groups:
+    for position, results in found_in_groups:
         group = groups[position]
-        if len(found) < len(group) and not cancelled.is_set():
+        if len(results) < len(group) and not cancelled.is_set():
             # The process was interrupted, but not the command.
-            found += one_by_one(group[len(found) :])
-        ready.update(zip(group, found, strict=False))
+            results += one_by_one(group[len(results) :])
+        ready.update(zip(group, results, strict=False))
         while following in ready:
             yield following, ready.pop(following)
             following += 1

@@ -64,14 +64,14 @@ def results_in_order(
     cancelled: threading.Event,
     died: Callable[[int], Returned] | None = None,
 ) -> Iterator[Returned]:
-    """Iterate over `run(0, event)` to `run(count - 1, event)`, as `numbered_results` does, up to the first gap."""
-    for expected, (number, found) in enumerate(numbered_results(count, processes, run, cancelled, died)):
+    """Iterate over `run(0, event)` to `run(count - 1, event)`, as `run_numbered` does, up to the first gap."""
+    for expected, (number, result) in enumerate(run_numbered(count, processes, run, cancelled, died)):
         if number != expected:
             return
-        yield found
+        yield result
 
 
-def numbered_results(
+def run_numbered(
     count: int,
     processes: int,
     run: Callable[[int, threading.Event], Returned],
@@ -101,8 +101,8 @@ def numbered_results(
 
     while left and not cancelled.is_set():
         try:
-            for number, found in _pooled(left, processes, run, cancelled):
-                ready[number] = found
+            for number, result in _run_pool(left, processes, run, cancelled):
+                ready[number] = result
                 yield from in_their_turn()
             break
         except BrokenProcessPool:
@@ -110,7 +110,7 @@ def numbered_results(
                 break
         first, *left = [number for number in awaited if number not in ready]
         try:
-            ready.update(_pooled([first], 1, run, cancelled))
+            ready.update(_run_pool([first], 1, run, cancelled))
         except BrokenProcessPool:
             if died is None:
                 raise
@@ -119,7 +119,7 @@ def numbered_results(
     yield from sorted(ready.items(), key=itemgetter(0))
 
 
-def _pooled(
+def _run_pool(
     numbers: Sequence[int], processes: int, run: Callable[[int, threading.Event], Returned], cancelled: threading.Event
 ) -> Iterator[tuple[int, Returned]]:
     """Yield numbers with their results, in order; before BrokenProcessPool is raised, all that are there."""
@@ -138,11 +138,11 @@ def _pooled(
                     waiting = {number: future for number, future in waiting.items() if not future.cancel()}
                 if number not in waiting:
                     continue
-                found = _result(waiting[number], cancelled)
+                results = _result(waiting[number], cancelled)
                 del waiting[number]
-                if not found and not cancelled.is_set():
+                if not results and not cancelled.is_set():
                     raise BrokenProcessPool("a worker process was interrupted, but not the command")
-                yield from ((number, result) for result in found)
+                yield from ((number, result) for result in results)
         except BrokenProcessPool:
             for number, future in waiting.items():
                 if future.done() and not future.cancelled() and future.exception() is None:

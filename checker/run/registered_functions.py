@@ -22,7 +22,7 @@ validates logs.
 """
 
 
-def _registered(group: str) -> Iterator[Callable[[str], Any]]:
+def _registrations(group: str) -> Iterator[Callable[[str], Any]]:
     # Imported here: reading the metadata of all distributions takes longer than many commands.
     from importlib.metadata import entry_points
 
@@ -32,17 +32,17 @@ def _registered(group: str) -> Iterator[Callable[[str], Any]]:
 
 def notes_on(scenario: str) -> list[str]:
     """Return the notes on a scenario, for example how to see it happen."""
-    return [note for function in _registered(NOTES) if (note := str(function(scenario)))]
+    return [note for function in _registrations(NOTES) if (note := str(function(scenario)))]
 
 
 def scenarios_named(name: str) -> list[str]:
     """Return the scenarios that a registered name stands for, none if nobody knows the name."""
-    return [target for function in _registered(NAMES) for target in function(name)]
+    return [target for function in _registrations(NAMES) for target in function(name)]
 
 
 def story_of(name: str) -> list[str]:
     """Return the text about a registered name, nothing if nobody knows it."""
-    return [text for function in _registered(STORIES) for text in function(name)]
+    return [text for function in _registrations(STORIES) for text in function(name)]
 
 
 def function_on_spark(name: str) -> Callable[..., Any]:

@@ -55,14 +55,14 @@ class SpecEntry:
 
     def description(self, scenario: str | None, constants: Mapping[str, int | bool | str]) -> str:
         """Return the description of a scenario, or "" if the constants are not those of the scenario."""
-        found = self.scenario(scenario, constants)
-        return found.description if found is not None else ""
+        match = self.scenario(scenario, constants)
+        return match.description if match is not None else ""
 
     def scenario(self, name: str | None, constants: Mapping[str, int | bool | str]) -> Scenario | None:
         """Return a scenario by its name, or None if the constants are not those of the scenario."""
-        for found in self.scenarios:
-            if found.name == name and self.spec(**found.constants).constants == constants:
-                return found
+        for candidate in self.scenarios:
+            if candidate.name == name and self.spec(**candidate.constants).constants == constants:
+                return candidate
         return None
 
 
@@ -108,7 +108,7 @@ def suggestion(name: str, known: Iterable[str], listing: str = "") -> str:
     return hint + (listing.replace("choose", "Choose", 1) if hint else listing)
 
 
-def _suggested_target(name: str) -> str:
+def _suggest_target(name: str) -> str:
     """Return the end of a sentence about an unknown name: specs of the library that it may mean, and the families."""
     if Path(f"{name}.py").is_file():
         return f"did you mean the file {name}.py?"
@@ -128,7 +128,7 @@ def _similar_specs(parts: list[str]) -> list[str]:
 
     entries = [entry for family in families() for entry in family.entries]
     scenarios = [
-        f"{entry.name}/{found.name}" for entry in entries for found in entry.scenarios if [found.name] == parts
+        f"{entry.name}/{scenario.name}" for entry in entries for scenario in entry.scenarios if [scenario.name] == parts
     ]
     specs = [entry.name for entry in entries]
     same = scenarios or [target for target in specs if target.partition("/")[2] in parts]
@@ -148,8 +148,8 @@ def _similar_specs(parts: list[str]) -> list[str]:
 def family_names() -> list[str]:
     """Return the names of the families below `specs/`, without importing them."""
     # A folder of the user may have a package of this name, which could not be imported after this one.
-    found = importlib.util.find_spec(PACKAGE)
-    folders = (found.submodule_search_locations if found is not None else None) or []
+    package_spec = importlib.util.find_spec(PACKAGE)
+    folders = (package_spec.submodule_search_locations if package_spec is not None else None) or []
     return sorted(module.name for module in pkgutil.iter_modules(folders) if module.ispkg)
 
 
@@ -180,12 +180,12 @@ def load_package(dotted: str, target: str = "") -> Family:
 
 def _modules_of(dotted: str) -> list[ModuleType]:
     """Import the modules of a family and return them, each package before its modules."""
-    package = _imported(dotted)
+    package = _import(dotted)
     modules = [package]
-    for found in pkgutil.iter_modules(package.__path__):
-        inner = f"{dotted}.{found.name}"
-        if not found.ispkg:
-            modules.append(_imported(inner))
+    for module_info in pkgutil.iter_modules(package.__path__):
+        inner = f"{dotted}.{module_info.name}"
+        if not module_info.ispkg:
+            modules.append(_import(inner))
         elif "." in dotted:
             modules += _modules_of(inner)
     return modules
@@ -263,9 +263,9 @@ def load_path(path: Path) -> Family:
         family = load_package(dotted, _folder_name(path))
     finally:
         sys.path.remove(str(root))
-    found = sys.modules[dotted].__file__
-    if found is None or Path(found).resolve().parent != path.resolve():
-        raise InputError(f"{path} cannot be imported: another package has the name {dotted}: {found}")
+    loaded_file = sys.modules[dotted].__file__
+    if loaded_file is None or Path(loaded_file).resolve().parent != path.resolve():
+        raise InputError(f"{path} cannot be imported: another package has the name {dotted}: {loaded_file}")
     return family
 
 
@@ -280,15 +280,15 @@ def load_folder(folder: Path) -> list[Family]:
 
     Their code runs, so the folder is shown before. Raises SpecError if it is no folder of specs.
     """
-    errors, found = CollectedErrors(), list[Family]()
+    errors, loaded = CollectedErrors(), list[Family]()
     count = require_specs_folder(folder)
     files = "1 Python file" if count == 1 else f"{count} Python files"
     print(printable(f"importing {files} in {folder.resolve()}"), file=sys.stderr)
     for path in family_paths(folder):
         with errors.collecting():
-            found.append(load_path(path))
+            loaded.append(load_path(path))
     errors.raise_found()
-    families_with_specs = [family for family in found if family.entries]
+    families_with_specs = [family for family in loaded if family.entries]
     if not families_with_specs:
         raise SpecError(f"the folder {folder} has no spec: derive a class from checker.language.Spec in a file of it")
     return families_with_specs
@@ -310,8 +310,8 @@ def _families_at(target: str) -> list[Family]:
     if not rest:
         return [family]
     selected = tuple(
-        found.entry if found.scenario is None else replace(found.entry, scenarios=(found.scenario,))
-        for found in _selected(target)
+        choice.entry if choice.scenario is None else replace(choice.entry, scenarios=(choice.scenario,))
+        for choice in _select(target)
     )
     return [replace(family, entries=selected)]
 
@@ -328,7 +328,7 @@ def select(name: str) -> list[Selection]:
     Names: `family`, `family/spec`, `family/spec/scenario`, the same with a file or a package in place of the family
     (`file.py/spec`), a folder with families: `folder/`, and names that other packages register.
     """
-    selections = [selection for target in _targets(name) for selection in _selected(target)]
+    selections = [selection for target in _targets(name) for selection in _select(target)]
     for selection in selections:
         require_steps(selection.entry.spec)
     return selections
@@ -353,15 +353,15 @@ def _entry_of_module(name: str) -> SpecEntry | None:
     is_path = _file_and_rest(name)[0] is not None or _folder_and_rest(name)[0] is not None
     if is_path or not spec_name.isidentifier() or family not in family_names():
         return None
-    package = _imported(f"{PACKAGE}.{family}")
+    package = _import(f"{PACKAGE}.{family}")
     module = f"{package.__name__}.{spec_name}"
     if importlib.util.find_spec(module) is None:
         return None
-    found = next((spec for spec in _specs_of(_imported(module)) if spec.name == spec_name), None)
-    return None if found is None else SpecEntry(family, f"{family}/{spec_name}", found)
+    spec_class = next((spec for spec in _specs_of(_import(module)) if spec.name == spec_name), None)
+    return None if spec_class is None else SpecEntry(family, f"{family}/{spec_name}", spec_class)
 
 
-def _selected(name: str) -> list[Selection]:
+def _select(name: str) -> list[Selection]:
     folder, inner = _folder_and_rest(name)
     if folder is not None and not inner:
         return [Selection(entry) for family in load_folder(folder) for entry in family.entries]
@@ -373,7 +373,7 @@ def _selected(name: str) -> list[Selection]:
     spec_name, *more = rest
     entry = next((entry for entry in family.entries if entry.spec.name == spec_name), None)
     if entry is None:
-        raise SpecError(f"{family.name} has no spec {spec_name}: {_suggested_spec(family, name, spec_name)}")
+        raise SpecError(f"{family.name} has no spec {spec_name}: {_suggest_spec(family, name, spec_name)}")
     if not more:
         return [Selection(entry)]
     scenario_name = "/".join(more)
@@ -385,11 +385,11 @@ def _selected(name: str) -> list[Selection]:
     raise SpecError(f"{entry.name} has no scenario {scenario_name}: {suggestion(scenario_name, known, listing)}")
 
 
-def _suggested_spec(family: Family, name: str, spec_name: str) -> str:
+def _suggest_spec(family: Family, name: str, spec_name: str) -> str:
     """Return the end of a sentence about an unknown spec of a family: similar ones, also of other families."""
     if Path(f"{name}.py").is_file() or Path(name).is_dir():
         return f"did you mean the file {name}.py?" if Path(f"{name}.py").is_file() else f"did you mean ./{name}?"
-    known = [found.spec.name for found in family.entries]
+    known = [known_entry.spec.name for known_entry in family.entries]
     is_library = name.split("/")[0] in family_names()
     same = [target for target in _similar_specs([spec_name]) if target.endswith(f"/{spec_name}")] if is_library else []
     if same:
@@ -406,7 +406,7 @@ def select_spec(name: str) -> SpecEntry:
     return selections[0].entry
 
 
-def trusted_target(recorded: str, spec: Path | None, source: object) -> str:
+def target_to_load(recorded: str, spec: Path | None, source: object) -> str:
     """Return the spec to load for the name that a data file records, as a name on the command line.
 
     `source` is the file or URL of the data, for messages.
@@ -455,8 +455,8 @@ def target_files(names: Iterable[str]) -> list[Path]:
 
 
 def _file_and_rest(name: str) -> tuple[Path | None, str]:
-    found = _FILE.fullmatch(name)
-    return (Path(found[1]), found[2]) if found else (None, name)
+    match = _FILE.fullmatch(name)
+    return (Path(match[1]), match[2]) if match else (None, name)
 
 
 def _folder_and_rest(name: str) -> tuple[Path | None, list[str]]:
@@ -488,7 +488,7 @@ def _family_and_rest(name: str) -> tuple[Family, list[str]]:
     if family not in family_names():
         if name.startswith((".", "/")):
             raise SpecError(f"there is no file or folder {name}")
-        raise SpecError(f"unknown spec family {family}: {_suggested_target(name)}")
+        raise SpecError(f"unknown spec family {family}: {_suggest_target(name)}")
     return load_family(family), rest
 
 
@@ -500,14 +500,16 @@ def _parts(name: str, rest: str) -> list[str]:
     return parts if rest else []
 
 
-def _imported(module: str) -> ModuleType:
+def _import(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        found = importlib.util.find_spec(module)
-        raise _import_error(error, Path(found.origin if found and found.origin else module)) from error
+        module_spec = importlib.util.find_spec(module)
+        raise _import_error(
+            error, Path(module_spec.origin if module_spec and module_spec.origin else module)
+        ) from error
 
 
 def _import_error(error: BaseException, path: Path) -> SpecError:
@@ -525,8 +527,8 @@ def _import_error(error: BaseException, path: Path) -> SpecError:
         )
     if isinstance(error, (RecursionError, MemoryError)):
         return SpecError("Python cannot read it, its expressions are nested too deeply: split them", file=str(path))
-    found = with_location(error, [str(path), str(path.resolve())])
-    return found if found.file else SpecError(found.message, file=str(path))
+    located = with_location(error, [str(path), str(path.resolve())])
+    return located if located.file else SpecError(located.message, file=str(path))
 
 
 def _family(name: str, target: str, modules: list[ModuleType]) -> Family:
@@ -536,9 +538,7 @@ def _family(name: str, target: str, modules: list[ModuleType]) -> Family:
     specs = [spec for module in modules for spec in _specs_of(module)]
     _require_names(modules, list(scenarios.values()))
     entries = tuple(
-        SpecEntry(
-            name, f"{target}/{spec.name}", spec, tuple(found for found in scenarios.values() if found.spec is spec)
-        )
+        SpecEntry(name, f"{target}/{spec.name}", spec, tuple(each for each in scenarios.values() if each.spec is spec))
         for spec in specs
     )
     tables = {id(table): table for module in modules for table in _tables_of(module)}
@@ -551,7 +551,9 @@ def _require_names(modules: list[ModuleType], scenarios: list[Scenario]) -> None
     known: set[tuple[type[Spec], str]] = set()
     for scenario in scenarios:
         if (scenario.spec, scenario.name) in known:
-            module = next((found for found in modules if found.__name__ == scenario.spec.__module__), modules[0])
+            module = next(
+                (candidate for candidate in modules if candidate.__name__ == scenario.spec.__module__), modules[0]
+            )
             message = f"two scenarios of {scenario.spec.name} have the name {scenario.name}: give each its own"
             raise assignment_error(module, "scenarios", message)
         known.add((scenario.spec, scenario.name))
@@ -571,21 +573,21 @@ def _specs_of(module: ModuleType) -> list[type[Spec]]:
 
 
 def _scenarios_of(module: ModuleType) -> list[Scenario]:
-    found = vars(module).get("scenarios", [])
-    if isinstance(found, ModuleType):
+    declared = vars(module).get("scenarios", [])
+    if isinstance(declared, ModuleType):
         return []
-    if not isinstance(found, (list, tuple)) or not all(isinstance(item, Scenario | Bug) for item in found):
+    if not isinstance(declared, (list, tuple)) or not all(isinstance(item, Scenario | Bug) for item in declared):
         message = "scenarios must be a list of Scenario(...) and Bug(...): write scenarios = [Scenario(...), ...]"
         raise assignment_error(module, "scenarios", message)
-    return [scenario for item in found for scenario in (item.scenarios() if isinstance(item, Bug) else [item])]
+    return [scenario for item in declared for scenario in (item.scenarios() if isinstance(item, Bug) else [item])]
 
 
 def _tables_of(module: ModuleType) -> list[Table]:
-    found = vars(module).get("tables", [])
-    if isinstance(found, ModuleType):
+    declared = vars(module).get("tables", [])
+    if isinstance(declared, ModuleType):
         return []
-    if not isinstance(found, (list, tuple)) or not all(isinstance(item, Table) for item in found):
+    if not isinstance(declared, (list, tuple)) or not all(isinstance(item, Table) for item in declared):
         raise assignment_error(
             module, "tables", "tables must be a list of Table(...): write tables = [Table(...), ...]"
         )
-    return list(found)
+    return list(declared)

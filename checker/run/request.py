@@ -13,7 +13,7 @@ from checker.language.liveness import liveness_names
 from checker.language.roles import Role
 from checker.language.spec import Expectation, Scenario, Spec
 from checker.run import registry
-from checker.run.expectation import checked_properties, expectation_for, property_names, stop_for
+from checker.run.expectation import expectation_for, properties_to_check, property_names, stop_for
 from checker.run.plan import DEADLOCK, Stop
 from checker.run.result import Violation
 
@@ -108,7 +108,7 @@ def runs_for(request: Request) -> list[Run]:
     If a declaration of a spec is wrong, the error has all errors of the specs of the request.
     """
     selections = _selections(request)
-    known = dict.fromkeys(name for selection in selections for name in _known_properties(selection.entry.spec))
+    known = dict.fromkeys(name for selection in selections for name in _properties_of(selection.entry.spec))
     for name in request.properties:
         if name not in known:
             raise InputError(f"unknown property {name}: {registry.suggestion(name, known)}")
@@ -158,10 +158,10 @@ def _run(entry: registry.SpecEntry, scenario: Scenario | None, request: Request)
     constants = dict(scenario.constants) if scenario is not None else {}
     settings = settings_of(entry.spec, request.settings)
     fair = fairness_of(entry.spec, request.fair)
-    usual = checked_properties(scenario) if scenario is not None else tuple(property_names(entry.spec))
+    usual = properties_to_check(scenario) if scenario is not None else tuple(property_names(entry.spec))
     properties = usual
     if request.properties:
-        known = _known_properties(entry.spec)
+        known = _properties_of(entry.spec)
         properties = tuple(name for name in dict.fromkeys(request.properties) if name in known)
     # The expectation of a scenario covers only its own constants, its fairness, and the properties that it checks.
     is_changed = bool(request.settings or request.fair)
@@ -178,7 +178,7 @@ def _run(entry: registry.SpecEntry, scenario: Scenario | None, request: Request)
     return run
 
 
-def _known_properties(spec: type[Spec]) -> list[str]:
+def _properties_of(spec: type[Spec]) -> list[str]:
     return [*property_names(spec), DEADLOCK]
 
 
@@ -201,12 +201,12 @@ def fairness_of(spec: type[Spec], changes: tuple[str, ...]) -> dict[str, Strengt
     """Return the changes of fairness `NAME=weak|strong|none`; raise UserError for an unknown name or a wrong value."""
     names = [*(name for name, role in spec.roles.items() if role is Role.ACTION), *spec.fair_unions, NEXT]
     strengths: dict[str, Strength | None] = {"weak": "weak", "strong": "strong", "none": None}
-    found = {}
+    fairness = {}
     for change in changes:
         name, _, value = change.partition("=")
         if value not in strengths:
             raise InputError(f"--fair {change}: write NAME=weak, NAME=strong or NAME=none")
         if name not in names:
             raise InputError(f"{spec.name} has no action {name}: {registry.suggestion(name, names)}")
-        found[name] = strengths[value]
-    return found
+        fairness[name] = strengths[value]
+    return fairness

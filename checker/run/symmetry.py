@@ -13,7 +13,7 @@ from checker.errors import SpecError
 from checker.frontend.symmetry import Asymmetry, ProgramSymmetry, symmetry_of
 from checker.ir import nodes
 from checker.language.interpreter import State
-from checker.language.permutations import generators, permuted_state
+from checker.language.permutations import generators, permute_state
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.types import DomainType
@@ -29,22 +29,22 @@ def symmetry_of_run(spec: Spec, program: nodes.Program, initial: Sequence[State]
         raise SpecError(
             f"{spec.name}: symmetry cannot be used with a view: use --no-symmetry, or set {views[0]} = None"
         )
-    found = symmetry_of(program)
-    closed, asymmetries = [], list(found.asymmetries)
-    for domain in found.domains:
+    symmetry = symmetry_of(program)
+    closed, asymmetries = [], list(symmetry.asymmetries)
+    for domain in symmetry.domains:
         difference = _difference(spec, domain, initial)
         if difference:
             asymmetries.append(Asymmetry(domain, difference))
         else:
             closed.append(domain)
     if closed:
-        return dataclasses.replace(found, domains=tuple(closed), asymmetries=tuple(asymmetries))
+        return dataclasses.replace(symmetry, domains=tuple(closed), asymmetries=tuple(asymmetries))
     if asymmetries:
         raise asymmetries[0].error
     raise SpecError(f"{spec.name} has no symmetry: no variable or parameter has a Domain of two or more members")
 
 
-def required_symmetry(program: nodes.Program, domain: DomainType) -> ProgramSymmetry:
+def require_symmetry(program: nodes.Program, domain: DomainType) -> ProgramSymmetry:
     """Return the symmetry of a program in one domain; raise SpecError if the domain is not symmetric.
 
     The initial states are not examined. Symmetric initial states are not necessary: a path from the representative of
@@ -52,11 +52,11 @@ def required_symmetry(program: nodes.Program, domain: DomainType) -> ProgramSymm
     that have a reachable state, a property that holds in one state of an orbit holds in all of them, and shortest
     traces keep their lengths.
     """
-    found = symmetry_of(program)
-    for asymmetry in found.asymmetries:
+    symmetry = symmetry_of(program)
+    for asymmetry in symmetry.asymmetries:
         if asymmetry.domain == domain:
             raise asymmetry.error
-    return ProgramSymmetry(tuple(other for other in found.domains if other == domain), (), found.unordered_folds)
+    return ProgramSymmetry(tuple(other for other in symmetry.domains if other == domain), (), symmetry.unordered_folds)
 
 
 def _difference(spec: Spec, domain: DomainType, initial: Sequence[State]) -> str:
@@ -64,7 +64,7 @@ def _difference(spec: Spec, domain: DomainType, initial: Sequence[State]) -> str
     known = set(initial)
     for first, by in enumerate(generators(domain)):
         for state in initial:
-            other = permuted_state(spec.variables, state, by)
+            other = permute_state(spec.variables, state, by)
             if other in known:
                 continue
             name = next(name for name in spec.variables if state.values[name] != other.values[name])

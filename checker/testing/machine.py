@@ -67,9 +67,9 @@ class ImplementationDriver:
         self._enabled = {}
         # As in an exploration, the run does not continue from a state outside the constraints.
         if self._spec.within_constraints(step.state):
-            for found in self._spec.successors(step.state):
-                if found.action not in self._adapter.leaves_out:
-                    self._enabled.setdefault(found.action, []).append(DrawnCall(found))
+            for successor in self._spec.successors(step.state):
+                if successor.action not in self._adapter.leaves_out:
+                    self._enabled.setdefault(successor.action, []).append(DrawnCall(successor))
 
     def _compare(self, step: TraceStep) -> None:
         with self._spec.bound():

@@ -75,34 +75,34 @@ class _RefinementSearch:
         while self._queue:
             pair = self._queue.popleft()
             state, candidates = pair
-            within_reach = self._reached_from(candidates)
-            for found in self._concrete.successors(state):
-                reached_state = self._concrete_states.setdefault(found.state, found.state)
-                step = TraceStep(found.action, found.arguments, reached_state)
+            within_reach = self._reach(candidates)
+            for successor in self._concrete.successors(state):
+                reached_state = self._concrete_states.setdefault(successor.state, successor.state)
+                step = TraceStep(successor.action, successor.arguments, reached_state)
                 reached = self._closure(step.state, within_reach)
                 if not self._add(pair, step, reached):
                     return self._result((*self._path(pair), step))
         return self._result()
 
-    def _reached_from(self, states: frozenset[State]) -> set[State]:
+    def _reach(self, states: frozenset[State]) -> set[State]:
         """Return states, and the states that the abstract spec reaches from them in up to `between` + 1 steps."""
-        found, newest = set(states), set(states)
+        reached, newest = set(states), set(states)
         for _ in range(1 + self._between):
-            newest = {after for state in newest for after in self._abstract_successors(state)} - found
-            found |= newest
-        return found
+            newest = {after for state in newest for after in self._abstract_successors(state)} - reached
+            reached |= newest
+        return reached
 
     def _closure(self, state: State, candidates: Iterable[State]) -> frozenset[State]:
         """Return the candidates related to a concrete state, and the related states reachable through related ones."""
         with self._concrete.bound():
-            found = {candidate for candidate in candidates if self._is_related(state, candidate)}
-            waiting = list(found)
+            related = {candidate for candidate in candidates if self._is_related(state, candidate)}
+            waiting = list(related)
             while waiting:
                 for candidate in self._abstract_successors(waiting.pop()):
-                    if candidate not in found and self._is_related(state, candidate):
-                        found.add(candidate)
+                    if candidate not in related and self._is_related(state, candidate):
+                        related.add(candidate)
                         waiting.append(candidate)
-        return frozenset(found)
+        return frozenset(related)
 
     def _is_related(self, state: State, candidate: State) -> bool:
         answers = self._answers[state]

@@ -61,8 +61,8 @@ def state_with(spec: Spec, **variables: Any) -> State:
     values = dict(state.values)
     with spec.bound():
         for name, value in variables.items():
-            found = values[name]
-            if isinstance(found, MapValue) and isinstance(value, dict):
-                value = dict(zip(found.type.key.values(), found.items_in_order(), strict=True)) | value
+            value_before = values[name]
+            if isinstance(value_before, MapValue) and isinstance(value, dict):
+                value = dict(zip(value_before.type.key.values(), value_before.items_in_order(), strict=True)) | value
             values[name] = value
     return spec.state_of(values)

@@ -142,19 +142,21 @@ def survey_of(model: Model, asked: Sequence[tuple[FailureMode, GuaranteeQuestion
     # An included failure has a smaller number of events, so it comes first.
     for failure, question in sorted(asked, key=lambda pair: sum(count for _, count in pair[0].left)):
         names.setdefault(failure.left, []).extend(properties_for(question, failure, model))
-    return Survey(model, tuple((left, tuple(dict.fromkeys(found))) for left, found in names.items()))
+    return Survey(model, tuple((left, tuple(dict.fromkeys(explored))) for left, explored in names.items()))
 
 
-def answer_of(found: Found, model: Model, failure: FailureMode, question: GuaranteeQuestion) -> GuaranteeAnswer | None:
+def answer_of(
+    explorations: Found, model: Model, failure: FailureMode, question: GuaranteeQuestion
+) -> GuaranteeAnswer | None:
     """Return the answer that some explorations of a model give, or None if they do not include its exploration."""
     properties = properties_for(question, failure, model)
-    known = filter(None, (counterexample(found, failure.left, name) for name in properties))
+    known = filter(None, (counterexample(explorations, failure.left, name) for name in properties))
     shortest = min(known, key=lambda pair: pair[1].length, default=None)
     if shortest is not None:
         exploration, violation = shortest
-        explored = next(explored for asked, explored in found if asked is exploration)
+        explored = next(explored for asked, explored in explorations if asked is exploration)
         return GuaranteeAnswer(question, failure, "yes", exploration, explored.distinct_states, violation)
-    for exploration, explored in found:
+    for exploration, explored in explorations:
         if exploration.left == failure.left and set(properties) <= set(exploration.wanted):
             verdict: Verdict = "no" if explored.ended == "complete" else "undecided"
             return GuaranteeAnswer(question, failure, verdict, exploration, explored.distinct_states)
@@ -176,10 +178,10 @@ def answer_questions(
         keys.append((model_of(cluster, config, question, failure), failure.happens_to("producer")))
         groups.setdefault(keys[-1], []).append((failure, question))
     surveys = [survey_of(model, group) for (model, _), group in groups.items()]
-    found = dict(zip(groups, explore(surveys), strict=True))
+    answers = dict(zip(groups, explore(surveys), strict=True))
     for key, (failure, question) in zip(keys, asked, strict=True):
         # A failure includes the slow followers, of which more are explored without another failure.
-        answer = answer_of([*found[key], *found.get((key[0], False), ())], key[0], failure, question)
+        answer = answer_of([*answers[key], *answers.get((key[0], False), ())], key[0], failure, question)
         if answer is None:
             advice.is_whole = advice.searched = False
             continue
@@ -215,9 +217,9 @@ def _explore_fewer_slow_followers(advice: Advice, explore: Explore) -> None:
     ]
     explored = dict(zip(asked, explore(surveys), strict=True))
     for number, answer in enumerate(advice.answers):
-        found = explored.get(answer.exploration.model, ())
+        explorations = explored.get(answer.exploration.model, ())
         for left in _with_fewer_slow_followers(answer):
-            known = [counterexample(found, left, name) for name in _properties(answer)]
+            known = [counterexample(explorations, left, name) for name in _properties(answer)]
             shortest = min(filter(None, known), key=lambda pair: pair[1].length, default=None)
             if shortest is not None:
                 advice.answers[number] = replace(answer, exploration=shortest[0], violation=shortest[1])

@@ -28,10 +28,10 @@ def write_pages(advice: Advice, folder: Path, files: Sequence[str]) -> dict[tupl
         if name not in pages.values():
             _write(folder / name, _page(advice, answer, files))
         pages[answer.question.name, answer.failure.slug] = name
-    for found in advice.transactions:
-        if found.violation is not None:
-            _write(folder / found.page, _transaction_page(advice, found, files))
-            pages["transactions", found.page] = found.page
+    for transaction in advice.transactions:
+        if transaction.violation is not None:
+            _write(folder / transaction.page, _transaction_page(advice, transaction, files))
+            pages["transactions", transaction.page] = transaction.page
     index = render(
         "advice.html.j2",
         package="kafka_tools.advise",

@@ -31,11 +31,11 @@ def advice_lines(advice: Advice, demand: Demand = NOTHING_REQUIRED) -> Iterator[
     """Yield the answers as lines of at most `WIDTH` columns."""
     yield from _verdict_lines(advice)
     for requirement in requirements(advice, demand):
-        yield from _wrapped(requirement.sentence, after="  ", style=_REQUIREMENT_STYLES[requirement.verdict])
+        yield from _wrap(requirement.sentence, after="  ", style=_REQUIREMENT_STYLES[requirement.verdict])
     yield BLANK
     yield from _matrix_lines(advice)
     for caveat in answer_sentences.caveats(advice):
-        yield from _wrapped(f"note: {caveat}", style="yellow", after="  ")
+        yield from _wrap(f"note: {caveat}", style="yellow", after="  ")
     yield BLANK
     yield from _remedy_lines(advice)
     for answer in answer_sentences.mildest_answers(advice):
@@ -43,15 +43,15 @@ def advice_lines(advice: Advice, demand: Demand = NOTHING_REQUIRED) -> Iterator[
     yield from _transaction_lines(advice)
     yield from _setting_lines(advice)
     yield BLANK
-    yield from _wrapped(answer_sentences.explored_sentence(advice), style="dim")
+    yield from _wrap(answer_sentences.explored_sentence(advice), style="dim")
 
 
-def _wrapped(text: str, first: str = "", after: str = "", style: str = "") -> Iterator[Line]:
+def _wrap(text: str, first: str = "", after: str = "", style: str = "") -> Iterator[Line]:
     """Yield a paragraph as lines; `first` and `after` are the indentations. A word is never broken."""
-    for found in textwrap.wrap(
+    for part in textwrap.wrap(
         text, WIDTH, initial_indent=first, subsequent_indent=after, break_long_words=False, break_on_hyphens=False
     ):
-        yield line((found, style))
+        yield line((part, style))
 
 
 def _verdict_lines(advice: Advice) -> Iterator[Line]:
@@ -59,12 +59,12 @@ def _verdict_lines(advice: Advice) -> Iterator[Line]:
     style = "bold red" if "yes" in verdicts else "bold yellow"
     if verdicts == {"no"} and advice.is_whole:
         style = "bold green"
-    yield from _wrapped(answer_sentences.replicas_sentence(advice))
+    yield from _wrap(answer_sentences.replicas_sentence(advice))
     for number, sentence in enumerate(answer_sentences.verdict_sentences(advice)):
-        yield from _wrapped(sentence, style=style if number == 0 else "")
-    yield from _wrapped(answer_sentences.settings_sentence(advice), style="dim")
+        yield from _wrap(sentence, style=style if number == 0 else "")
+    yield from _wrap(answer_sentences.settings_sentence(advice), style="dim")
     for sentence in advice.cluster.unread:
-        yield from _wrapped(sentence, style="bold yellow")
+        yield from _wrap(sentence, style="bold yellow")
 
 
 # The table.
@@ -90,17 +90,17 @@ def _matrix_lines(advice: Advice) -> Iterator[Line]:
         yield line((failure.name.ljust(_ROW_LABEL), ""), *row)
     for failure in advice.impossible:
         reason = answer_sentences.impossible_sentence(advice, failure)
-        yield from _wrapped(f"{failure.name}: {reason}", style="dim", after="  ")
+        yield from _wrap(f"{failure.name}: {reason}", style="dim", after="  ")
     for failure in answer_sentences.failures_of(advice):
-        yield from _wrapped(failure.meaning and f"{failure.name}: {failure.meaning}", style="dim", after="  ")
-    yield from _wrapped(answer_sentences.coincidence_sentence(advice), style="dim", after="  ")
-    for hazard, known in answer_sentences.known_entries(advice):
+        yield from _wrap(failure.meaning and f"{failure.name}: {failure.meaning}", style="dim", after="  ")
+    yield from _wrap(answer_sentences.coincidence_sentence(advice), style="dim", after="  ")
+    for hazard, known in answer_sentences.entries_with_answers(advice):
         text = answer_sentences.known_sentence(hazard, known)
-        yield from _wrapped(f"{hazard.name}: {text}", style="bold yellow", after="  ")
+        yield from _wrap(f"{hazard.name}: {text}", style="bold yellow", after="  ")
     causes = "; ".join(answer_sentences.cause_sentences(advice))
     if causes:
-        yield from _wrapped(f"causes in the catalogue: {causes}", after="  ")
-    yield from _wrapped(f"not explored: {answer_sentences.unexplored_sentence(advice)}.", style="yellow", after="  ")
+        yield from _wrap(f"causes in the catalogue: {causes}", after="  ")
+    yield from _wrap(f"not explored: {answer_sentences.unexplored_sentence(advice)}.", style="yellow", after="  ")
 
 
 def _widths(
@@ -138,29 +138,29 @@ def _style(answer: GuaranteeAnswer | None) -> str:
 
 def _remedy_lines(advice: Advice) -> Iterator[Line]:
     preferred, last, weakening = remedy_texts(advice)
-    yield from _explored_remedies("the smallest changes, each explored", preferred)
+    yield from _lines_of_remedies("the smallest changes, each explored", preferred)
     if advice.suggestions:
         yield line(("not explored", "bold"))
     for suggestion in advice.suggestions:
-        yield from _wrapped(f"{suggestion.text}", "  ", "    ", "bold")
-        yield from _wrapped(f"against {suggestion.against}: {suggestion.argument}.", "    ", "    ")
-    yield from _explored_remedies("as a last resort, explored", last)
-    yield from _explored_remedies("explored, and not recommended: it gives up another guarantee", weakening)
-    yield from _wrapped(answer_sentences.sentence_without_remedy(advice), after="  ", style="yellow")
+        yield from _wrap(f"{suggestion.text}", "  ", "    ", "bold")
+        yield from _wrap(f"against {suggestion.against}: {suggestion.argument}.", "    ", "    ")
+    yield from _lines_of_remedies("as a last resort, explored", last)
+    yield from _lines_of_remedies("explored, and not recommended: it gives up another guarantee", weakening)
+    yield from _wrap(answer_sentences.sentence_without_remedy(advice), after="  ", style="yellow")
     if not advice.searched and advice.is_whole:
-        yield from _wrapped("the search for changes was not completed", style="yellow")
+        yield from _wrap("the search for changes was not completed", style="yellow")
     if any(answer.verdict == "yes" for answer in advice.answers):
         yield BLANK
 
 
-def _explored_remedies(heading: str, remedies: Sequence[RemedyText]) -> Iterator[Line]:
+def _lines_of_remedies(heading: str, remedies: Sequence[RemedyText]) -> Iterator[Line]:
     if remedies:
         yield line((heading, "bold"))
     for remedy in remedies:
-        yield from _wrapped(remedy.changes, "  ", "    ", "bold")
+        yield from _wrap(remedy.changes, "  ", "    ", "bold")
         for sentence in remedy.effects:
-            yield from _wrapped(sentence, "    ", "      ")
-        yield from _wrapped(f"cost: {remedy.cost}", "    ", "      ", "dim")
+            yield from _wrap(sentence, "    ", "      ")
+        yield from _wrap(f"cost: {remedy.cost}", "    ", "      ", "dim")
 
 
 # Counterexamples.
@@ -168,10 +168,10 @@ def _explored_remedies(heading: str, remedies: Sequence[RemedyText]) -> Iterator
 
 def _example_lines(answer: GuaranteeAnswer) -> Iterator[Line]:
     text = answer_sentences.sentence(answer)
-    yield from _wrapped(f"{text[0].upper()}{text[1:]}:", style="bold")
+    yield from _wrap(f"{text[0].upper()}{text[1:]}:", style="bold")
     for step in answer_sentences.steps_of(answer):
-        yield from _wrapped(step.text, f"  {step.number:>2}  ", "      ")
-    yield from _wrapped(answer_sentences.outcome(answer), "      ", "      ", "bold")
+        yield from _wrap(step.text, f"  {step.number:>2}  ", "      ")
+    yield from _wrap(answer_sentences.outcome(answer), "      ", "      ", "bold")
     yield BLANK
 
 
@@ -187,16 +187,16 @@ def _transaction_lines(advice: Advice) -> Iterator[Line]:
     for version in versions:
         if len(versions) > 1:
             since = "a new cluster" if version == 2 else "or lower: a cluster that was upgraded without the feature"
-            yield from _wrapped(f"with transaction.version={version} ({since})", "  ", "    ", "bold")
+            yield from _wrap(f"with transaction.version={version} ({since})", "  ", "    ", "bold")
         for answer in advice.transactions:
             if answer.transaction_version == version:
                 text = f"{answer.verdict:9}  {answer.question.text} ({answer_sentences.transaction_size(answer)})"
-                yield from _wrapped(text, "  ", " " * 13, _VERDICT_STYLES[answer.verdict])
+                yield from _wrap(text, "  ", " " * 13, _VERDICT_STYLES[answer.verdict])
     for hazard in of_transactions(advice.cluster, advice.config):
         text = answer_sentences.known_sentence(hazard, ())
-        yield from _wrapped(f"yes        {text} ({hazard.name})", "  ", " " * 13, _VERDICT_STYLES["known"])
+        yield from _wrap(f"yes        {text} ({hazard.name})", "  ", " " * 13, _VERDICT_STYLES["known"])
     for note in notes:
-        yield from _wrapped(f"note: {note}", "  ", "    ", "yellow")
+        yield from _wrap(f"note: {note}", "  ", "    ", "yellow")
     yield BLANK
 
 
@@ -208,11 +208,11 @@ def _setting_lines(advice: Advice) -> Iterator[Line]:
     rows = list(answer_sentences.setting_rows(advice.config))
     width = max(len(f"{name}={value}") for name, value, _ in rows) + 2
     for name, value, origin in rows:
-        yield from _wrapped(origin, f"  {name}={value}".ljust(width + 2), " " * (width + 2))
+        yield from _wrap(origin, f"  {name}={value}".ljust(width + 2), " " * (width + 2))
     for note in advice.config.notes:
-        yield from _wrapped(f"note: {note}", "  ", "    ", "yellow")
+        yield from _wrap(f"note: {note}", "  ", "    ", "yellow")
     if advice.cluster.unknown:
-        yield from _wrapped("unknown to Kafka: " + ", ".join(advice.cluster.unknown), "  ", "    ", "yellow")
+        yield from _wrap("unknown to Kafka: " + ", ".join(advice.cluster.unknown), "  ", "    ", "yellow")
     if advice.cluster.without_effect:
         names = ", ".join(advice.cluster.without_effect)
-        yield from _wrapped(f"no effect on the answers: {names}", "  ", "    ", "dim")
+        yield from _wrap(f"no effect on the answers: {names}", "  ", "    ", "dim")

@@ -62,7 +62,7 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
     Raises InputError for files that cannot be read, for wrong values, and for settings that Kafka refuses.
     """
     named = _failures(options.failures)
-    demand = Demand(_required(options.require, named), _accepted(options.accepted), named)
+    demand = Demand(_requirements(options.require, named), _acceptances(options.accepted), named)
     cluster = _cluster(files, options)
     refusal = resolve(cluster).refusal
     if refusal is not None:
@@ -100,7 +100,7 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
     return exit_status(advice, demand)
 
 
-def _required(text: str, named: Sequence[FailureMode]) -> tuple[GuaranteeQuestion, ...]:
+def _requirements(text: str, named: Sequence[FailureMode]) -> tuple[GuaranteeQuestion, ...]:
     """Return the questions that must be answered no; raise InputError for one that no named failure can affect."""
     names = {f"no-{question.name}": question for question in QUESTIONS}
     asked = [name.strip() for name in text.split(",")] if text else []
@@ -116,7 +116,7 @@ def _required(text: str, named: Sequence[FailureMode]) -> tuple[GuaranteeQuestio
     return tuple(names[name] for name in dict.fromkeys(asked))
 
 
-def _accepted(names: Sequence[str]) -> frozenset[str]:
+def _acceptances(names: Sequence[str]) -> frozenset[str]:
     """Return the entries and the questions about transactions that are accepted; raise InputError for an unknown one.
 
     A line that the terminal has wrapped may be copied: white space counts as one space.

@@ -70,10 +70,10 @@ class AnswerCache:
         """Return the result of an exploration of the pipeline, or None if no valid entry has it."""
 
         def replay(result: dict[str, Any]) -> Explored | None:
-            found = _replayed(result, explorer.spec, lambda steps, name: explorer.replay(asked.left, steps, name))
-            return found if found is not None and _answers(found, asked.checked, asked.wanted) else None
+            explored = _replay(result, explorer.spec, lambda steps, name: explorer.replay(asked.left, steps, name))
+            return explored if explored is not None and _answers(explored, asked.checked, asked.wanted) else None
 
-        return self._loaded(_request_of(asked), replay)
+        return self._load(_request_of(asked), replay)
 
     def store(self, explorer: ModelExplorer, asked: ModelExploration, explored: Explored) -> None:
         """Write the entry of an exploration of the pipeline, unless a limit, an interrupt or an error ended it."""
@@ -84,17 +84,17 @@ class AnswerCache:
         """Return the result of an exploration of a spec for some properties, or None if no valid entry has it."""
 
         def replay(result: dict[str, Any]) -> Explored | None:
-            found = _replayed(result, spec, lambda steps, name: replayed(spec, spec.initial_states()[0], steps, name))
-            return found if found is not None and _answers(found, properties, ()) else None
+            explored = _replay(result, spec, lambda steps, name: replayed(spec, spec.initial_states()[0], steps, name))
+            return explored if explored is not None and _answers(explored, properties, ()) else None
 
-        return self._loaded(_checked_request(spec, properties, max_states), replay)
+        return self._load(_request_of_check(spec, properties, max_states), replay)
 
     def store_checked(self, spec: Spec, properties: Sequence[str], max_states: int | None, explored: Explored) -> None:
         """Write the entry of an exploration of a spec, unless it has a lasso: an entry has the steps of one trace."""
         if is_usable(explored) and all(violation.loop_start is None for violation in explored.violations):
-            self._store(_checked_request(spec, properties, max_states), _to_json(spec, explored))
+            self._store(_request_of_check(spec, properties, max_states), _to_json(spec, explored))
 
-    def _loaded(self, request: dict[str, Any], replay: Callable[[dict[str, Any]], Explored | None]) -> Explored | None:
+    def _load(self, request: dict[str, Any], replay: Callable[[dict[str, Any]], Explored | None]) -> Explored | None:
         """Return what an intact entry of a request has, if its counterexamples can be replayed."""
         if self._folder is None:
             return None
@@ -104,13 +104,13 @@ class AnswerCache:
             entry = json.loads(read_data(path))
             if entry["digest"] != _digest([entry["request"], entry["result"]]) or entry["request"] != request:
                 return None
-            found = replay(entry["result"])
+            explored = replay(entry["result"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, BoundsError, SpecError):
             return None
-        if found is not None:
+        if explored is not None:
             with contextlib.suppress(OSError):
                 os.utime(path)
-        return found
+        return explored
 
     def _store(self, request: dict[str, Any], result: dict[str, Any]) -> None:
         if self._folder is None:
@@ -149,7 +149,7 @@ def _request_of(asked: ModelExploration) -> dict[str, Any]:
     }
 
 
-def _checked_request(spec: Spec, properties: Sequence[str], max_states: int | None) -> dict[str, Any]:
+def _request_of_check(spec: Spec, properties: Sequence[str], max_states: int | None) -> dict[str, Any]:
     return {
         "spec": spec.name,
         "constants": dict(spec.constants),
@@ -162,12 +162,12 @@ def _make_private(folder: Path) -> bool:
     """Make a folder that only the user can access; return whether it is one."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         return False
-    return os.name != "posix" or (found.st_uid == os.getuid() and found.st_mode & 0o077 == 0)
+    return os.name != "posix" or (status.st_uid == os.getuid() and status.st_mode & 0o077 == 0)
 
 
 def _digest(content: Any) -> str:
@@ -188,13 +188,13 @@ def _to_json(spec: Spec, explored: Explored) -> dict[str, Any]:
         }
 
 
-def _replayed(
+def _replay(
     result: dict[str, Any], spec: Spec, replay: Callable[[Sequence[TraceStep], str], Violation | None]
 ) -> Explored | None:
     """Return the result in an entry, or None if a counterexample is none."""
-    found = [replay(_steps_of(spec, steps), name) for name, steps in result["violations"].items()]
-    violations = tuple(violation for violation in found if violation is not None)
-    return Explored(result["ended"], result["distinct_states"], violations) if len(violations) == len(found) else None
+    replays = [replay(_steps_of(spec, steps), name) for name, steps in result["violations"].items()]
+    violations = tuple(violation for violation in replays if violation is not None)
+    return Explored(result["ended"], result["distinct_states"], violations) if len(violations) == len(replays) else None
 
 
 def _answers(explored: Explored, checked: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -207,11 +207,11 @@ def _answers(explored: Explored, checked: Sequence[str], wanted: Sequence[str]) 
 def _steps_of(spec: Spec, steps: Sequence[Any]) -> list[TraceStep]:
     """Return the actions in an entry as steps; their states are left to the replay."""
     initial = spec.initial_states()[0]
-    found = []
+    trace = []
     with spec.bound():
         for action, arguments in steps:
             given = tuple(
                 from_plain_json(parameter.type, arguments[parameter.name]) for parameter in spec.parameters_of(action)
             )
-            found.append(TraceStep(action, given, initial))
-    return found
+            trace.append(TraceStep(action, given, initial))
+    return trace

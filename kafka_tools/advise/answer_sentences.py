@@ -138,7 +138,7 @@ def verdict_sentences(advice: Advice) -> list[str]:
         parts = [f"{joined(verbs, 'or')} {failure.phrase}" for failure, verbs in mildest.items()]
         sentences.append(f"{_with_defaults(advice, mildest)} can be {'; '.join(parts)}.")
     if known:
-        parts = [f"{_known_outcomes(answers[0].hazards, answers)} ({names})" for names, answers in known.items()]
+        parts = [f"{_outcomes_of_entries(answers[0].hazards, answers)} ({names})" for names, answers in known.items()]
         sentences.append(f"By a way that the exploration does not have, a record can also be {'; '.join(parts)}.")
     if advice.cluster.ephemeral_disks:
         sentences.append(
@@ -181,46 +181,46 @@ def _with_defaults(advice: Advice, mildest: Mapping[FailureMode, Sequence[str]])
 
 def caveats(advice: Advice) -> list[str]:
     """Return what the model leaves out and what may turn a no into a yes, for these settings."""
-    found = []
+    sentences = []
     config = advice.config
     is_pipelined = int(config["max.in.flight.requests.per.connection"]) > 1
     if not all(is_decidable(question, advice.cluster, config) for question in QUESTIONS):
-        found.append(
+        sentences.append(
             "The model has the idempotent client of 2.5 and later. An earlier client resets its sequences when a "
             "broker has lost them (docs/idempotence.md, I4 and I5). So a no of the model about records that are "
             "written twice or out of order, or stuck, decides nothing for this release, nor does a yes that takes the "
             "next epoch."
         )
     if config.hides_aborted_records:
-        found.append(
+        sentences.append(
             "The answers are for consumers with isolation.level=read_committed. The client aborts the transaction "
             "where an idempotent producer raises its epoch. Other consumers also read the records of aborted "
             "transactions."
         )
     elif config.is_transactional:
-        found.append(
+        sentences.append(
             "The client aborts the transaction where an idempotent producer raises its epoch, and the application "
             "sends the records again in a new transaction. Consumers with isolation.level=read_uncommitted read both."
         )
     elif config["enable.idempotence"] == "true" and is_pipelined and advice.cluster.client == "java":
-        found.append(
+        sentences.append(
             "An idempotent producer with several requests in flight can still write a record twice: after it raised "
             "its epoch while an earlier batch was being retried (docs/idempotence.md, I3)."
         )
     if config.is_transactional and is_pipelined and EMPTY_STATE_NEEDS_SEQUENCE_0.applies_to(advice.cluster.version):
-        found.append(
+        sentences.append(
             "With transaction.version=2, a leader without state of the producer takes only its sequence 0 "
             "(KAFKA-18202), which prevents I2. The model leaves this rule out."
         )
     if is_pipelined and acknowledges_implicitly(advice.cluster, config):
-        found.append(
+        sentences.append(
             "An idempotent librdkafka producer takes the success of a record for the success of all earlier records "
             "that wait to be sent again. A leader without state of the producer may refuse the first record and accept "
             "the second: the first is then reported as delivered, and is lost. The model leaves out one cause: state "
             "that expires after a day without a record (producer.id.expiration.ms). One request in flight prevents the "
             "loss (docs/idempotence.md, I2)."
         )
-    return found
+    return sentences
 
 
 def setting_rows(config: EffectiveConfig, *, of_consumer: bool = True) -> Iterator[tuple[str, str, str]]:
@@ -253,7 +253,7 @@ def sentence_without_remedy(advice: Advice) -> str:
     return f"{tried} prevents that a record is {outcomes(advice.without_remedy)}."
 
 
-def known_entries(advice: Advice) -> Iterator[tuple[Hazard, list[GuaranteeAnswer]]]:
+def entries_with_answers(advice: Advice) -> Iterator[tuple[Hazard, list[GuaranteeAnswer]]]:
     """Yield each entry of the catalogue that says yes where the exploration does not, with these answers."""
     answers: dict[str, tuple[Hazard, list[GuaranteeAnswer]]] = {}
     for answer in advice.answers:
@@ -265,7 +265,7 @@ def known_entries(advice: Advice) -> Iterator[tuple[Hazard, list[GuaranteeAnswer
 
 def known_sentence(hazard: Hazard, answers: Sequence[GuaranteeAnswer]) -> str:
     """Return what an entry knows beyond the exploration: what happens, what it needs, and what prevents it."""
-    outcomes = f"a record can be {_known_outcomes([hazard], answers)}. " if answers else ""
+    outcomes = f"a record can be {_outcomes_of_entries([hazard], answers)}. " if answers else ""
     return f"{hazard.title}: {outcomes}{_facts(hazard)}"
 
 
@@ -320,7 +320,7 @@ def coincidence_sentence(advice: Advice) -> str:
     return f"yes/{number}: it takes {counted}, and no fewer slow followers suffice"
 
 
-def _known_outcomes(hazards: Sequence[Hazard], answers: Sequence[GuaranteeAnswer]) -> str:
+def _outcomes_of_entries(hazards: Sequence[Hazard], answers: Sequence[GuaranteeAnswer]) -> str:
     """Return what entries cause where the exploration says no, after as many events as they take."""
     takes = dict.fromkeys(hazard.takes for hazard in hazards)
     if "" in takes:
@@ -393,7 +393,8 @@ def to_json(advice: Advice, pages: dict[tuple[str, str], str], demand: Demand = 
         "impossible": [failure.slug for failure in advice.impossible],
         "remedies": [_remedy_to_json(remedy) for remedy in advice.remedies],
         "suggestions": [
-            {"text": found.text, "against": found.against, "argument": found.argument} for found in advice.suggestions
+            {"text": suggestion.text, "against": suggestion.against, "argument": suggestion.argument}
+            for suggestion in advice.suggestions
         ],
         "search_complete": advice.searched,
         "not_explored": {
@@ -464,18 +465,18 @@ def size_text(advice: Advice, answer: GuaranteeAnswer) -> str:
     if answer.violation is None:
         after = "" if answer.verdict == "no" else "after "
         return f"{after}{answer.distinct_states:,} states"
-    found = found_with(advice, answer)
-    already = "" if found == answer.failure else f", {found.phrase}"
+    failure = found_with(advice, answer)
+    already = "" if failure == answer.failure else f", {failure.phrase}"
     return f"step {answer.violation.length}{already}"
 
 
 def mildest_answers(advice: Advice) -> list[GuaranteeAnswer]:
     """Return the first answer to each question that is yes: that of the mildest failure."""
-    found = []
+    mildest = []
     for question in questions_of(advice):
         yes = [answer for answer in advice.answers if answer.question == question and answer.verdict == "yes"]
-        found += yes[:1]
-    return found
+        mildest += yes[:1]
+    return mildest
 
 
 def _remedy_to_json(remedy: Remedy) -> dict[str, Any]:

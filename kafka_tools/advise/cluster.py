@@ -29,7 +29,7 @@ from kafka_tools.advise.kubernetes_files import KAFKA_VERSION
 from kafka_tools.advise.nested_settings import NESTED_SUFFIXES
 from kafka_tools.advise.node_roles import PROCESS_ROLES
 from kafka_tools.advise.release_levels import LEVELS, unread_level
-from kafka_tools.advise.resemblance import SIMILAR, resembled_setting, suggestion
+from kafka_tools.advise.resemblance import SIMILAR, similar_setting, suggestion
 from kafka_tools.advise.versions import lacks
 from kafka_tools.advise.written_settings import ConfigurationFile, Framework, Precedence, WrittenSetting
 
@@ -161,7 +161,9 @@ def gather(
     file_conflicts.refuse_different_files(reads, client)
     options = _options_of(reads)
     mode = controller_of(reads, [given for _, given in from_command_line], version, controller)
-    for role, given in ((role, given) for read in reads for role, found in read.roles.items() for given in found):
+    for role, given in (
+        (role, given) for read in reads for role, candidates in read.roles.items() for given in candidates
+    ):
         # The dynamic value of one broker is not the controller's, except that ZooKeeper's controller is a broker.
         if role != "controller" or given.precedence != Precedence.ENFORCED or mode is None or mode.value != "kraft":
             gathering.add(role, given)
@@ -170,7 +172,9 @@ def gather(
             gathering.add(role, given)
     for role, given in from_command_line:
         gathering.add(role, given)
-    overrides = [given for found in gathering.chosen.values() for given in found if ".override." in given.spelling]
+    overrides = [
+        given for candidates in gathering.chosen.values() for given in candidates if ".override." in given.spelling
+    ]
     written, later = _without_later_settings(gathering.checked(), version, client)
     of_controller = list(_unread_of_controller(written))
     _refuse_unread_files(reads, gathering)
@@ -374,17 +378,17 @@ class _Gathering:
             return
         self.with_effect.add((given.written_name, given.where))
         self.known_files.add(given.file)
-        found = self.chosen.setdefault((role, name), [])
+        settings = self.chosen.setdefault((role, name), [])
         loser = None
-        if found and given.precedence > found[0].precedence:
-            loser = found[0]
-            found.clear()
-        if not found or given.precedence == found[0].precedence:
-            found.append(given)
+        if settings and given.precedence > settings[0].precedence:
+            loser = settings[0]
+            settings.clear()
+        if not settings or given.precedence == settings[0].precedence:
+            settings.append(given)
         else:
             loser = given
         if loser is not None and loser.line:
-            self.replaced.append(f"{name} of {loser.where} is not in effect: {found[0].where} takes precedence")
+            self.replaced.append(f"{name} of {loser.where} is not in effect: {settings[0].where} takes precedence")
 
     def idle_names(self) -> list[str]:
         """Return the names without an effect. A line of a file may give two clients a name: one effect suffices."""
@@ -397,13 +401,13 @@ class _Gathering:
             # The rest would say no more, and each search for a similar name takes a millisecond.
             self.refused_more += 1
             return
-        shown = _shown(given, role, self.client, known)
+        shown = _printable(given, role, self.client, known)
         if known:
             self.without_effect[given.written_name, given.where] = shown
             return
         self.unknown.add(shown)
         place = f"{given.where}: " if shown == given.written_name else ""
-        meant = resembled_setting(given.name, self.client)
+        meant = similar_setting(given.name, self.client)
         if not self._is_ignored(given):
             self.refused.setdefault(shown, f"{place}{shown}{suggestion(given.name, self.client)}")
         elif meant is not None and meant not in self.assigned:
@@ -415,7 +419,7 @@ class _Gathering:
 
     def checked(self) -> dict[tuple[Role, str], WrittenSetting]:
         """Return the settings with an effect. Raises InputError: see `gather`."""
-        written = {key: self._value(*key, found) for key, found in self.chosen.items()}
+        written = {key: self._value(*key, settings) for key, settings in self.chosen.items()}
         more = f"; and {self.refused_more} more" if self.refused_more else ""
         if self.resembling:
             raise InputError(
@@ -430,12 +434,12 @@ class _Gathering:
             )
         return written
 
-    def _value(self, role: Role, name: str, found: Sequence[WrittenSetting]) -> WrittenSetting:
+    def _value(self, role: Role, name: str, settings: Sequence[WrittenSetting]) -> WrittenSetting:
         """Return the one setting of equal ones, with its usual spelling."""
         key = key_of(role, self.client, name)
         assert key is not None
         earlier: WrittenSetting | None = None
-        for given in found:
+        for given in settings:
             value = key.value_of(given.value)
             if value is None and _PLACEHOLDER.search(given.value):
                 raise InputError(
@@ -459,7 +463,7 @@ class _Gathering:
         return earlier
 
 
-def _shown(given: WrittenSetting, role: Role, client: Client, known: bool) -> str:
+def _printable(given: WrittenSetting, role: Role, client: Client, known: bool) -> str:
     """Return a name if it is safe to print: an unknown name may be a piece of a secret that spans several lines."""
     name = given.written_name
     is_plain = len(name) <= 80 and re.fullmatch(r"[A-Za-z0-9._%-]+", name)

@@ -26,7 +26,7 @@ from kafka_tools.advise.configuration_keys import (
 from kafka_tools.advise.microprofile_files import is_microprofile, read_microprofile
 from kafka_tools.advise.nested_settings import NESTED_SUFFIXES, Table, documents, flat, plain, section
 from kafka_tools.advise.node_roles import by_node
-from kafka_tools.advise.resemblance import resembled_setting
+from kafka_tools.advise.resemblance import similar_setting
 from kafka_tools.advise.spring_files import is_spring, read_spring
 from kafka_tools.advise.streams_files import is_streams, read_streams
 from kafka_tools.advise.tool_output import described
@@ -119,19 +119,19 @@ def _read_resource(path: Path, document: Table, kind: str, role: Role | None) ->
 
 def _read_environments(path: Path, document: Table) -> ConfigurationFile:
     """Return the settings in the variables of containers, each of which has its convention."""
-    found = []
+    files = []
     for settings in map(environment_files.with_prefixes, kubernetes_files.environments(path, document)):
         if environment_files.is_environment(settings):
-            found.append(_read_variables(path, settings))
+            files.append(_read_variables(path, settings))
         else:
             unclear = tuple(given for given in settings if environment_files.hides_setting(given.name))
-            found.append(ConfigurationFile(path.name, {"producer": unclear} if unclear else {}))
+            files.append(ConfigurationFile(path.name, {"producer": unclear} if unclear else {}))
     elsewhere = tuple(kubernetes_files.settings_elsewhere(path, document))
     if elsewhere:
-        found.append(ConfigurationFile(path.name, {"producer": elsewhere}))
-    if not any(part.roles for part in found) and "services" in document:
+        files.append(ConfigurationFile(path.name, {"producer": elsewhere}))
+    if not any(part.roles for part in files) and "services" in document:
         raise InputError(f"{path}: no service has variables of Kafka: name the configuration files instead")
-    return combined(path.name, found)
+    return combined(path.name, files)
 
 
 def _read_variables(path: Path, settings: Sequence[WrittenSetting]) -> ConfigurationFile:
@@ -140,7 +140,7 @@ def _read_variables(path: Path, settings: Sequence[WrittenSetting]) -> Configura
     has_framework = any(given.name.startswith(("CONNECT_", "SPRING_")) for given in settings)
     if has_framework or any(_has_role(given.name) for given in renamed):
         return _read_settings(path, settings, None)
-    unclear = tuple(given for given in renamed if resembled_setting(given.name, "java"))
+    unclear = tuple(given for given in renamed if similar_setting(given.name, "java"))
     idle = (*of_images, *(given.written_name for given in renamed if given not in unclear))
     roles: dict[Role, tuple[WrittenSetting, ...]] = {"producer": unclear} if unclear else {}
     return ConfigurationFile(path.name, roles, idle=idle)
@@ -158,28 +158,28 @@ def _read_settings(path: Path, settings: Sequence[WrittenSetting], role: Role | 
     if environment_files.is_environment(settings):
         settings, idle = environment_files.read_environment(path, settings)
     if is_spring(settings):
-        found = read_spring(path, settings)
+        content = read_spring(path, settings)
     elif connect_files.is_debezium_server(settings):
-        found = connect_files.read_debezium_server(path, settings)
+        content = connect_files.read_debezium_server(path, settings)
     elif is_microprofile(settings):
-        found = read_microprofile(path, settings)
+        content = read_microprofile(path, settings)
     elif connect_files.is_connector(settings):
-        found = connect_files.read_connector(path, settings, role)
+        content = connect_files.read_connector(path, settings, role)
     elif is_of_worker or connect_files.is_worker(settings):
-        found = connect_files.read_worker(path, settings)
+        content = connect_files.read_worker(path, settings)
     elif is_streams(settings):
-        found = read_streams(path, settings)
+        content = read_streams(path, settings)
     else:
         _refuse_mirror_maker(path, settings)
-        found = _plain_file(path, [_without_role(given) for given in settings], role)
-    return combined(path.name, [found, ConfigurationFile(path.name, {}, idle=tuple(idle))])
+        content = _plain_file(path, [_without_role(given) for given in settings], role)
+    return combined(path.name, [content, ConfigurationFile(path.name, {}, idle=tuple(idle))])
 
 
 def _properties(path: Path, text: str) -> Iterator[WrittenSetting]:
     """Yield the settings of a `.properties` file, in Java's syntax."""
-    for number, line in _joined_lines(text):
+    for number, line in _join_lines(text):
         try:
-            elements = [found for found in javaproperties.parse(line) if isinstance(found, javaproperties.KeyValue)]
+            elements = [parsed for parsed in javaproperties.parse(line) if isinstance(parsed, javaproperties.KeyValue)]
         except javaproperties.InvalidUEscapeError:
             raise InputError(f"{path}:{number}: a \\u is not followed by four hexadecimal digits") from None
         for element in elements:
@@ -191,7 +191,7 @@ def _properties(path: Path, text: str) -> Iterator[WrittenSetting]:
             yield _without_shell(WrittenSetting(element.key, element.value, path.name, number))
 
 
-def _joined_lines(text: str) -> Iterator[tuple[int, str]]:
+def _join_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield each line with those that continue it, and its number.
 
     The library joins lines in a time that grows with the square of their number.
@@ -267,7 +267,7 @@ def _plain_file(path: Path, settings: Sequence[WrittenSetting], role: Role | Non
         fallback: list[Role] = [main or "producer"]
         for reader in chosen or clients or known[:1] or fallback:
             by_role.setdefault(reader, []).append(given)
-    return by_node(ConfigurationFile(path.name, {reader: tuple(found) for reader, found in by_role.items()}))
+    return by_node(ConfigurationFile(path.name, {reader: tuple(written) for reader, written in by_role.items()}))
 
 
 def _refuse_python_names(path: Path, settings: Sequence[WrittenSetting]) -> None:

@@ -39,7 +39,7 @@ def read_environment(path: Path, settings: Sequence[WrittenSetting]) -> tuple[li
 
     Raises InputError for channels of MicroProfile, whose names are ambiguous in capitals.
     """
-    found: list[WrittenSetting] = []
+    kept: list[WrittenSetting] = []
     without_effect: list[WrittenSetting] = []
     for given in settings:
         name = given.name
@@ -47,31 +47,31 @@ def read_environment(path: Path, settings: Sequence[WrittenSetting]) -> tuple[li
         if prefix == "MP_MESSAGING_":
             raise InputError(f"{given.where}: {name}: write the channel's settings as mp.messaging... properties")
         if name == "KAFKA_CREATE_TOPICS":
-            found.append(_replication_factor(given))
+            kept.append(_replication_factor(given))
         elif prefix is None or _OF_IMAGES.fullmatch(name):
             # A setting that the application reads itself may have an effect that is not known here.
-            (found if hides_setting(name) else without_effect).append(given)
+            (kept if hides_setting(name) else without_effect).append(given)
         elif prefix == "SPRING_KAFKA_":
-            found.append(given.renamed(_spring_name(name.removeprefix(prefix))))
+            kept.append(given.renamed(_spring_name(name.removeprefix(prefix))))
         else:
-            found.append(given.renamed(_dotted(name.removeprefix(prefix))))
-    return found, [given.name for given in without_effect]
+            kept.append(given.renamed(_dotted_name(name.removeprefix(prefix))))
+    return kept, [given.name for given in without_effect]
 
 
 def with_prefixes(settings: Sequence[WrittenSetting]) -> list[WrittenSetting]:
     """Return the variables of Debezium's images, which have no prefix, as those of the other images."""
     names = {given.name for given in settings}
     is_worker = bool(names & {"CONFIG_STORAGE_TOPIC", "OFFSET_STORAGE_TOPIC"})
-    found = []
+    prefixed = []
     for given in settings:
         if is_worker and given.name in _OF_DEBEZIUM_CONNECT:
-            found.append(given.renamed(f"CONNECT_{given.name}"))
+            prefixed.append(given.renamed(f"CONNECT_{given.name}"))
         elif given.name == "NODE_ROLE":
             roles = "broker,controller" if given.value == "combined" else given.value
-            found.append(WrittenSetting("KAFKA_PROCESS_ROLES", roles, given.file, given.line, spelling=given.name))
+            prefixed.append(WrittenSetting("KAFKA_PROCESS_ROLES", roles, given.file, given.line, spelling=given.name))
         else:
-            found.append(given)
-    return found
+            prefixed.append(given)
+    return prefixed
 
 
 _OF_DEBEZIUM_CONNECT = (
@@ -99,7 +99,7 @@ def _replication_factor(given: WrittenSetting) -> WrittenSetting:
     return WrittenSetting("replication.factor", factors.pop(), given.file, given.line, spelling=given.name)
 
 
-def _dotted(name: str) -> str:
+def _dotted_name(name: str) -> str:
     return name.lower().replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
 
 
@@ -139,7 +139,7 @@ def is_on_command_line(name: str) -> bool:
 
 
 def _ends_in(name: str, settings: frozenset[str]) -> bool:
-    dotted = _dotted(name)
+    dotted = _dotted_name(name)
     return any(dotted == setting or dotted.endswith(f".{setting}") for setting in settings)
 
 

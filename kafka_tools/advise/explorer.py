@@ -47,8 +47,8 @@ class ParallelExplorer:
     def explore(self, asked: Sequence[Survey]) -> Iterator[Found]:
         """Yield the explorations of each survey, in order; after an interrupt they are fewer."""
         with self._progress_line():
-            found = [surveys.run(survey, self._max_states, self._cancelled, self._cached) for survey in asked]
-            left = [number for number, survey in enumerate(asked) if not self._is_whole(survey, found[number])]
+            answers = [surveys.run(survey, self._max_states, self._cancelled, self._from_cache) for survey in asked]
+            left = [number for number, survey in enumerate(asked) if not self._is_whole(survey, answers[number])]
             if left:
                 # Imported here and not in each of the forked processes.
                 importlib.import_module("checker.engines.native.engine")
@@ -62,16 +62,16 @@ class ParallelExplorer:
                     asked[number],
                     self._max_states,
                     cancelled,
-                    lambda explorer, exploration: self._explored(explorer, exploration, cancelled),
-                    found[number],
+                    lambda explorer, exploration: self._explore(explorer, exploration, cancelled),
+                    answers[number],
                 )
 
             for number, explored in zip(left, self._in_processes(len(left), run), strict=False):
-                found[number] = explored
-        yield from found
+                answers[number] = explored
+        yield from answers
 
-    def _is_whole(self, survey: Survey, found: Found) -> bool:
-        return not any(surveys.explorations_of(survey, self._max_states, found))
+    def _is_whole(self, survey: Survey, known: Found) -> bool:
+        return not any(surveys.explorations_of(survey, self._max_states, known))
 
     def _compile(self, specs: Sequence[Spec]) -> None:
         """Compile the code that some pipelines lack."""
@@ -90,16 +90,16 @@ class ParallelExplorer:
         else:
             yield from process_pool.results_in_order(count, min(self._processes, count), run, self._cancelled)
 
-    def _cached(self, explorer: ModelExplorer, asked: ModelExploration) -> Explored | None:
-        found = None if self._cache is None else self._cache.load(explorer, asked)
-        if found is not None:
+    def _from_cache(self, explorer: ModelExplorer, asked: ModelExploration) -> Explored | None:
+        answer = None if self._cache is None else self._cache.load(explorer, asked)
+        if answer is not None:
             self._count_exploration()
-        return found
+        return answer
 
-    def _explored(self, explorer: ModelExplorer, asked: ModelExploration, cancelled: threading.Event) -> Explored:
-        found = explored(self._cache, explorer, asked, cancelled, _Counting(self._states))
+    def _explore(self, explorer: ModelExplorer, asked: ModelExploration, cancelled: threading.Event) -> Explored:
+        answer = explored(self._cache, explorer, asked, cancelled, _Counting(self._states))
         self._count_exploration()
-        return found
+        return answer
 
     def _count_exploration(self) -> None:
         with self._explorations.get_lock():

@@ -23,7 +23,7 @@ def without_idle_client(read: ConfigurationFile, present: frozenset[Framework]) 
         return read
     unused = set(CLIENT_ROLES) - frameworks.clients_of_connect(present)
     others = [given.written_name for role in unused for given in read.roles.get(role, ())]
-    roles = {role: found for role, found in read.roles.items() if role not in unused}
+    roles = {role: settings for role, settings in read.roles.items() if role not in unused}
     return replace(read, roles=roles, other_clients=(*read.other_clients, *others))
 
 
@@ -32,18 +32,18 @@ def owners(reads: Sequence[ConfigurationFile]) -> dict[Role, str]:
 
     Raises InputError if two programs, or two connectors, configure the same client.
     """
-    found: dict[Role, tuple[str, str]] = {}
+    owners_of_roles: dict[Role, tuple[str, str]] = {}
     has_connector = any({Framework.CONNECT_SOURCE, Framework.CONNECT_SINK} & read.frameworks for read in reads)
     for read, role in ((read, role) for read in reads for role in CLIENT_ROLES):
         owner = _owner(read, role, has_connector)
         if owner is None:
             continue
-        file, earlier = found.setdefault(role, (read.file, owner))
+        file, earlier = owners_of_roles.setdefault(role, (read.file, owner))
         if earlier != owner or (owner.startswith("a Kafka Connect s") and file != read.file):
             raise InputError(
                 f"{file} and {read.file} both configure a {role} ({earlier}, {owner}): ask about one at a time"
             )
-    return {role: owner for role, (_, owner) in found.items()}
+    return {role: owner for role, (_, owner) in owners_of_roles.items()}
 
 
 def _owner(read: ConfigurationFile, role: Role, has_connector: bool) -> str | None:

@@ -145,15 +145,15 @@ def settings_elsewhere(path: Path, document: Table) -> list[WrittenSetting]:
 
     A setting of Kafka on a command line has the prefix `command.`; no file has such a name.
     """
-    found = []
+    settings = []
     for container in _containers(document):
         for part, name in (("env_file", "env_file"), ("envFrom", "env-from"), ("extends", "extends-service")):
             if container.get(part):
-                found.append(WrittenSetting(name, part, path.name, line_of(texts(container[part]))))
+                settings.append(WrittenSetting(name, part, path.name, line_of(texts(container[part]))))
         for text, line in _command_lines(path, container):
             names = [match[1] for match in _ASSIGNMENT.finditer(text) if is_on_command_line(match[1])]
-            found += [WrittenSetting(f"command.{name}", "set", path.name, line) for name in names]
-    return found
+            settings += [WrittenSetting(f"command.{name}", "set", path.name, line) for name in names]
+    return settings
 
 
 def _command_lines(path: Path, container: Table) -> Iterator[tuple[str, int | None]]:
@@ -205,12 +205,12 @@ def _variables(path: Path, environment: Any) -> list[WrittenSetting]:
     """
     if isinstance(environment, dict):
         return flat(path, {name: "${" + name + "}" if value is None else value for name, value in environment.items()})
-    found = []
+    settings = []
     for item in environment if isinstance(environment, list) else []:
         if isinstance(item, dict):
             name, value = str(item.get("name", "")), item.get("value", "${valueFrom}")
         else:
             name, separator, value = str(item).partition("=")
             value = value if separator else "${" + name + "}"
-        found.append(WrittenSetting(name, str(value), path.name, line_of([item, value])))
-    return found
+        settings.append(WrittenSetting(name, str(value), path.name, line_of([item, value])))
+    return settings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from checker.errors import InputError
 from kafka_tools.advise.configuration_keys import CLIENT_ROLES, KEYS, Role, names_of, smallrye_names
-from kafka_tools.advise.resemblance import resembled_setting
+from kafka_tools.advise.resemblance import similar_setting
 from kafka_tools.advise.written_settings import ConfigurationFile, FileBuilder, Framework, Precedence, WrittenSetting
 
 _CHANNEL = re.compile(r'mp\.messaging\.(incoming|outgoing)\.("[^"]+"|[^.]+)\.(.+)')
@@ -72,7 +72,7 @@ def read_microprofile(path: Path, settings: Sequence[WrittenSetting]) -> Configu
             )
         else:
             # A setting that the application reads itself. One that resembles Kafka's may have an effect.
-            (unread if resembled_setting(given.name, "java") is None else unclear).append(given)
+            (unread if similar_setting(given.name, "java") is None else unclear).append(given)
     for given in unclear:
         builder.add("producer", given)
     if unread:
@@ -125,7 +125,7 @@ def _refuse_different_channels(path: Path, settings: Sequence[WrittenSetting], c
                 setting = match.group(3)
                 if setting in KEYS["producer" if role == "producer" else "consumer"] or setting == "commit-strategy":
                     written[match.group(2)][setting] = given.value.strip()
-        if len({tuple(sorted(found.items())) for found in written.values()}) > 1:
+        if len({tuple(sorted(channel.items())) for channel in written.values()}) > 1:
             raise InputError(
                 f"{path}: the {direction} channels {', '.join(written)} have different settings: "
                 "write a file for each channel"

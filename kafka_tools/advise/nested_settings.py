@@ -39,14 +39,14 @@ class LocatedText(str):
 
 def documents(path: Path, text: str) -> list[Table]:
     """Return the mappings of a file, one for each document of YAML. Raises InputError if it is malformed."""
-    parsed = _yaml_documents(path, text) if path.suffix in YAML_SUFFIXES else [_parsed(path, text)]
+    parsed = _yaml_documents(path, text) if path.suffix in YAML_SUFFIXES else [_parse(path, text)]
     for document in parsed:
         if not isinstance(document, dict):
             raise InputError(f"{path} is not an object: write names and values, or sections for each role")
     return parsed
 
 
-def _parsed(path: Path, text: str) -> Any:
+def _parse(path: Path, text: str) -> Any:
     try:
         return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text, object_pairs_hook=_no_duplicates)
     except tomllib.TOMLDecodeError as error:
@@ -81,7 +81,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _yaml_documents(path: Path, text: str) -> list[Any]:
     try:
-        found = list(_YamlReader(path, text).read())
+        parsed = list(_YamlReader(path, text).read())
     except RecursionError:
         raise InputError(f"{path} is nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:
@@ -89,7 +89,7 @@ def _yaml_documents(path: Path, text: str) -> list[Any]:
         place = f":{mark.line + 1}" if mark else ""
         hint = "; render the templates of Helm or Ansible first" if "{{" in text else ""
         raise InputError(f"{path}{place}: not YAML{hint}") from None
-    return [document for document in found if document != ""]
+    return [document for document in parsed if document != ""]
 
 
 class _ShallowLoader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
@@ -158,12 +158,12 @@ class _YamlReader:
 
 def flat(path: Path, table: Table) -> list[WrittenSetting]:
     """Return the settings of a table, with names joined by dots. Raises InputError if there are too many."""
-    found = []
+    settings = []
     for setting in _flat(path, table, ""):
-        found.append(setting)
-        if len(found) > _MOST_SETTINGS:
+        settings.append(setting)
+        if len(settings) > _MOST_SETTINGS:
             raise InputError(f"{path} has more than {_MOST_SETTINGS:,} settings: name a configuration file")
-    return found
+    return settings
 
 
 def _flat(path: Path, table: Table, prefix: str) -> Iterator[WrittenSetting]:
@@ -188,10 +188,10 @@ def line_of(values: list[Any]) -> int | None:
 
 def section(document: Table, *names: str) -> Table:
     """Return a nested mapping; an empty one if it is absent."""
-    found: Any = document
+    part: Any = document
     for name in names:
-        found = found.get(name, {}) if isinstance(found, dict) else {}
-    return found if isinstance(found, dict) else {}
+        part = part.get(name, {}) if isinstance(part, dict) else {}
+    return part if isinstance(part, dict) else {}
 
 
 def texts(value: Any) -> list[Any]:

@@ -21,7 +21,7 @@ _codes: list[SharedCode] = []
 
 def code_for(spec: Spec) -> SharedCode:
     """Return the code of a pipeline; it is compiled if no known code serves the pipeline."""
-    known = _known_code(spec)
+    known = _shared_code(spec)
     if known is None:
         known = compile_code(spec)
         add(known)
@@ -40,12 +40,12 @@ def compile_code(spec: Spec) -> SharedCode:
 
 def without_code(specs: Sequence[Spec]) -> list[Spec]:
     """Return the pipelines that no known code serves, one of each size: its code may serve the others."""
-    found: dict[object, Spec] = {}
+    by_need: dict[object, Spec] = {}
     for spec in specs:
-        if _known_code(spec) is None:
+        if _shared_code(spec) is None:
             sizes = tuple(sorted((name, spec.constants[name]) for name in spec.constants_of_types))
-            found.setdefault((_properties_of(spec), sizes), spec)
-    return list(found.values())
+            by_need.setdefault((_properties_of(spec), sizes), spec)
+    return list(by_need.values())
 
 
 def _properties_of(spec: Spec) -> tuple[str, ...]:
@@ -60,6 +60,6 @@ def _properties_of(spec: Spec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for properties in asked for name in properties))
 
 
-def _known_code(spec: Spec) -> SharedCode | None:
+def _shared_code(spec: Spec) -> SharedCode | None:
     properties = _properties_of(spec)
     return next((code for code in _codes if code.serves(spec, properties)), None)

@@ -130,21 +130,32 @@ class RemedySearch:
         names = tuple(constants)
         if names not in self._chosen:
             changes = changes_for(self._advice.cluster, constants)
-            chosen = [found for size in range(1, largest + 1) for found in itertools.combinations(changes, size)]
-            chosen = [found for found in chosen if len({change.name for change in found}) == len(found)]
-            chosen.sort(key=lambda found: (any(change.weakens for change in found), any(map(is_last_resort, found))))
+            chosen = [
+                combination for size in range(1, largest + 1) for combination in itertools.combinations(changes, size)
+            ]
+            chosen = [
+                combination
+                for combination in chosen
+                if len({change.name for change in combination}) == len(combination)
+            ]
+            chosen.sort(
+                key=lambda combination: (
+                    any(change.weakens for change in combination),
+                    any(map(is_last_resort, combination)),
+                )
+            )
             # More than two changes at once are tried if all of them strengthen a guarantee.
             candidates = (
-                self.candidate(found)
-                for found in chosen
-                if len(found) <= LARGEST_COMPLETE or not any(change.weakens for change in found)
+                self.candidate(combination)
+                for combination in chosen
+                if len(combination) <= LARGEST_COMPLETE or not any(change.weakens for change in combination)
             )
             self._chosen[names] = [candidate for candidate in candidates if candidate is not None]
         return self._chosen[names]
 
     def candidate(self, changes: Changes) -> Candidate | None:
         """Return the cluster with some changes, or None if they are no remedy of anything."""
-        cluster, config = _resolved(self._advice.cluster, changes)
+        cluster, config = _resolve(self._advice.cluster, changes)
         min_isr = int(config["min.insync.replicas"])
         sets_min_isr = any(change.name == "min.insync.replicas" for change in changes)
         refuses_all = sets_min_isr and min_isr > int(config["replication.factor"])
@@ -202,15 +213,15 @@ class RemedySearch:
         surveys = [survey_of(model, list(pairs)) for model, pairs in asked.items()]
         # A by-product of one candidate may refute another one.
         surveys = [replace(each, noted=tuple(name for _, names in each.asked for name in names)) for each in surveys]
-        for (model, pairs), found in zip(asked.items(), self._explore(surveys), strict=True):
+        for (model, pairs), explorations in zip(asked.items(), self._explore(surveys), strict=True):
             for failure, question in pairs:
-                tried = answer_of(found, model, failure, question)
+                tried = answer_of(explorations, model, failure, question)
                 if tried is None:
                     return False
                 if tried.verdict == "undecided":
                     self._advice.searched = False
                 self._decided[model, failure.left, question] = tried.verdict == "no"
-            for exploration, explored in found:
+            for exploration, explored in explorations:
                 for violation in explored.violations:
                     self._known.add(exploration, violation)
         return True
@@ -230,7 +241,7 @@ class RemedySearch:
     def _report(self) -> None:
         """Add the remedies, those with the fewest changes first, and the suggestions."""
         advice = self._advice
-        candidates = {changes: Candidate(changes, *_resolved(advice.cluster, changes)) for changes in self._fixed}
+        candidates = {changes: Candidate(changes, *_resolve(advice.cluster, changes)) for changes in self._fixed}
         opened = OpenedSearch(advice, self._explore, self._known.refutes).run(list(candidates.values()))
         remedies = [self._remedy(candidate, opened[changes]) for changes, candidate in candidates.items()]
         advice.remedies += sorted(
@@ -273,12 +284,12 @@ def _entries_left(
     return tuple({hazard.name: hazard for hazard in left}.values())
 
 
-def _resolved(cluster: ClusterConfig, changes: Changes) -> tuple[ClusterConfig, EffectiveConfig]:
-    changed = _changed(cluster, changes)
+def _resolve(cluster: ClusterConfig, changes: Changes) -> tuple[ClusterConfig, EffectiveConfig]:
+    changed = _change(cluster, changes)
     return changed, resolve(changed)
 
 
-def _changed(cluster: ClusterConfig, changes: Changes) -> ClusterConfig:
+def _change(cluster: ClusterConfig, changes: Changes) -> ClusterConfig:
     for change in changes:
         cluster = cluster.changed(change.role, change.name, change.value)
     return cluster

@@ -35,7 +35,14 @@ def remedy_texts(advice: Advice) -> tuple[list[RemedyText], list[RemedyText], li
     costs: set[str] = set()
     for kind, remedy in sorted(zip(kinds, advice.remedies, strict=True), key=lambda pair: pair[0]):
         added = [change for change in remedy.changes if change not in seen]
-        known = next((found for found in reversed(described) if found <= set(remedy.changes)), None)
+        known = next(
+            (
+                described_changes
+                for described_changes in reversed(described)
+                if described_changes <= set(remedy.changes)
+            ),
+            None,
+        )
         key = frozenset(added) or known or frozenset(remedy.changes)
         if key not in described:
             described[key] = RemedyText(changes_text([change for change in remedy.changes if change in key]))
@@ -46,7 +53,7 @@ def remedy_texts(advice: Advice) -> tuple[list[RemedyText], list[RemedyText], li
         text.effects += [f"{start}{sentence}" for sentence in fix_sentences(advice, remedy)]
         smaller = [other for other in advice.remedies if {*other.changes} < {*remedy.changes}]
         if not any(_cells(remedy) <= _cells(other) for other in smaller):
-            text.effects += [f"{start}{sentence}" for sentence in opened_sentences(remedy)]
+            text.effects += [f"{start}{sentence}" for sentence in sentences_of_opened_answers(remedy)]
         further = [cost for cost in remedy_costs(remedy) if cost not in costs]
         of_changes = {change.cost for change in remedy.changes}
         named = [cost if cost in of_changes else f"{start}{cost}" for cost in further]
@@ -80,7 +87,7 @@ def _but_for(fix: Fix) -> str:
     return f", but for {joined(names, 'and')}" if names else ""
 
 
-def opened_sentences(remedy: Remedy) -> list[str]:
+def sentences_of_opened_answers(remedy: Remedy) -> list[str]:
     """Return what a remedy makes possible, a sentence or none."""
     if not remedy.opened:
         return []

@@ -61,7 +61,7 @@ _SPELLINGS: tuple[tuple[str, str], ...] = (
 """Words of a name, and the setting that they mean. The first match counts."""
 
 
-def resembled_setting(name: str, client: Client) -> tuple[Role, str] | None:
+def similar_setting(name: str, client: Client) -> tuple[Role, str] | None:
     """Return role and name of the setting that affects the answers and that an unknown name resembles, or None."""
     words = f" {' '.join(_WORDS.findall(name)).lower()} "
     meant = next((setting for spelling, setting in _SPELLINGS if f" {spelling} " in words), None)
@@ -99,12 +99,12 @@ def _misspelt(words: Sequence[str], client: Client) -> str | None:
     """
     for start in range(len(words)):
         end = ".".join(words[start:])
-        found = difflib.get_close_matches(end, _important_settings(client), 1, SIMILAR)
-        if not found or (start == len(words) - 1 and end[0] != found[0][0]):
+        close = difflib.get_close_matches(end, _important_settings(client), 1, SIMILAR)
+        if not close or (start == len(words) - 1 and end[0] != close[0][0]):
             continue
         # A whole name that is nearer to a setting without an effect resembles that one.
-        if start or difflib.get_close_matches(end, _names(client), 1, SIMILAR) == found:
-            return found[0]
+        if start or difflib.get_close_matches(end, _names(client), 1, SIMILAR) == close:
+            return close[0]
     return None
 
 
@@ -115,9 +115,9 @@ def suggestion(name: str, client: Client) -> str:
     """
     if name in NOT_READ:
         return f" ({NOT_READ[name]})"
-    meant = resembled_setting(name, client)
+    meant = similar_setting(name, client)
     if meant is None:
         known = {known: role for role in reversed(ROLES) for known in names_of(role, client)}
-        found = difflib.get_close_matches(name.replace("_", ".").lower(), known, 1, SIMILAR)
-        meant = (known[found[0]], found[0]) if found else None
+        close = difflib.get_close_matches(name.replace("_", ".").lower(), known, 1, SIMILAR)
+        meant = (known[close[0]], close[0]) if close else None
     return f" (did you mean {meant[1]}, of the {meant[0]}?)" if meant else ""

@@ -24,7 +24,7 @@ def suggestions_for(
     yes = {(answer.question.name, answer.failure.slug) for answer in answers if answer.verdict == "yes"}
     if yes & {("duplicates", "producer-restart"), ("reorder", "producer-restart")} and not config.is_transactional:
         yield Suggestion(
-            f"transactional.id{_joined(_needs_of_idempotence(config))} (producer), "
+            f"transactional.id{_join(_needs_of_idempotence(config))} (producer), "
             "isolation.level=read_committed (consumers)",
             "records that a restarted producer sends again",
             "the restarted producer fences the old one, and its unfinished transaction is aborted, so that readers do "
@@ -42,7 +42,7 @@ def suggestions_for(
     losses = {(question, failure) for question, failure in yes if question in ("loss", "vanishing-reads")}
     if any(failure == "blackout" for _, failure in losses):
         yield Suggestion(
-            f"broker.rack (brokers){_joined(_needs_of_two_copies(config))}",
+            f"broker.rack (brokers){_join(_needs_of_two_copies(config))}",
             "power loss of all brokers",
             "Kafka spreads the replicas of a new topic over the racks. With a rack for each replica, and racks that do "
             "not lose power together, at least one replica keeps every acknowledged record. The model has no racks",
@@ -59,7 +59,7 @@ def suggestions_for(
             # With eligible leader replicas, that of a broker's file does not count.
             needed.append(f"{name}={config[name]} (topic)")
         yield Suggestion(
-            f"Kafka 4.1 or later with eligible.leader.replicas.version=1{_joined(needed)}",
+            f"Kafka 4.1 or later with eligible.leader.replicas.version=1{_join(needed)}",
             "power loss of the last in-sync replica",
             f"with eligible leader replicas, another replica with every acknowledged record leads. Kafka "
             f"{cluster.version} {lacks}: ask again with --kafka 4.1 and --set eligible.leader.replicas.version=1",
@@ -90,7 +90,7 @@ def remedies_in(
 ) -> list[dict[str, str]]:
     """Return the smallest changes of settings after which an entry needs another one to happen with a failure."""
     facts = facts_of(cluster, config)
-    found = []
+    facts_to_change = []
     for condition in hazard.conditions:
         other = condition.only_with
         companion = {other.setting: str((other.above or 0) + 1)} if other is not None else {}
@@ -101,9 +101,9 @@ def remedies_in(
                 and exists
                 and not {failure.slug, "none"}.intersection(hazard.events_with({**facts, **changes}))
             ):
-                found.append({name: value for name, value in changes.items() if facts.get(name) != value})
+                facts_to_change.append({name: value for name, value in changes.items() if facts.get(name) != value})
                 break
-    return found
+    return facts_to_change
 
 
 def _needs_of_two_copies(config: EffectiveConfig) -> list[str]:
@@ -125,5 +125,5 @@ def _needs_of_idempotence(config: EffectiveConfig) -> list[str]:
     ]
 
 
-def _joined(settings: Sequence[str]) -> str:
+def _join(settings: Sequence[str]) -> str:
     return "".join(f", {setting}" for setting in settings)

@@ -136,7 +136,7 @@ class ModelExplorer:
 
     def is_violated_by(self, left: Left, steps: Iterable[TraceStep], name: str) -> bool:
         """Return whether the actions of some steps are a counterexample to a property here."""
-        return followed(self.spec, self.initial(left), steps, name) is not None
+        return follow_steps(self.spec, self.initial(left), steps, name) is not None
 
     def replay(self, left: Left, steps: Iterable[TraceStep], name: str) -> Violation | None:
         """Return the counterexample to a property that the actions of some steps are here, or None if they are none."""
@@ -145,11 +145,11 @@ class ModelExplorer:
 
 def replayed(spec: Spec, initial: State, steps: Iterable[TraceStep], name: str) -> Violation | None:
     """Return the counterexample to a property that the actions of some steps are in a spec, None if they are none."""
-    trace = followed(spec, initial, steps, name)
+    trace = follow_steps(spec, initial, steps, name)
     return None if trace is None else violations.false_property(spec, name, trace)
 
 
-def followed(spec: Spec, initial: State, steps: Iterable[TraceStep], name: str) -> tuple[TraceStep, ...] | None:
+def follow_steps(spec: Spec, initial: State, steps: Iterable[TraceStep], name: str) -> tuple[TraceStep, ...] | None:
     """Return the trace of the actions of some steps if it ends in a violation of a property, None otherwise."""
     state = initial
     trace = [TraceStep(None, (), state)]
@@ -166,27 +166,27 @@ def followed(spec: Spec, initial: State, steps: Iterable[TraceStep], name: str) 
     return tuple(trace)
 
 
-def explorations_of(survey: Survey, max_states: int | None, found: Found) -> Iterator[ModelExploration]:
+def explorations_of(survey: Survey, max_states: int | None, known: Found) -> Iterator[ModelExploration]:
     """Yield the explorations that a survey needs and that are not in `found`.
 
     The caller adds each result to `found` before the next step.
     """
-    done = {exploration.left for exploration, _ in found}
+    done = {exploration.left for exploration, _ in known}
     limit = min(filter(None, (survey.most_states, max_states)), default=None)
     for number, (left, names) in enumerate(survey.asked):
         if left in done:
             continue
-        wanted = tuple(name for name in names if counterexample(found, left, name) is None)
+        wanted = tuple(name for name in names if counterexample(known, left, name) is None)
         if wanted:
             later = [name for other, asked in survey.asked[number + 1 :] if includes(other, left) for name in asked]
-            open_later = (name for name in later if counterexample(found, left, name) is None)
+            open_later = (name for name in later if counterexample(known, left, name) is None)
             checked = tuple(dict.fromkeys((*survey.noted, *wanted, *open_later)))
             yield ModelExploration(survey.model, left, checked, wanted, limit)
 
 
-def counterexample(found: Found, left: Left, name: str) -> tuple[ModelExploration, Violation] | None:
+def counterexample(explorations: Found, left: Left, name: str) -> tuple[ModelExploration, Violation] | None:
     """Return the first counterexample to a property under some failures, with the exploration that found it."""
-    for exploration, explored in found:
+    for exploration, explored in explorations:
         violation = explored.violation(name)
         if violation is not None and includes(left, exploration.left):
             return exploration, violation
@@ -211,12 +211,12 @@ def run(
     `known`: its first explorations.
     """
     explorer = ModelExplorer(survey.model)
-    found = list(known)
-    for exploration in explorations_of(survey, max_states, found):
+    explorations = list(known)
+    for exploration in explorations_of(survey, max_states, explorations):
         if cancelled.is_set():
             break
         explored = explore(explorer, exploration)
         if explored is None or explored.ended == "interrupted":
             break
-        found.append((exploration, explored))
-    return found
+        explorations.append((exploration, explored))
+    return explorations

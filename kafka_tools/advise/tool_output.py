@@ -37,10 +37,10 @@ def described(path: Path, text: str) -> ConfigurationFile | None:
     role: Role | None = None
     precedence = Precedence.FILE
 
-    def of(found: Role, name: str | None, place: int) -> list[WrittenSetting]:
-        if name is not None and names.setdefault(found, name) != name:
-            raise InputError(f"{path}:{place}: a second {found} is described: write a file for each {found}")
-        return settings.setdefault(found, [])
+    def of(entity: Role, name: str | None, place: int) -> list[WrittenSetting]:
+        if name is not None and names.setdefault(entity, name) != name:
+            raise InputError(f"{path}:{place}: a second {entity} is described: write a file for each {entity}")
+        return settings.setdefault(entity, [])
 
     for number, line in enumerate(text.splitlines(), start=1):
         heading, topic, feature = _DESCRIBED.match(line), _TOPIC_LINE.match(line), _FEATURE.match(line)
@@ -49,22 +49,22 @@ def described(path: Path, text: str) -> ConfigurationFile | None:
             role = "topic" if kind.lower() == "topic" else "broker"
             if role == "broker":
                 precedence = Precedence.OVERRIDE if default else Precedence.ENFORCED
-            of(role, None if default else name, number).extend(_listed(path, listed, number))
+            of(role, None if default else name, number).extend(_list_settings(path, listed, number))
         elif feature:
             of("broker", None, number).append(WrittenSetting(feature[1], feature[2], path.name, number))
         elif topic:
             name, factor, listed = topic.groups()
-            found = of("topic", name, number)
-            found.append(WrittenSetting("replication.factor", factor, path.name, number))
-            found.extend(_listed(path, listed, number))
+            written = of("topic", name, number)
+            written.append(WrittenSetting("replication.factor", factor, path.name, number))
+            written.extend(_list_settings(path, listed, number))
         elif role and (setting := _DESCRIBED_SETTING.match(line)):
             settings[role].append(WrittenSetting(setting.group(1), setting.group(2), path.name, number, precedence))
     if not settings:
         return None
-    return by_node(ConfigurationFile(path.name, {role: tuple(found) for role, found in settings.items()}))
+    return by_node(ConfigurationFile(path.name, {role: tuple(written) for role, written in settings.items()}))
 
 
-def _listed(path: Path, text: str | None, line: int) -> Iterator[WrittenSetting]:
+def _list_settings(path: Path, text: str | None, line: int) -> Iterator[WrittenSetting]:
     """Yield the settings of one line, `a=1,b=2,3,c=4`; a value may contain commas."""
     for pair in re.split(r",(?=[a-z][a-z0-9._]*=)", text or ""):
         name, separator, value = pair.partition("=")

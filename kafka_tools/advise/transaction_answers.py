@@ -231,9 +231,9 @@ def _rules(spec: type[Spec], cluster: ClusterConfig, version: int) -> Constants:
 
 
 def _answer(question: TransactionQuestion, version: int, spec: Spec, explored: Explored) -> TransactionAnswer:
-    found = [violation for violation in explored.violations if violation.property in question.properties]
-    if found:
-        shortest = min(found, key=lambda violation: violation.length)
+    violations = [violation for violation in explored.violations if violation.property in question.properties]
+    if violations:
+        shortest = min(violations, key=lambda violation: violation.length)
         return TransactionAnswer(question, version, spec, "yes", explored.distinct_states, shortest)
     verdict: Verdict = "no" if explored.ended == "complete" else "undecided"
     return TransactionAnswer(question, version, spec, verdict, explored.distinct_states)
@@ -256,18 +256,18 @@ def explorer(max_states: int | None, cancelled: threading.Event, cache: AnswerCa
         return code.lowered
 
     def explore(spec: Spec, properties: Sequence[str]) -> Explored:
-        found = None if cache is None else cache.load_checked(spec, properties, max_states)
-        if found is None:
+        explored = None if cache is None else cache.load_checked(spec, properties, max_states)
+        if explored is None:
             plan = Plan(tuple(properties), max_states=max_states, cancelled=cancelled, quick=True)
-            found = _explored(spec, plan, lowering)
+            explored = _explore(spec, plan, lowering)
             if cache is not None:
-                cache.store_checked(spec, properties, max_states, found)
-        return found
+                cache.store_checked(spec, properties, max_states, explored)
+        return explored
 
     return explore
 
 
-def _explored(spec: Spec, plan: Plan, lowering: Lowering) -> Explored:
+def _explore(spec: Spec, plan: Plan, lowering: Lowering) -> Explored:
     """Return the result of an exploration; one that leaves a property undecided counts as one that met a limit."""
     from checker.engines.native.engine import explore
 

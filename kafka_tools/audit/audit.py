@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from checker.run.process_pool import results_in_order
-from kafka_tools.audit.copies import CopyTask, compared_copies
+from kafka_tools.audit.copies import CopyTask, compare_copies
 from kafka_tools.audit.findings import AuditFinding, Kind
 from kafka_tools.audit.part_audit import PartResult, PartTask, audit_part
 from kafka_tools.audit.partition_audit import PART_BYTES, PartitionAudit, PartitionReport, part_tasks
@@ -74,7 +74,7 @@ Runner = Callable[[list[PartTask]], Iterable[list[PartResult] | Unread]]
 
 def audit(task: AuditTask, run: Runner, progress: Callable[[int, int], None] | None = None) -> AuditReport:
     """Audit folders. `progress` gets the bytes done and the bytes in all. Raises InputError if a path is no log."""
-    folders = listed_folders(task)
+    folders = list_folders(task)
     parts = [part_tasks(folder, checks_crc=task.checks_crc, part_bytes=task.part_bytes) for folder in folders]
     total = sum(part.part.end - part.part.start for parts_of in parts for part in parts_of)
     results = iter(run([part for parts_of in parts for part in parts_of]))
@@ -100,20 +100,20 @@ def _join(
     """Add the results of a partition's parts in order; return whether some are missing: the run was interrupted."""
     scanned_alone = -1
     for part, following in itertools.zip_longest(parts, parts[1:]):
-        found = next(results, None)
-        if found is None:
+        part_result = next(results, None)
+        if part_result is None:
             return True
         if part.part.number == scanned_alone:
             continue
-        if isinstance(found, Unread):
-            unread.append(found)
+        if isinstance(part_result, Unread):
+            unread.append(part_result)
             joined.skip()
             continue
-        for result in found:
+        for result in part_result:
             joined.add(result)
-        end = found[-1].end
+        end = part_result[-1].end
         is_divided = following is not None and following.part.number == part.part.number
-        if is_divided and end != following.part.start and not any(result.damage for result in found):
+        if is_divided and end != following.part.start and not any(result.damage for result in part_result):
             # The index named a position that is inside a batch: the parts after it are wrong.
             joined.add_finding(Kind.INDEX, f"the position {following.part.start} is inside a batch", part)
             scanned_alone = part.part.number
@@ -128,33 +128,33 @@ def _differences(folders: list[PartitionFolder], unread: list[Unread]) -> tuple[
     copies: dict[str, list[PartitionFolder]] = defaultdict(list)
     for folder in folders:
         copies[folder.name].append(folder)
-    found: list[AuditFinding] = []
+    differences: list[AuditFinding] = []
     compared = 0
     for first, *others in copies.values():
         for other in others:
             compared += 1
             try:
-                found += compared_copies(CopyTask(first, other))
+                differences += compare_copies(CopyTask(first, other))
             except OSError as error:
                 unread.append(Unread(str(other.path), error.strerror or str(error)))
-    return tuple(found), compared
+    return tuple(differences), compared
 
 
-def listed_folders(task: AuditTask) -> list[PartitionFolder]:
+def list_folders(task: AuditTask) -> list[PartitionFolder]:
     """Return the partition folders of the given paths, each once."""
-    found: dict[Path, PartitionFolder] = {}
+    folders: dict[Path, PartitionFolder] = {}
     directories: set[Path] = set()
     for given in task.paths:
         for path in folders_of(given):
             place = path.resolve()
             directory = log_directory(place.parent)
-            if place in found:
+            if place in folders:
                 continue
-            found[place] = folder = opened_folder(place, directory, is_compacted=task.is_compacted)
+            folders[place] = folder = opened_folder(place, directory, is_compacted=task.is_compacted)
             if place.parent not in directories:
                 directories.add(place.parent)
-                found[place] = replace(folder, findings=(*directory.findings, *folder.findings))
-    return list(found.values())
+                folders[place] = replace(folder, findings=(*directory.findings, *folder.findings))
+    return list(folders.values())
 
 
 def attempt(task: PartTask) -> list[PartResult] | Unread:
@@ -185,9 +185,9 @@ def on_spark(spark: SparkSession, cancelled: threading.Event) -> Runner:
 
     def run(tasks: list[PartTask]) -> Iterator[list[PartResult] | Unread]:
         parts = spark.sparkContext.parallelize(tasks, max(len(tasks), 1))
-        for found in parts.map(attempt).toLocalIterator(prefetchPartitions=True):
+        for result in parts.map(attempt).toLocalIterator(prefetchPartitions=True):
             if cancelled.is_set():
                 return
-            yield found
+            yield result
 
     return run

@@ -42,15 +42,15 @@ def _partition_lines(report: PartitionReport) -> Iterator[Line]:
     segments = f"{report.segments} {_plural('segment', report.segments)}"
     size = f"{segments}, {report.batches:,} batches, {report.bytes / 1e6:,.1f} MB"
     yield line((report.name, "bold"), f": {offsets}{mark}; {size}", (f"  {report.path}", "dim"))
-    found = [finding for finding in report.findings if not finding.kind.is_note]
+    findings = [finding for finding in report.findings if not finding.kind.is_note]
     notes = [finding for finding in report.findings if finding.kind.is_note]
-    yield from _finding_lines(found, _SHOWN_FINDINGS)
+    yield from _finding_lines(findings, _SHOWN_FINDINGS)
     yield from _finding_lines(notes, _SHOWN_NOTES)
     if report.repeated:
         records, *rest = duplicate_sentences(report)
         yield line((f"  {records}", "bold red"))
         yield from (line(f"      {sentence}") for sentence in rest)
-    if found and (command := look_command(report)):
+    if findings and (command := look_command(report)):
         yield line(("  To look at it: ", "dim"), command)
     if report.findings:
         yield BLANK
@@ -106,13 +106,13 @@ def _verdict_lines(report: AuditReport, seconds: float) -> Iterator[Line]:
 
 def verdict_text(report: AuditReport) -> str:
     """Return the verdict in a few words."""
-    found = [finding for finding in report.findings if not finding.kind.is_note]
-    kinds = ", ".join(f"{kind}: {number}" for kind, number in Counter(item.kind.value for item in found).items())
-    text = f"{len(found)} {_plural('finding', len(found))} ({kinds})" if found else "no findings"
+    findings = [finding for finding in report.findings if not finding.kind.is_note]
+    kinds = ", ".join(f"{kind}: {number}" for kind, number in Counter(item.kind.value for item in findings).items())
+    text = f"{len(findings)} {_plural('finding', len(findings))} ({kinds})" if findings else "no findings"
     if report.is_complete:
         return text
     why = "the audit was interrupted" if report.is_interrupted else "not everything was read"
-    return f"{text}, and {why}" if found else f"undecided: {why}"
+    return f"{text}, and {why}" if findings else f"undecided: {why}"
 
 
 def read_text(report: AuditReport, seconds: float) -> str:
@@ -163,7 +163,7 @@ def _plural(word: str, count: int) -> str:
 
 def _time(milliseconds: int) -> str:
     try:
-        found = datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.UTC)
+        moment = datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.UTC)
     except (ValueError, OverflowError, OSError):
         return f"at {milliseconds} ms"
-    return f"{found:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

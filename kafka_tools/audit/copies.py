@@ -22,7 +22,7 @@ class CopyTask:
     second: PartitionFolder
 
 
-def compared_copies(task: CopyTask) -> tuple[AuditFinding, ...]:
+def compare_copies(task: CopyTask) -> tuple[AuditFinding, ...]:
     """Return the first difference of two copies, with both batches. Raises OSError.
 
     Replicas store the same batches, byte by byte. Below the lower high watermark a difference is a broken promise.
@@ -35,11 +35,11 @@ def compared_copies(task: CopyTask) -> tuple[AuditFinding, ...]:
     marks = [mark for mark in (task.first.high_watermark, task.second.high_watermark) if mark is not None]
     limit = min(marks) if len(marks) == 2 else None
     cleaned = max(task.first.cleaned, task.second.cleaned)
-    for first, second in _aligned(_batches(task.first), _batches(task.second), cleaned):
+    for first, second in _align(_batches(task.first), _batches(task.second), cleaned):
         if all(first[name] == second[name] for name in _COMPARED):
             continue
         offset = min(int(first["first_offset"]), int(second["first_offset"]))
-        text = f"{task.first.path} has {_described(first)}; {task.second.path} has {_described(second)}"
+        text = f"{task.first.path} has {_describe(first)}; {task.second.path} has {_describe(second)}"
         if limit is None:
             return (
                 _finding(
@@ -58,7 +58,7 @@ def _finding(task: CopyTask, kind: Kind, text: str, offset: int) -> AuditFinding
     return AuditFinding(kind, text, str(task.first.path), offset=offset)
 
 
-def _described(row: Row) -> str:
+def _describe(row: Row) -> str:
     producer = "" if row["producer_id"] < 0 else f", producer {row['producer_id']} epoch {row['producer_epoch']}"
     return (
         f"offsets {row['first_offset']} to {row['last_offset']} of leader epoch {row['leader_epoch']}"
@@ -70,7 +70,7 @@ def _batches(folder: PartitionFolder) -> Iterator[Rows]:
     yield from (rows for _, rows in batches_of(folder, checks_crc=False))
 
 
-def _aligned(first: Iterator[Rows], second: Iterator[Rows], cleaned: int) -> Iterator[tuple[Row, Row]]:
+def _align(first: Iterator[Rows], second: Iterator[Rows], cleaned: int) -> Iterator[tuple[Row, Row]]:
     """Yield the first pair of batches that overlap and differ, if there is one.
 
     Retention removed the first batches of one copy, perhaps. The log cleaner works below the offset `cleaned`.
@@ -96,13 +96,13 @@ def _aligned(first: Iterator[Rows], second: Iterator[Rows], cleaned: int) -> Ite
             left, right = left[min(index + 1, count) :], right[min(index + 1, count) :]
         else:
             before = min(int(left[0]["first_offset"]), int(right[0]["first_offset"]))
-            skipped = _ended_before(left, right), _ended_before(right, left)
+            skipped = _rows_before(left, right), _rows_before(right, left)
             if skipped == (0, 0) or (is_inside and before >= cleaned):
                 yield left[0], right[0]
                 return
             left, right = left[skipped[0] :], right[skipped[1] :]
 
 
-def _ended_before(rows: Rows, other: Rows) -> int:
+def _rows_before(rows: Rows, other: Rows) -> int:
     """Return the number of rows that end before the first of another array begins."""
     return int(np.searchsorted(rows["last_offset"], other[0]["first_offset"]))

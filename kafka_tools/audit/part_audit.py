@@ -85,20 +85,20 @@ def audit_part(task: PartTask) -> list[PartResult]:
     with open_data(task.path) as file:
         bad: list[BadPlace] = []
         blocks: list[Rows] = []
-        for found in scan(file.fileno(), task.part, checks_crc=task.checks_crc):
-            if isinstance(found, BadPlace):
-                bad.append(found)
+        for block in scan(file.fileno(), task.part, checks_crc=task.checks_crc):
+            if isinstance(block, BadPlace):
+                bad.append(block)
                 continue
-            blocks.append(found)
+            blocks.append(block)
             if sum(map(len, blocks)) >= _MOST_ROWS:
-                results += _joined(task, index, blocks, bad)
+                results += _join(task, index, blocks, bad)
                 bad, blocks = [], []
         if blocks or bad or not results:
-            results += _joined(task, index, blocks, bad)
+            results += _join(task, index, blocks, bad)
     return results
 
 
-def _joined(task: PartTask, index: Entries, blocks: list[Rows], bad: list[BadPlace]) -> list[PartResult]:
+def _join(task: PartTask, index: Entries, blocks: list[Rows], bad: list[BadPlace]) -> list[PartResult]:
     """Return the results of consecutive blocks and the bad places between them."""
     rows = np.concatenate(blocks) if blocks else np.zeros(0, ROW)
     gaps = _count_damage(rows, bad, task)
@@ -168,7 +168,7 @@ def _piece(
         batches=len(rows),
         records=int(rows["records"].sum()),
         bytes=int(rows["size"].sum()),
-        findings=(*findings, *limited(broken_findings(task.folder, task.path.name, broken))),
+        findings=(*findings, *limited(findings_of_broken_rules(task.folder, task.path.name, broken))),
         first=first,
         last=last,
         head=_first_rows(grouped),
@@ -185,7 +185,7 @@ def _is_compacted(task: PartTask, rows: Rows) -> bool:
     return len(rows) > 0 and int(rows[0]["first_offset"]) < task.cleaned
 
 
-def broken_findings(folder: str, file: str, broken: list[Broken]) -> Iterator[AuditFinding]:
+def findings_of_broken_rules(folder: str, file: str, broken: list[Broken]) -> Iterator[AuditFinding]:
     """Yield broken rules as findings."""
     for rule in broken:
         yield AuditFinding(rule.kind, rule.text, folder, file, int(rule.row["position"]), int(rule.row["first_offset"]))
@@ -230,13 +230,13 @@ def _count_damage(rows: Rows, bad: list[BadPlace], task: PartTask) -> int:
 
 def _is_gap(rows: Rows, cleaned: int) -> npt.NDArray[np.bool_]:
     """Return for each row but the first whether offsets before it are missing. Wrappers of magic 0 and 1 hide some."""
-    found: npt.NDArray[np.bool_] = (
+    gap: npt.NDArray[np.bool_] = (
         (rows["first_offset"][1:] > rows["last_offset"][:-1] + 1)
         & (rows["first_offset"][1:] > cleaned)
         & (rows["magic"][1:] == 2)
         & (rows["magic"][:-1] == 2)
     )
-    return found
+    return gap
 
 
 def _offsets(task: PartTask, rows: Rows) -> Iterator[AuditFinding]:
@@ -282,11 +282,11 @@ def _leader_epochs(task: PartTask, rows: Rows) -> Iterator[AuditFinding]:
     if not task.epochs:
         return
     epochs, starts = np.array(task.epochs).T
-    found = np.searchsorted(starts, rows["first_offset"], side="right") - 1
-    covered = found >= 0
-    wrong = covered & (epochs[np.maximum(found, 0)] != rows["leader_epoch"])
+    places = np.searchsorted(starts, rows["first_offset"], side="right") - 1
+    covered = places >= 0
+    wrong = covered & (epochs[np.maximum(places, 0)] != rows["leader_epoch"])
     for index in np.flatnonzero(wrong)[:_SHOWN]:
-        wanted = epochs[found[index]]
+        wanted = epochs[places[index]]
         text = f"leader epoch {rows[index]['leader_epoch']}, but leader-epoch-checkpoint has epoch {wanted} here"
         yield _at(task, Kind.LEADER_EPOCH, text, rows[index])
 

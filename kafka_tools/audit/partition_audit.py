@@ -10,7 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_tools.audit.findings import AuditFinding, Kind
-from kafka_tools.audit.part_audit import PartResult, PartTask, broken_findings, has_same_records, last_rows, limited
+from kafka_tools.audit.part_audit import (
+    PartResult,
+    PartTask,
+    findings_of_broken_rules,
+    has_same_records,
+    last_rows,
+    limited,
+)
 from kafka_tools.audit.partition_folder import (
     ABORTED,
     CLEANED,
@@ -158,7 +165,7 @@ class PartitionAudit:
         file = self._file(result.part.number)
         for sentence in self.transactions.add(result.transactions):
             self.findings.append(AuditFinding(Kind.TRANSACTION, sentence, str(self.folder.path), file))
-        self.repeated += [_repeated(pair) for pair in result.repeated]
+        self.repeated += [_repeat(pair) for pair in result.repeated]
         self.damage += result.damage
         if result.snapshot is not None:
             self.findings += limited(self._snapshot(result.snapshot))
@@ -212,9 +219,9 @@ class PartitionAudit:
         if self._begins_at_zero():
             broken += first_sequences(both, is_new)
         file = self._file(result.part.number)
-        self.findings += limited(broken_findings(str(self.folder.path), file, broken))
+        self.findings += limited(findings_of_broken_rules(str(self.folder.path), file, broken))
         paths = self._paths()
-        self.repeated += [_repeated(pair) for pair in repeated_batches(both, is_new) if has_same_records(pair, paths)]
+        self.repeated += [_repeat(pair) for pair in repeated_batches(both, is_new) if has_same_records(pair, paths)]
         self.tail = last_rows(by_producer(np.concatenate([self.tail, tail])))
 
     def _begins_at_zero(self) -> bool:
@@ -247,19 +254,19 @@ class PartitionAudit:
                 # Otherwise retention may have removed its batches.
                 continue
             for name, wanted in states[producer]._asdict().items():
-                if (found := int(entry[name])) != wanted:
-                    text = f"producer {producer}: {name.replace('_', ' ')} is {found}, the log gives {wanted}"
+                if (stored := int(entry[name])) != wanted:
+                    text = f"producer {producer}: {name.replace('_', ' ')} is {stored}, the log gives {wanted}"
                     yield AuditFinding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)
             unknown = -1 if self._begins_at_zero() else None
             known = self.transactions.coordinator_epochs.get(producer, unknown)
-            found = int(entry["coordinator_epoch"])
-            if known is not None and found not in (-1, known):
-                text = f"producer {producer}: coordinator epoch is {found}, the log gives {known}"
+            stored = int(entry["coordinator_epoch"])
+            if known is not None and stored not in (-1, known):
+                text = f"producer {producer}: coordinator epoch is {stored}, the log gives {known}"
                 yield AuditFinding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)
-            begun, found = self.transactions.open.get(producer, (-1, 0))[0], int(entry["transaction_first_offset"])
-            is_in_log = found == -1 or found >= max(start, self.folder.cleaned)
-            if found != begun and is_in_log:
-                text = f"producer {producer}: the first offset of the transaction is {found}, the log gives {begun}"
+            begun, stored = self.transactions.open.get(producer, (-1, 0))[0], int(entry["transaction_first_offset"])
+            is_in_log = stored == -1 or stored >= max(start, self.folder.cleaned)
+            if stored != begun and is_in_log:
+                text = f"producer {producer}: the first offset of the transaction is {stored}, the log gives {begun}"
                 yield AuditFinding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)
 
     def report(self) -> PartitionReport:
@@ -267,15 +274,15 @@ class PartitionAudit:
         last_timestamp = int(self.last["max_timestamp"]) if self.last is not None else 0
         self.findings += limited(self._open_transactions(last_timestamp))
         if not self.damage:
-            self.findings += limited(self._aborted_index())
+            self.findings += limited(self._index_of_aborts())
         self.findings += [
             *self._empty_segments(),
             *self._bounds(),
             *self._files_beyond_the_end(),
-            *self._uncovered_epochs(),
+            *self._epochs_without_entry(),
             *self._hint(),
         ]
-        self.findings += limited(self._repeated_findings())
+        self.findings += limited(self._findings_of_repeats())
         folder = self.folder
         return PartitionReport(
             path=str(folder.path),
@@ -305,7 +312,7 @@ class PartitionAudit:
                 Kind.TRANSACTION if is_hanging else Kind.OPEN_TRANSACTION, text, str(self.folder.path), offset=first
             )
 
-    def _aborted_index(self) -> Iterator[AuditFinding]:
+    def _index_of_aborts(self) -> Iterator[AuditFinding]:
         """Yield aborted transactions that the index does not have, and entries without an aborted transaction."""
         if self.first is None or self.folder.cleaned > int(self.first["first_offset"]):
             return
@@ -318,17 +325,19 @@ class PartitionAudit:
                     text = f"an entry has version {entry['version']}, not 0"
                     yield AuditFinding(Kind.ABORTED_INDEX, text, str(self.folder.path), _index_name(segment))
         for ended in self.transactions.aborted:
-            found = indexed.pop((ended.producer, ended.last), None)
-            if found is None:
+            in_index = indexed.pop((ended.producer, ended.last), None)
+            if in_index is None:
                 text = (
                     f"producer {ended.producer}: the transaction of offsets {ended.first} to {ended.last} was aborted "
                     "and no .txnindex has it; read_committed consumers read its records"
                 )
                 yield AuditFinding(Kind.ABORTED_INDEX, text, str(self.folder.path), offset=ended.first)
-            elif found[0] != ended.first:
-                text = f"producer {ended.producer}: the transaction begins at {ended.first}, in the index at {found[0]}"
+            elif in_index[0] != ended.first:
+                text = (
+                    f"producer {ended.producer}: the transaction begins at {ended.first}, in the index at {in_index[0]}"
+                )
                 yield AuditFinding(
-                    Kind.ABORTED_INDEX, text, str(self.folder.path), _index_name(found[1]), offset=ended.first
+                    Kind.ABORTED_INDEX, text, str(self.folder.path), _index_name(in_index[1]), offset=ended.first
                 )
         for (producer, last), (first, segment) in indexed.items():
             if first >= start:
@@ -390,7 +399,7 @@ class PartitionAudit:
                 text = f"leader-epoch-checkpoint has epoch {epoch} from offset {start}, and the log ends at {end}"
                 yield AuditFinding(Kind.LEADER_EPOCH, text, str(folder.path), EPOCHS, offset=end)
 
-    def _uncovered_epochs(self) -> Iterator[AuditFinding]:
+    def _epochs_without_entry(self) -> Iterator[AuditFinding]:
         """Yield the batches before the first epoch of leader-epoch-checkpoint, if deletions cannot explain them."""
         folder, first, last = self.folder, self.first, self.last
         if folder.epochs is None or first is None or last is None or last["leader_epoch"] < 0:
@@ -412,7 +421,7 @@ class PartitionAudit:
             text = f"{CLEANED} is missing: if the topic is compacted, audit it with --compacted"
             yield AuditFinding(Kind.UNCHECKED, text, str(self.folder.path))
 
-    def _repeated_findings(self) -> Iterator[AuditFinding]:
+    def _findings_of_repeats(self) -> Iterator[AuditFinding]:
         for batch in self.repeated:
             text = (
                 f"producer {batch.producer}: the batch of offset {batch.first_offset} "
@@ -448,7 +457,7 @@ def _producer_states(tail: Rows) -> dict[int, _ProducerState]:
     return states
 
 
-def _repeated(pair: Pair) -> RepeatedBatch:
+def _repeat(pair: Pair) -> RepeatedBatch:
     first, second = pair.first, pair.second
     return RepeatedBatch(
         producer=int(first["producer_id"]),

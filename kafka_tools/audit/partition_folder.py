@@ -125,13 +125,13 @@ def folders_of(path: Path) -> Iterator[Path]:
     if any(path.glob("*.log")) and _FOLDER.fullmatch(path.name):
         yield path
         return
-    found = sorted(child for child in path.iterdir() if _is_partition(child))
-    if not found:
+    children = sorted(child for child in path.iterdir() if _is_partition(child))
+    if not children:
         raise InputError(
             f"{path} has no partitions: name a partition's folder, such as orders-0 with its *.log files, "
             "or a folder of log.dirs"
         )
-    yield from found
+    yield from children
 
 
 def _is_partition(path: Path) -> bool:
@@ -160,12 +160,12 @@ def log_directory(path: Path) -> LogDirectory:
     findings = []
     for file in CHECKPOINTS:
         try:
-            found = _offsets(path / file)
+            offsets_in_file = _offsets(path / file)
         except ValueError as error:
             text = f"{error}; it is not known for any partition of the directory"
             findings.append(AuditFinding(Kind.WRONG_FILE, text, str(path), file))
         else:
-            offsets |= {} if found is None else {file: found}
+            offsets |= {} if offsets_in_file is None else {file: offsets_in_file}
     return LogDirectory(offsets, tuple(findings))
 
 
@@ -211,9 +211,9 @@ def batches_of(folder: PartitionFolder, *, checks_crc: bool) -> Iterator[tuple[i
     for segment in folder.segments:
         with open_data(segment.path) as file:
             part = Part(segment.number, 0, segment.bytes, segment.bytes)
-            for found in scan(file.fileno(), part, checks_crc=checks_crc):
-                if not isinstance(found, BadPlace):
-                    yield file.fileno(), found
+            for block in scan(file.fileno(), part, checks_crc=checks_crc):
+                if not isinstance(block, BadPlace):
+                    yield file.fileno(), block
 
 
 def _offsets(path: Path) -> dict[str, int] | None:
@@ -251,10 +251,10 @@ def _entries(path: Path, fields: int) -> list[list[str]] | None:
 
 def leader_epochs(path: Path) -> tuple[tuple[int, int], ...] | None:
     """Return the entries of leader-epoch-checkpoint, None if there is no file; raise ValueError if it is damaged."""
-    found = _entries(path, 2)
-    if found is None:
+    entries_in_file = _entries(path, 2)
+    if entries_in_file is None:
         return None
-    entries = tuple((int(epoch), int(offset)) for epoch, offset in found)
+    entries = tuple((int(epoch), int(offset)) for epoch, offset in entries_in_file)
     if any(later <= earlier for (earlier, _), (later, _) in itertools.pairwise(entries)) or any(
         later < earlier for (_, earlier), (_, later) in itertools.pairwise(entries)
     ):

@@ -46,8 +46,8 @@ class Pair:
 
 def by_producer(rows: Rows) -> Rows:
     """Return the rows with a producer id, grouped by it, in the order of the log within a group."""
-    found = rows[rows["producer_id"] >= 0]
-    return found[np.argsort(found["producer_id"], kind="stable")]
+    own = rows[rows["producer_id"] >= 0]
+    return own[np.argsort(own["producer_id"], kind="stable")]
 
 
 def broken_rules(
@@ -91,8 +91,8 @@ def _sequences(rows: Rows, is_new: npt.NDArray[np.bool_] | None, is_compacted: b
     expected = (rows["last_sequence"][indices - 1].astype("i8") + 1) % SEQUENCES
     wrong = (same & (rows["first_sequence"][indices] != expected)) | (newer & (rows["first_sequence"][indices] != 0))
     for index, wanted in zip(indices[wrong], np.where(same, expected, 0)[wrong], strict=True):
-        if (found := _sequence(rows[index], rows[index - 1], int(wanted), is_compacted)) is not None:
-            yield found
+        if (broken := _sequence(rows[index], rows[index - 1], int(wanted), is_compacted)) is not None:
+            yield broken
 
 
 def first_sequences(rows: Rows, is_new: npt.NDArray[np.bool_]) -> Iterator[Broken]:
@@ -156,9 +156,9 @@ def repeated_batches(rows: Rows, is_new: npt.NDArray[np.bool_] | None = None) ->
             row = rows[index]
             if row["producer_id"] != producer or row["producer_epoch"] != epoch:
                 break
-            found = earlier.get(_identity(row))
-            if found is not None and (new is None or (new[index] and not new[found])):
-                yield Pair(rows[found], row)
+            before = earlier.get(_identity(row))
+            if before is not None and (new is None or (new[index] and not new[before])):
+                yield Pair(rows[before], row)
 
 
 def _identity(row: Row) -> tuple[int, ...]:

@@ -159,9 +159,9 @@ def scan(descriptor: int, part: Part, *, checks_crc: bool) -> Iterator[Rows | Ba
             expected = int(good[-1]["last_offset"]) + 1
             position = int(good[-1]["position"] + good[-1]["size"])
         if place is not None:
-            found = _bad_place(descriptor, place.position, expected, part, place.reason)
-            yield found
-            position = found.end
+            bad = _bad_place(descriptor, place.position, expected, part, place.reason)
+            yield bad
+            position = bad.end
 
 
 def _chain(block: bytes, end: int) -> tuple[list[int], str]:
@@ -291,13 +291,13 @@ def _wrong_checksums(descriptor: int, block: bytes, start: int, rows: Rows) -> I
             data = view[begin + (21 if magic == 2 else 16) : begin + size]
             computed = crc32c(data) if magic == 2 else zlib.crc32(data)
         else:
-            computed = _streamed_checksum(descriptor, position, size, magic)
+            computed = _checksum_in_blocks(descriptor, position, size, magic)
         if computed != crc:
             reason = f"the checksum of the batch is {computed:#010x}, its header says {crc:#010x}"
             yield BadPlace(position, position + size, reason, is_checksum=True)
 
 
-def _streamed_checksum(descriptor: int, position: int, size: int, magic: int) -> int:
+def _checksum_in_blocks(descriptor: int, position: int, size: int, magic: int) -> int:
     """Return the checksum of a batch that is longer than a block."""
     value, at, end = 0, position + (21 if magic == 2 else 16), position + size
     while at < end:
@@ -342,11 +342,11 @@ def _next_batch(descriptor: int, position: int, expected: int, part: Part) -> in
     prefix = struct.pack(">q", expected)[:_SEARCHED_PREFIX]
     while position < part.file_bytes:
         data = os.pread(descriptor, min(_BLOCK, part.file_bytes - position), position)
-        found = data.find(prefix)
-        while found >= 0:
-            if _is_batch(descriptor, position + found, expected, part):
-                return position + found
-            found = data.find(prefix, found + 1)
+        at = data.find(prefix)
+        while at >= 0:
+            if _is_batch(descriptor, position + at, expected, part):
+                return position + at
+            at = data.find(prefix, at + 1)
         if len(data) < _BLOCK:
             return None
         position += len(data) - len(prefix) + 1
@@ -361,4 +361,4 @@ def _is_batch(descriptor: int, position: int, expected: int, part: Part) -> bool
     size = LENGTH_FIELD_END + length
     if magic != 2 or length < _LEAST_LENGTH[2] or offset < expected or position + size > part.file_bytes:
         return False
-    return _streamed_checksum(descriptor, position, size, 2) == int(crc)
+    return _checksum_in_blocks(descriptor, position, size, 2) == int(crc)

@@ -71,21 +71,21 @@ class TransactionState:
         wrong = []
         self.aborted += part.aborted
         self.empty_markers += part.empty_markers
-        for producer, found in part.producers.items():
+        for producer, producer_state in part.producers.items():
             known = self.coordinator_epochs.get(producer, -1)
-            if 0 <= found.first_coordinator_epoch < known:
-                wrong.append(_coordinator_sentence(producer, found.first_coordinator_epoch, known))
-            if found.end is not None:
-                self.coordinator_epochs[producer] = found.last_coordinator_epoch
-                first, _ = self.open.pop(producer, (found.end.first, 0))
+            if 0 <= producer_state.first_coordinator_epoch < known:
+                wrong.append(_coordinator_sentence(producer, producer_state.first_coordinator_epoch, known))
+            if producer_state.end is not None:
+                self.coordinator_epochs[producer] = producer_state.last_coordinator_epoch
+                first, _ = self.open.pop(producer, (producer_state.end.first, 0))
                 if first is None:
                     self.empty_markers += 1
-                elif found.end.is_abort:
-                    self.aborted.append(replace(found.end, first=first))
+                elif producer_state.end.is_abort:
+                    self.aborted.append(replace(producer_state.end, first=first))
             if producer in self.open:
-                self.open[producer] = self.open[producer][0], found.last_timestamp
-            elif found.begun is not None:
-                self.open[producer] = found.begun, found.last_timestamp
+                self.open[producer] = self.open[producer][0], producer_state.last_timestamp
+            elif producer_state.begun is not None:
+                self.open[producer] = producer_state.begun, producer_state.last_timestamp
         return wrong
 
 
@@ -106,7 +106,7 @@ def transactions_of(rows: Rows) -> tuple[TransactionPart, list[Broken]]:
     for group in np.split(events, starts[1:]):
         markers = np.flatnonzero(group["marker"] != NO_MARKER)
         begins = [0, *(markers + 1).tolist()]
-        ends = [_ended(group, begin, marker) for begin, marker in zip(begins, markers.tolist(), strict=False)]
+        ends = [_end_of(group, begin, marker) for begin, marker in zip(begins, markers.tolist(), strict=False)]
         aborted += [end for end in ends[1:] if end.is_abort and end.first is not None]
         empty += sum(end.first is None for end in ends[1:])
         producers[int(group[0]["producer_id"])] = _of_producer(group, markers, ends)
@@ -114,7 +114,7 @@ def transactions_of(rows: Rows) -> tuple[TransactionPart, list[Broken]]:
     return TransactionPart(producers, tuple(aborted), empty), broken
 
 
-def _ended(group: Rows, begin: int, marker: int) -> Ended:
+def _end_of(group: Rows, begin: int, marker: int) -> Ended:
     row = group[marker]
     first = int(group[begin]["first_offset"]) if begin < marker else None
     return Ended(int(row["producer_id"]), first, int(row["last_offset"]), bool(row["marker"] == ABORT))

@@ -113,10 +113,10 @@ class Experiment:
 
     def describes(self, version: str) -> bool:
         """Return whether the expectation is about a release. Raises InputError if the version is not supported."""
-        found = _RELEASES.fullmatch(self.releases)
-        if found is None:
+        match = _RELEASES.fullmatch(self.releases)
+        if match is None:
             return True
-        return (release(version) >= (int(found[2]), int(found[3]))) is (found[1] == "from")
+        return (release(version) >= (int(match[2]), int(match[3]))) is (match[1] == "from")
 
     @property
     def expects_harm(self) -> bool:
@@ -129,7 +129,7 @@ def least_count(wanted: int | str) -> int:
     return wanted if isinstance(wanted, int) else int(wanted.split()[0])
 
 
-def known_experiments() -> list[Path]:
+def experiment_files() -> list[Path]:
     """Return the files of the experiments that belong to the project."""
     return sorted(FOLDER.glob("*.toml"))
 
@@ -138,7 +138,7 @@ def read_experiment(name: str, version: str | None = None) -> Experiment:
     """Return an experiment by the name of a known one or by its file; raise InputError if it is wrong."""
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     if not path.is_file():
-        known = ", ".join(each.stem for each in known_experiments())
+        known = ", ".join(each.stem for each in experiment_files())
         raise InputError(f"there is no experiment {name}: name a TOML file or one of {known}")
     try:
         content = tomllib.loads(read_data_text(path))
@@ -148,14 +148,14 @@ def read_experiment(name: str, version: str | None = None) -> Experiment:
     except RecursionError:
         raise InputError(f"{path}: too many arrays and tables are within each other") from None
     try:
-        found = _experiment(path.stem, content)
-        release(found.kafka)
+        experiment = _experiment(path.stem, content)
+        release(experiment.kafka)
     except InputError as error:
         raise InputError(f"{path}: {error.message}") from None
     if version is None:
-        return found
+        return experiment
     release(version)
-    return replace(found, kafka=version)
+    return replace(experiment, kafka=version)
 
 
 def _experiment(name: str, content: dict[str, Any]) -> Experiment:
@@ -195,7 +195,7 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
     releases = str(content.get("releases", ""))
     if "releases" in content and not _RELEASES.fullmatch(releases):
         raise InputError(f'releases is a text such as "from 4.0" or "before 4.0", not {releases}')
-    found = Experiment(
+    experiment = Experiment(
         name=name,
         title=str(content.get("title", name)),
         entry=str(content.get("entry", "")),
@@ -211,13 +211,13 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
         producer=producer,
         expect=dict(expect),
     )
-    if not found.describes(version):
+    if not experiment.describes(version):
         raise InputError(f"kafka is {version}, and releases is {releases}: the experiment runs on a release of these")
-    return found
+    return experiment
 
 
 def _texts(content: dict[str, Any], key: str) -> dict[str, str]:
-    found = content.get(key, {})
-    if not isinstance(found, dict):
+    table = content.get(key, {})
+    if not isinstance(table, dict):
         raise InputError(f"[{key}] is a table of settings")
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in found.items()}
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in table.items()}

@@ -81,8 +81,8 @@ def check_step(step: str, brokers: int) -> None:
         raise InputError(f"{step[:40]}...: a number of a step has up to nine digits")
     if text.partition(" ")[0] in get_args(Fault):
         fault_rule(text, brokers)
-    elif found := _OF_BROKERS.fullmatch(text):
-        numbers = [int(number) for number in found.groups() if number is not None]
+    elif match := _OF_BROKERS.fullmatch(text):
+        numbers = [int(number) for number in match.groups() if number is not None]
         for number in numbers:
             _check_broker(step, number, brokers)
         if len(set(numbers)) < len(numbers):
@@ -93,22 +93,22 @@ def check_step(step: str, brokers: int) -> None:
 
 def fault_rule(step: str, brokers: int) -> FaultRule:
     """Return the rule of a step that makes messages faulty; raise InputError if it is none."""
-    found = _RULE.fullmatch(" ".join(step.split()))
-    if found is None:
+    match = _RULE.fullmatch(" ".join(step.split()))
+    if match is None:
         raise InputError(f"{step}: write {step.split()[0]} {MESSAGES}, such as lose Produce responses")
-    fault, kind = _fault(found["fault"]), found["kind"]
+    fault, kind = _fault(match["fault"]), match["kind"]
     if kind != _EVERY and kind not in API_KEYS:
         raise InputError(f"{step}: {kind} is not a kind of messages: name one of {', '.join((*API_KEYS, _EVERY))}")
-    if (found["ms"] is not None) != (fault == "delay"):
+    if (match["ms"] is not None) != (fault == "delay"):
         raise InputError(f"{step}: delay has a time such as 50ms, and no other fault has one")
     return FaultRule(
         fault,
         None if kind == _EVERY else kind,
-        _side(found["side"]),
-        _opener(step, found["opener"], brokers),
-        count=int(found["count"]) if found["count"] else None,
-        number=int(found["number"]) if found["number"] else None,
-        seconds=int(found["ms"] or 0) / 1000,
+        _side(match["side"]),
+        _opener(step, match["opener"], brokers),
+        count=int(match["count"]) if match["count"] else None,
+        number=int(match["number"]) if match["number"] else None,
+        seconds=int(match["ms"] or 0) / 1000,
     )
 
 

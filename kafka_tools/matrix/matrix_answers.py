@@ -105,22 +105,22 @@ def answers_of(
         clusters = map(cluster_of, asked[number])
         return [answer_questions(cluster, explorer.explore, FAILURES, QUESTIONS) for cluster in clusters]
 
-    found: list[list[ConfigurationAnswers]] = []
+    groups_of_answers: list[list[ConfigurationAnswers]] = []
     for number, advices in enumerate(_in_processes(len(asked), answer)):
-        found.append(list(map(ConfigurationAnswers, asked[number], advices)))
+        groups_of_answers.append(list(map(ConfigurationAnswers, asked[number], advices)))
         on_stage(f"answering for settings: {number + 1} of {len(asked)}")
-    by_key = {key_of(each.settings): each for group in found for each in group}
+    by_key = {key_of(each.settings): each for group in groups_of_answers for each in group}
 
     def illustrate(number: int, cancelled: threading.Event) -> list[ConfigurationAnswers]:
         book = PictureBook()
-        for each in found[number]:
+        for each in groups_of_answers[number]:
             _illustrate(each, by_key, book)
-        return found[number]
+        return groups_of_answers[number]
 
     whole = []
-    for number, group in enumerate(_in_processes(len(found), illustrate)):
+    for number, group in enumerate(_in_processes(len(groups_of_answers), illustrate)):
         whole += group
-        on_stage(f"drawing their counterexamples: {number + 1} of {len(found)}")
+        on_stage(f"drawing their counterexamples: {number + 1} of {len(groups_of_answers)}")
     return whole
 
 
@@ -163,7 +163,7 @@ def _repairs(
     search = RemedySearch(each.advice, _no_exploration)
     changes = changes_for(each.advice.cluster, dict(answer.exploration.model.constants))
     for size in (1, 2):
-        found: list[tuple[bool, bool, int, Repair]] = []
+        repairs: list[tuple[bool, bool, int, Repair]] = []
         for combined in itertools.combinations(changes, size):
             other = by_key.get(_key_with(each.settings, combined))
             # The cheap test first: few changes help.
@@ -173,10 +173,10 @@ def _repairs(
             weakens = any(change.weakens for change in combined)
             costs = "; ".join(change.cost for change in combined if change.cost)
             last = any(map(is_last_resort, combined))
-            repair = Repair(dict(map(_switched, combined)), costs, weakens, divergence)
-            found.append((weakens, last, len(found), repair))
-        if found:
-            strong = [entry for entry in found if not entry[0]] or found
+            repair = Repair(dict(map(_as_switch, combined)), costs, weakens, divergence)
+            repairs.append((weakens, last, len(repairs), repair))
+        if repairs:
+            strong = [entry for entry in repairs if not entry[0]] or repairs
             return [repair for *_, repair in sorted(strong, key=lambda entry: entry[:3])[:MOST_REPAIRS]]
     return []
 
@@ -185,7 +185,7 @@ def _no_exploration(asked: Sequence[Survey]) -> Iterator[Found]:
     raise AssertionError("a change of switches is looked up")
 
 
-def _switched(change: SettingChange) -> tuple[str, str]:
+def _as_switch(change: SettingChange) -> tuple[str, str]:
     """Return a change as a switch and its value."""
     if change.name == "enable.auto.commit":
         return "commits", "last"
@@ -194,7 +194,7 @@ def _switched(change: SettingChange) -> tuple[str, str]:
 
 def _key_with(settings: Settings, changes: Sequence[SettingChange]) -> str:
     """Return the configuration after some changes, "" if the page does not have one of their settings or values."""
-    values = dict(map(_switched, changes))
+    values = dict(map(_as_switch, changes))
     known = {(switch.name, value) for switch in SWITCHES for value in switch.values}
     is_known = len(values) == len(changes) and known.issuperset(values.items())
     return key_of({**settings, **values}) if is_known else ""
@@ -204,7 +204,7 @@ def is_no(other: Advice, answer: GuaranteeAnswer) -> bool:
     """Return whether an answer is no in another configuration, as the search for remedies decides it."""
     if cannot_happen(answer.failure, other.config):
         return True
-    found = other.answer(answer.question, answer.failure)
-    if found is None or found.verdict not in ("no", "known"):
+    same_cell = other.answer(answer.question, answer.failure)
+    if same_cell is None or same_cell.verdict not in ("no", "known"):
         return False
-    return all(hazard.is_rare for hazard in found.hazards)
+    return all(hazard.is_rare for hazard in same_cell.hazards)

@@ -144,11 +144,16 @@ class PageData:
         )
 
     def _repair(self, repair: Repair) -> list[Any]:
-        found = repair.divergence
-        return [repair.changes, self._texts.number(repair.cost), repair.weakens, found and self._divergence(found)]
+        divergence = repair.divergence
+        return [
+            repair.changes,
+            self._texts.number(repair.cost),
+            repair.weakens,
+            divergence and self._divergence(divergence),
+        ]
 
-    def _divergence(self, found: Divergence) -> list[Any]:
-        return [found.step, found.is_refused, self._texts.number(found.text)]
+    def _divergence(self, divergence: Divergence) -> list[Any]:
+        return [divergence.step, divergence.is_refused, self._texts.number(divergence.text)]
 
 
 def default_cache() -> AnswerCache:

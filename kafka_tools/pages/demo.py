@@ -30,7 +30,7 @@ def show_demo(name: str, folder: Path, *, opens_browser: bool) -> None:
         InputError: the catalogue has no such entry with a scenario and a remedy.
         OutputError: a page cannot be written.
     """
-    exhibit, shown, remedy = _chosen(name)
+    exhibit, shown, remedy = _choose(name)
     picture, comparison = folder / f"{exhibit.name}.html", folder / f"{exhibit.name}-repaired.html"
     make_folder(folder)
     for path in (picture, comparison):
@@ -39,7 +39,7 @@ def show_demo(name: str, folder: Path, *, opens_browser: bool) -> None:
     run = run_scenario(shown.target)
     counterexample = counterexample_of(run, next(each for each in run.result.violations if each.trace))
     write(_search(run, counterexample), sys.stdout)
-    side = _repaired(counterexample, remedy)
+    side = _replay_repair(counterexample, remedy)
     pages = {picture: FORMATS["html"].write(counterexample), comparison: comparison_as_page(counterexample, [side])}
     for path, text in pages.items():
         with open_for_writing(path) as stream:
@@ -51,7 +51,7 @@ def show_demo(name: str, folder: Path, *, opens_browser: bool) -> None:
     write(_repair(exhibit, side, comparison, run_scenario(remedy.target)), sys.stdout)
 
 
-def _chosen(name: str) -> tuple[Exhibit, EntryScenario, EntryScenario]:
+def _choose(name: str) -> tuple[Exhibit, EntryScenario, EntryScenario]:
     """Return an entry with the scenario that shows it, and the one with its remedy."""
     for exhibit in exhibits_of(name):
         if exhibit.shown_by is not None and exhibit.remedied_by is not None:
@@ -84,7 +84,7 @@ def _search(run: ScenarioRun, counterexample: Counterexample) -> Iterator[Line]:
     yield line((f"   {violation.explanation.partition(chr(10))[0]}", "bold red"))
 
 
-def _repaired(counterexample: Counterexample, remedy: EntryScenario) -> ComparedSchedule:
+def _replay_repair(counterexample: Counterexample, remedy: EntryScenario) -> ComparedSchedule:
     """Replay the steps of a counterexample on the spec with the remedy."""
     entry = registry.select_spec(remedy.target.rpartition("/")[0])
     given = remedy.scenario

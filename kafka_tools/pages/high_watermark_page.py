@@ -151,14 +151,14 @@ class _Walk:
         if step.action == "leader_handle_fetch":
             for way in self.ways[before.high_watermark[leader] : after.high_watermark[leader]]:
                 way.committed = f"step {number}, by fetch {self.fetches}"
-            return self._handled(before, after)
+            return self._handle(before, after)
         for way in self.ways[len(before.log[follower]) : len(after.log[follower])]:
             way.copied = f"step {number}, answer to fetch {self.fetches}"
         for way in self.ways[before.high_watermark[follower] : after.high_watermark[follower]]:
             way.known = f"step {number}, answer to fetch {self.fetches}"
-        return self._received(before, after)
+        return self._receive(before, after)
 
-    def _handled(self, before: Any, after: Any) -> str:
+    def _handle(self, before: Any, after: Any) -> str:
         """Return as text the answer to a fetch, and what the leader learns from the fetch."""
         leader, follower = self.leader, self.follower
         learned = ""
@@ -177,7 +177,7 @@ class _Walk:
         record = "no record" if answer.record is None else f"r{answer.record.id}"
         return f"The answer has {record} and HW {answer.high_watermark}."
 
-    def _received(self, before: Any, after: Any) -> str:
+    def _receive(self, before: Any, after: Any) -> str:
         """Return as text what a follower learns from an answer."""
         follower = self.follower
         learned = []

@@ -31,10 +31,10 @@ def certificates() -> list[tuple[Path, Certificate]]:
     return [(file.relative_to(_SPECS.parent), read_certificate(file)) for file in files]
 
 
-def table(found: list[tuple[Path, Certificate]]) -> str:
+def table(rows: list[tuple[Path, Certificate]]) -> str:
     """Return the table: a row for each certificate, finite proofs first."""
     header = ["certificate", "scenario", "proved", "for every value of"]
-    ordered = sorted(found, key=lambda pair: (bool(pair[1].unbounded), pair[1].target, str(pair[0])))
+    ordered = sorted(rows, key=lambda pair: (bool(pair[1].unbounded), pair[1].target, str(pair[0])))
     return markdown.table(header, (_row(file, certificate) for file, certificate in ordered))
 
 

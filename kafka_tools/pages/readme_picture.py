@@ -22,8 +22,8 @@ def render(entry: str, first: int = 1) -> str:
     (shown,) = (each.shown_by for each in exhibits_of(entry))
     assert shown is not None
     run = run_scenario(shown.target)
-    found = counterexample_of(run, run.result.violations[0])
-    drawn = chart(found.spec, found.violation.trace, found.violation)
+    counterexample = counterexample_of(run, run.result.violations[0])
+    drawn = chart(counterexample.spec, counterexample.violation.trace, counterexample.violation)
     picture = rendered(
         "picture.svg.j2",
         package="kafka_tools.pages",
@@ -39,4 +39,4 @@ def render(entry: str, first: int = 1) -> str:
 def _is_used(selectors: str, used: set[str]) -> bool:
     """Return whether an element of the picture can match one of the selectors: `used` are its tags and classes."""
     names = [set(re.findall(r"[\w-]+", re.sub(r":[\w-]+(\(.*?\))?", "", each))) for each in selectors.split(",")]
-    return any(found <= used for found in names)
+    return any(names_of_tags <= used for names_of_tags in names)

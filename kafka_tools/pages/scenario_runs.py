@@ -11,7 +11,7 @@ from checker.language import Scenario
 from checker.output.formats import Counterexample
 from checker.run import registry
 from checker.run.account import account_of
-from checker.run.expectation import checked_properties, compare_with_expectation, stop_for
+from checker.run.expectation import compare_with_expectation, properties_to_check, stop_for
 from checker.run.plan import DEADLOCK, Plan
 from checker.run.result import Result, TraceStep, Violation
 from traces.trace_file import origin_of
@@ -30,8 +30,8 @@ class ScenarioRun:
         """The result as text: the violated properties, or the number of states in which all properties hold."""
         if not self.result.violations:
             return f"holds in all {self.result.distinct_states:,} reachable states"
-        found = (f"`{violation.property}` after {violation.length} states" for violation in self.result.violations)
-        return f"violates {' and '.join(found)}"
+        sentences = (f"`{violation.property}` after {violation.length} states" for violation in self.result.violations)
+        return f"violates {' and '.join(sentences)}"
 
     @property
     def steps(self) -> tuple[TraceStep, ...]:
@@ -63,7 +63,7 @@ def counterexample_of(run: ScenarioRun, violation: Violation) -> Counterexample:
 
 
 def _run(target: str, scenario: Scenario) -> ScenarioRun:
-    names = checked_properties(scenario)
+    names = properties_to_check(scenario)
     plan = Plan(names, stop=stop_for(scenario.expect), deadlock=DEADLOCK in names, quick=True)
     spec = scenario.configured_spec()
     result = engine.explore(spec, plan)

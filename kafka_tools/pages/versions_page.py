@@ -157,14 +157,14 @@ def _rule_row(change: Change) -> tuple[str, ...]:
         since += f" with {CONTROLLER_NAMES[change.controller]}"
     return (
         since,
-        _listed(change.backports),
+        _list_text(change.backports),
         change.summary,
         change.ticket,
         change.concerns,
-        _listed(change.opens),
-        _listed(change.closes),
+        _list_text(change.opens),
+        _list_text(change.closes),
     )
 
 
-def _listed(names: Iterable[str]) -> str:
+def _list_text(names: Iterable[str]) -> str:
     return ", ".join(names)

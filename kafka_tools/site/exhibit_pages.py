@@ -84,8 +84,8 @@ def write_museum(
 def _by_area(exhibits: Sequence[Exhibit]) -> Iterator[tuple[str, str, list[Exhibit]]]:
     """Yield each area with its title and its modelled entries, if it has any."""
     for area, (title, _) in AREAS.items():
-        if found := [each for each in exhibits if each.story.area == area and each.shown_by is not None]:
-            yield area, title, found
+        if displayed := [each for each in exhibits if each.story.area == area and each.shown_by is not None]:
+            yield area, title, displayed
 
 
 def _remedy(exhibit: Exhibit, ledger: Ledger) -> RemedyScenario | None:
@@ -101,11 +101,11 @@ def _constants(exhibit: Exhibit) -> list[tuple[str, str]]:
     """Return the constants of the main scenario that differ from the defaults of its spec, as text."""
     if exhibit.shown_by is None:
         return []
-    found = non_default_constants(exhibit.shown_by.scenario.configured_spec())
-    return [(name, constant_text(value)) for name, value in found.items()]
+    constants = non_default_constants(exhibit.shown_by.scenario.configured_spec())
+    return [(name, constant_text(value)) for name, value in constants.items()]
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Return text as Markdown that shows each character as it is."""
     return _SPECIAL.sub(r"\\\1", text)
 
@@ -127,6 +127,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     # Escaped as Markdown, the text must not be escaped as HTML again.
-    environment.filters["md"] = lambda text: Markup(escaped(text))
+    environment.filters["md"] = lambda text: Markup(escape_markdown(text))
     environment.filters["beginning"] = beginning
     return environment

@@ -33,11 +33,11 @@ def read_navigation(index: str, pages: Collection[str], title: str) -> list[Sect
     for line in index.splitlines():
         if heading := _HEADING.fullmatch(line.strip()):
             title = heading[1]
-        for found in _PAGE.finditer(line):
-            page = str(PurePosixPath(found[1]))
+        for match in _PAGE.finditer(line):
+            page = str(PurePosixPath(match[1]))
             if page in pages and page not in seen:
                 seen.add(page)
                 sections.setdefault(title, []).append(page)
     if left := sorted(set(pages) - seen):
         sections.setdefault(REMAINING, []).extend(left)
-    return [Section(title, tuple(found)) for title, found in sections.items()]
+    return [Section(title, tuple(match)) for title, match in sections.items()]

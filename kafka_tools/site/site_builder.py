@@ -190,9 +190,9 @@ def _run_sphinx(stage: Path, extra: Path, output: Path) -> None:
         text=True,
         check=False,
     )
-    found = [line.replace(f"{stage.resolve()}/", "") for line in done.stderr.splitlines() if line.strip()]
-    if found:
-        raise InputError(f"Sphinx warns: {_some(found)}")
+    warnings = [line.replace(f"{stage.resolve()}/", "") for line in done.stderr.splitlines() if line.strip()]
+    if warnings:
+        raise InputError(f"Sphinx warns: {_some(warnings)}")
     if done.returncode:
         raise InternalError(f"Sphinx ended with status {done.returncode} and without a warning")
 

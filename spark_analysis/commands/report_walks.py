@@ -41,7 +41,7 @@ from spark_analysis.report.run_history import append_line, line_of, read_history
 from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.report.walk_queries import query_walks, result_lines, result_objects
 from spark_analysis.session import master_url, require_pyspark
-from spark_analysis.walks.records import part_kinds, trusted_run
+from spark_analysis.walks.records import part_kinds, run_with_known_target
 from spark_analysis.walks.writing import check_walk_outputs
 from traces import trace_file
 from traces.storage import Location
@@ -88,7 +88,7 @@ def report_walks(
     """
     # Wrong input is reported before a folder is created.
     master_url(master)
-    if master is not None or needs_spark(trusted_run(folder, spec), master):
+    if master is not None or needs_spark(run_with_known_target(folder, spec), master):
         require_pyspark()
     lines = read_history(history) if history is not None else []
     earlier = read_report(compare) if compare is not None else None
@@ -103,7 +103,7 @@ def report_walks(
     started = time.perf_counter()
     on_stage = _show_stage if sys.stderr.isatty() else _ignore
     exact_states = MOST_EXACT_STATES_ASKED if exact else MOST_EXACT_STATES
-    found = report_on(
+    report = report_on(
         folder,
         spec=spec,
         master=master,
@@ -114,45 +114,45 @@ def report_walks(
         spark=spark,
     )
     if earlier is not None:
-        found.data["comparison"] = compare_reports(earlier, found.data)
-    found.data["siblings"] = compare_siblings(found.data, siblings)
+        report.data["comparison"] = compare_reports(earlier, report.data)
+    report.data["siblings"] = compare_siblings(report.data, siblings)
     if history is not None:
-        _add_to_history(history, lines, found)
-    words = ["python", "-m", "checker", "report", str(folder), *registry.spec_words(found.run.target)]
+        _add_to_history(history, lines, report)
+    words = ["python", "-m", "checker", "report", str(folder), *registry.spec_words(report.run.target)]
     words += ["--out", str(out)] if out else []
-    pages = _write_pages(to, found, folder)
-    _write_text(to / "report.html", walk_report_page(found.data, pages, _write_missed(to, found), shlex.join(words)))
-    _write_text(to / "report.json", _json_text(found.data))
-    _write_text(to / "causes.dot", dot_of(found))
+    pages = _write_pages(to, report, folder)
+    _write_text(to / "report.html", walk_report_page(report.data, pages, _write_missed(to, report), shlex.join(words)))
+    _write_text(to / "report.json", _json_text(report.data))
+    _write_text(to / "causes.dot", dot_of(report))
     if json_name == STANDARD_OUTPUT:
-        sys.stdout.write(_json_text(found.data))
+        sys.stdout.write(_json_text(report.data))
     else:
         if json_name:
-            _write_text(Path(json_name), _json_text(found.data))
+            _write_text(Path(json_name), _json_text(report.data))
         if with_summary:
-            write(_summary_lines(found.data, to / "report.html", time.perf_counter() - started), sys.stdout)
-    return _status(found)
+            write(_summary_lines(report.data, to / "report.html", time.perf_counter() - started), sys.stdout)
+    return _status(report)
 
 
-def _add_to_history(file: Location, lines: list[dict[str, Any]], found: WalkReport) -> None:
+def _add_to_history(file: Location, lines: list[dict[str, Any]], report: WalkReport) -> None:
     """Put the trend into the data of a report, and append its line to the history if no part is missing."""
-    new = line_of(found.run, found.data)
-    found.data["trend"] = trend(lines, new)
-    if found.data["is_complete"]:
+    new = line_of(report.run, report.data)
+    report.data["trend"] = trend(lines, new)
+    if report.data["is_complete"]:
         append_line(file, lines, new)
     else:
-        found.data["notes"].append(f"Not appended to {file}, because parts of the run are not counted.")
+        report.data["notes"].append(f"Not appended to {file}, because parts of the run are not counted.")
 
 
-def _status(found: WalkReport) -> int:
+def _status(report: WalkReport) -> int:
     """Print an error for each damaged part, and return the exit status; damaged parts outrank a violation."""
-    for sentence in found.damaged:
+    for sentence in report.damaged:
         print(printable(f"error: not counted: {sentence}"), file=sys.stderr)
-    if found.damaged:
+    if report.damaged:
         return EXIT_WRONG_INPUT
-    if not is_as_expected(found.data):
+    if not is_as_expected(report.data):
         return EXIT_VIOLATED
-    return EXIT_OK if found.data["is_complete"] else EXIT_STOPPED
+    return EXIT_OK if report.data["is_complete"] else EXIT_STOPPED
 
 
 def is_as_expected(data: dict[str, Any]) -> bool:
@@ -161,10 +161,11 @@ def is_as_expected(data: dict[str, Any]) -> bool:
     With constants set by hand, none is expected.
     """
     expected = data["expected"]
-    found = {(failure["property"], failure["is_error"]) for failure in data["failures"] if failure["walks"]}
-    found |= {(missed["property"], missed["kind"] == "bounds_error") for missed in data["missed"]}
+    failed = {(failure["property"], failure["is_error"]) for failure in data["failures"] if failure["walks"]}
+    failed |= {(missed["property"], missed["kind"] == "bounds_error") for missed in data["missed"]}
     return all(
-        expected == "error" if is_error else isinstance(expected, list) and name in expected for name, is_error in found
+        expected == "error" if is_error else isinstance(expected, list) and name in expected
+        for name, is_error in failed
     )
 
 
@@ -185,18 +186,18 @@ def _write_text(path: Location, text: str) -> None:
         stream.write(text)
 
 
-def _write_pages(to: Location, found: WalkReport, folder: Location) -> list[str | None]:
+def _write_pages(to: Location, report: WalkReport, folder: Location) -> list[str | None]:
     """Write the counterexample of each cause as a page, a trace file and DOT; return the addresses of the pages."""
     pages: list[str | None] = []
-    clusters = [cluster for _, cluster in found.clusters]
+    clusters = [cluster for _, cluster in report.clusters]
     with_page = first_and_frequent(clusters, lambda cluster: failure_of(cluster.cause), MOST_PAGES)
-    for number, (spec, cluster) in enumerate(found.clusters, 1):
+    for number, (spec, cluster) in enumerate(report.clusters, 1):
         if cluster not in with_page:
             pages.append(None)
             continue
         stem = f"{number:02d}-{cluster.cause.property}"
         counterexample = _counterexample(
-            found, spec, cluster.shrunk.violation, folder, cluster.walk, cluster.shrunk.sentence
+            report, spec, cluster.shrunk.violation, folder, cluster.walk, cluster.shrunk.sentence
         )
         for format in ("html", "json", "dot"):
             name = stem + FORMATS[format].ending
@@ -205,11 +206,11 @@ def _write_pages(to: Location, found: WalkReport, folder: Location) -> list[str 
     return pages
 
 
-def _write_missed(to: Location, found: WalkReport) -> dict[str, str]:
+def _write_missed(to: Location, report: WalkReport) -> dict[str, str]:
     """Write the counterexamples that only exploration found; return the address of the page of each property."""
-    entry, run = registry.select_spec(found.run.target), found.run
+    entry, run = registry.select_spec(report.run.target), report.run
     pages = {}
-    for spec, violation in found.missed:
+    for spec, violation in report.missed:
         words = ["python", "-m", "checker", "run", entry.target]
         for name, value in non_default_constants(spec).items():
             words += ["--set", setting_text(name, value)]
@@ -222,9 +223,9 @@ def _write_missed(to: Location, found: WalkReport) -> dict[str, str]:
 
 
 def _counterexample(
-    found: WalkReport, spec: Spec, violation: Violation, folder: Location, walk: int, sentence: str
+    report: WalkReport, spec: Spec, violation: Violation, folder: Location, walk: int, sentence: str
 ) -> Counterexample:
-    run = found.run
+    run = report.run
     entry = registry.select_spec(run.target)
     words = ["traces", "replay", str(folder), "--walk", str(walk), "--shrink", *registry.spec_words(run.target)]
     command = shlex.join(["python", "-m", "checker", *words])
@@ -240,7 +241,7 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
             f"  {data['walks']:,} walks{beyond_text(data['beyond'])}, {data['steps']:,} steps, in {seconds:.1f} s",
         )
     ]
-    missed = {found["property"]: found["length"] for found in data["missed"]}
+    missed = {violation["property"]: violation["length"] for violation in data["missed"]}
     width = max((len(failure["property"]) for failure in data["failures"]), default=0)
     for failure in data["failures"]:
         mark, style = ("✗", "bold red") if failure["walks"] else ("✓", "green")
@@ -314,10 +315,13 @@ def _comparison_lines(comparison: dict[str, Any], title: str, name: str, walks: 
     return [*shown, *(line((f"  {note}", "yellow")) for note in comparison["notes"])]
 
 
-def _trend_lines(found: dict[str, Any]) -> list[Line]:
+def _trend_lines(trend_data: dict[str, Any]) -> list[Line]:
     """Return the rates of the last runs in the history, and the change since the run before."""
-    shown = [BLANK, line(f"  Trend over {found['runs']} run{'' if found['runs'] == 1 else 's'}, the last one is this:")]
-    for row in found["rows"]:
+    shown = [
+        BLANK,
+        line(f"  Trend over {trend_data['runs']} run{'' if trend_data['runs'] == 1 else 's'}, the last one is this:"),
+    ]
+    for row in trend_data["rows"]:
         where = f" with {row['setting']}" if row["setting"] else ""
         rates = " → ".join(share_text(rate["rate"]) for rate in row["rates"][-MOST_RUNS:])
         change = "no difference shown" if row["change"] == "not shown" else row["change"]
@@ -330,16 +334,16 @@ def query_walks_of(folder: Location, spec: Path | None, query: str, json_name: s
 
     Raises UserError if the query is wrong or the folder has no readable walks.
     """
-    run = trusted_run(folder, spec)
+    run = run_with_known_target(folder, spec)
     json_file = Path(json_name) if json_name not in ("", STANDARD_OUTPUT) else None
     check_outputs({"--json": json_file}, [spec] if spec is not None else [])
     check_walk_outputs({"--json": json_file}, folder)
     parts = readable_parts(folder, run, part_kinds(run))
-    found = query_walks(folder, run, parts, query)
+    answer = query_walks(folder, run, parts, query)
     with JsonLines(json_name) as json_lines:
-        for row in result_objects(found) if json_name else ():
+        for row in result_objects(answer) if json_name else ():
             json_lines.write(row)
-    for text in result_lines(found) if json_name != STANDARD_OUTPUT else ():
+    for text in result_lines(answer) if json_name != STANDARD_OUTPUT else ():
         print(printable(text))
     for sentence in parts.sentences:
         print(printable(f"error: {sentence}"), file=sys.stderr)

@@ -52,7 +52,7 @@ def execute_walks(request: Request, settings: WalkSettings) -> int:
                 )
             seconds = time.perf_counter() - started
             json_lines.write(walks_to_json(run, made, left_out, seconds))
-            folder.write(run, [found.violation for found in made.found.values()])
+            folder.write(run, [each.violation for each in made.found.values()])
             if settings.json != STANDARD_OUTPUT:
                 written = (settings.out if made.found else None, settings.json)
                 styled_lines.write(walk_lines(run, made, left_out, seconds, written), sys.stdout)

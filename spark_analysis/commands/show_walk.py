@@ -10,7 +10,7 @@ from checker.execution.show_trace import show_counterexample
 from checker.output.formats import Counterexample
 from checker.output.output_files import check_outputs
 from checker.run import registry
-from spark_analysis.walks.records import WalkRun, trusted_run
+from spark_analysis.walks.records import WalkRun, run_with_known_target
 from spark_analysis.walks.replay_walk import rebuild_walk
 from spark_analysis.walks.writing import check_walk_outputs
 from traces import trace_file
@@ -36,7 +36,7 @@ def show_walk(
     """
     check_outputs({"--out": out}, [spec] if spec is not None else [])
     check_walk_outputs({"--out": out}, folder)
-    show_counterexample(walked(folder, trusted_run(folder, spec), walk, property, max_states), format, out)
+    show_counterexample(walked(folder, run_with_known_target(folder, spec), walk, property, max_states), format, out)
 
 
 def walked(folder: Location, run: WalkRun, walk: int, name: str | None, max_states: int | None) -> Counterexample:

@@ -13,7 +13,7 @@ from checker.language.spec import Spec
 from checker.run import registry
 from checker.run.plan import DEADLOCK
 from spark_analysis.walks.records import WalkRun
-from spark_analysis.walks.walk_request import WalkRequest, requested_run
+from spark_analysis.walks.walk_request import WalkRequest, run_of_request
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ def sibling_walks(request: WalkRequest, run: WalkRun, against: Sequence[str]) ->
     that they declare. All other options are those of the request. Raises UserError if one of them does not fit a spec,
     or if two are the same.
     """
-    found = [_sibling(request, run, target) for target in against]
-    folders = [sibling.folder for sibling in found]
+    siblings = [_sibling(request, run, target) for target in against]
+    folders = [sibling.folder for sibling in siblings]
     twice = next((name for at, name in enumerate(against) if folders[at] in folders[:at]), None)
     if twice is not None:
         raise InputError(f"--against {twice}: its walks have the folder of those of another --against; name it once")
-    return found
+    return siblings
 
 
 def _sibling(request: WalkRequest, run: WalkRun, target: str) -> SiblingWalks:
@@ -56,7 +56,7 @@ def _sibling(request: WalkRequest, run: WalkRun, target: str) -> SiblingWalks:
     own = dataclasses.replace(request, target=target, settings=settings, properties=properties)
     folder = "-".join((*entry.name.split("/"), *([scenario.name] if scenario is not None else [])))
     try:
-        return SiblingWalks(own, requested_run(own), folder)
+        return SiblingWalks(own, run_of_request(own), folder)
     except UserError as error:
         if error.file is not None:
             raise

@@ -23,14 +23,14 @@ from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT
 from spark_analysis.commands.report_walks import report_walks
 from spark_analysis.commands.sibling_walks import sibling_walks
-from spark_analysis.commands.simulation_text import simulation_lines, simulation_to_json, unexpected_violations_of
+from spark_analysis.commands.simulation_text import simulation_lines, simulation_to_json, texts_of_unexpected
 from spark_analysis.commands.walk_progress import WalkProgress
 from spark_analysis.report.make_report import session_settings
 from spark_analysis.session import master_url, opened, require_pyspark
 from spark_analysis.walks import local_simulation
 from spark_analysis.walks.records import WALKS, WalkConfiguration, WalkRun, missing_parts, part_path, part_paths
 from spark_analysis.walks.simulation import simulate
-from spark_analysis.walks.walk_request import WalkRequest, requested_run
+from spark_analysis.walks.walk_request import WalkRequest, run_of_request
 from spark_analysis.walks.walk_totals import WalkTotals, add_totals, read_totals
 from spark_analysis.walks.writing import check_walk_outputs
 from traces.storage import Location
@@ -65,7 +65,7 @@ def execute_simulation(request: WalkRequest, where: WalkDestination) -> int:
         raise InputError("--against shows related specs in the report: add --report")
     check_outputs({"--json": where.json}, target_files([request.target, *where.against]))
     check_walk_outputs({"--json": Path(where.json) if where.json not in ("", STANDARD_OUTPUT) else None}, where.out)
-    run = requested_run(request)
+    run = run_of_request(request)
     siblings = sibling_walks(request, run, where.against)
     on_spark = where.master is not None or where.partitions is not None or run.total > local_simulation.MOST_WALKS
     if on_spark:
@@ -106,7 +106,7 @@ def _execute(run: WalkRun, where: WalkDestination, spark: Any, *, on_spark: bool
     with JsonLines(where.json) as json_lines, interruptible() as cancelled:
         is_whole = _simulate(run, where, watch, cancelled, spark, on_spark=on_spark)
         if not is_whole:
-            print(printable(_stopped(run, where.out)), file=sys.stderr)
+            print(printable(_stop_text(run, where.out)), file=sys.stderr)
             return EXIT_STOPPED
         part_paths(where.out, run)
         summaries = [watch.totals_of(configuration) for configuration in run.configurations]
@@ -114,7 +114,7 @@ def _execute(run: WalkRun, where: WalkDestination, spark: Any, *, on_spark: bool
             json_lines.write(simulation_to_json(run, configuration, summary))
     if where.json != STANDARD_OUTPUT:
         styled_lines.write([*simulation_lines(run, summaries), line(f"{watch.made}; folder: {where.out}")], sys.stdout)
-    return EXIT_VIOLATED if any(unexpected_violations_of(run, summary) for summary in summaries) else EXIT_OK
+    return EXIT_VIOLATED if any(texts_of_unexpected(run, summary) for summary in summaries) else EXIT_OK
 
 
 def _simulate(
@@ -198,6 +198,6 @@ class _PartWatcher:
         return add_totals(self._summaries[number] for number in range(first, first + size))
 
 
-def _stopped(run: WalkRun, folder: Location) -> str:
+def _stop_text(run: WalkRun, folder: Location) -> str:
     there = sum(run.span(number)[2] for number in set(range(run.parts)) - set(missing_parts(folder, run)))
     return f"interrupted: {there:,} of {run.total:,} walks are in {folder}; the same command makes the others"

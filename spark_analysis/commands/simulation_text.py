@@ -13,7 +13,7 @@ from spark_analysis.walks.records import WalkConfiguration, WalkRun
 from spark_analysis.walks.walk_totals import WalkTotals, add_totals
 
 
-def unexpected_violations_of(run: WalkRun, summary: WalkTotals) -> list[str]:
+def texts_of_unexpected(run: WalkRun, summary: WalkTotals) -> list[str]:
     """Return as text the violations that the scenario does not expect; without an expectation, all violations."""
     errors = [f"{name} leaves its bounds" for name in summary.errors if run.expected != "error"]
     expected = run.expected if isinstance(run.expected, list) else []
@@ -37,7 +37,7 @@ def simulation_to_json(run: WalkRun, configuration: WalkConfiguration, summary: 
         "errors": dict(sorted(summary.errors.items())),
         "reached": dict(sorted(summary.reached.items())),
         "expected": run.expected,
-        "unexpected": unexpected_violations_of(run, summary),
+        "unexpected": texts_of_unexpected(run, summary),
     }
 
 
@@ -79,12 +79,12 @@ def choice_text(bias: str, weights: Mapping[str, int]) -> str:
 def _rows(run: WalkRun, configuration: WalkConfiguration, summary: WalkTotals) -> list[list[str]]:
     """Return the rows of a configuration: one for each violated property, or one row without violations."""
     own = [constant_text(configuration.constants[name]) for name in run.sweep]
-    found = [(name, count, "violated") for name, count in summary.violated.most_common()]
-    found += [(name, count, "leaves its bounds") for name, count in summary.errors.most_common()]
-    if not found:
+    failures = [(name, count, "violated") for name, count in summary.violated.most_common()]
+    failures += [(name, count, "leaves its bounds") for name, count in summary.errors.most_common()]
+    if not failures:
         return [[*own, f"{summary.walks:,}", f"{summary.steps:,}", "0", "no violation"]]
     rows = []
-    for number, (name, count, label) in enumerate(found):
+    for number, (name, count, label) in enumerate(failures):
         begin = [*own, f"{summary.walks:,}", f"{summary.steps:,}"] if number == 0 else [""] * (len(own) + 2)
         rows.append([*begin, f"{count:,}", f"{name} {label}, {count / summary.walks:.2%} of the walks"])
     return rows
@@ -96,7 +96,7 @@ def _notes(run: WalkRun, summaries: list[WalkTotals]) -> list[Line]:
     choice = choice_text(run.bias, run.weights)
     notes = [line((choice, "yellow"))] if choice else []
     if run.expected is not None:
-        notes += [line((f"{text}, which is not expected", "red")) for text in unexpected_violations_of(run, whole)]
+        notes += [line((f"{text}, which is not expected", "red")) for text in texts_of_unexpected(run, whole)]
     if isinstance(run.expected, list):
         missing = [name for name in run.expected if name not in whole.violated]
         notes += [line((f"no walk violates {name}, but exploration does", "yellow")) for name in missing]

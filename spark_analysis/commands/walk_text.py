@@ -7,7 +7,7 @@ from typing import Any
 
 from checker.output.counterexample_text import counterexample_lines
 from checker.output.files import violation_to_json
-from checker.output.styled_lines import BLANK, Line, line, written_lines
+from checker.output.styled_lines import BLANK, Line, line, lines_of_written_files
 from checker.run.request import Run
 from spark_analysis.walks.local_walks import LocalWalks
 
@@ -22,7 +22,7 @@ def walk_lines(
     walks = f"{made.walks:,} walk{'' if made.walks == 1 else 's'}"
     steps = f"{made.steps:,} step{'' if made.steps == 1 else 's'}"
     if made.found:
-        names = ", ".join(f"{name} in walk {found.walk}" for name, found in made.found.items())
+        names = ", ".join(f"{name} in walk {each.walk}" for name, each in made.found.items())
         verdict = line((f"{run.name}: violation found: {names}", "bold red"))
     else:
         interrupted = "" if made.is_whole else " (interrupted)"
@@ -38,11 +38,11 @@ def walk_lines(
     ]
     if left_out:
         lines.append(line((f"  not checked by walks: {', '.join(left_out)}", "yellow")))
-    for found in made.found.values():
-        lines += [BLANK, *counterexample_lines(run.spec, run.name, found.violation)]
-        if found.violation.length < found.found_length:
-            lines.append(line((f"  the walk had {found.found_length} states; this trace leaves steps out", "dim")))
-    return [*lines, BLANK, *written_lines(written), verdict]
+    for each in made.found.values():
+        lines += [BLANK, *counterexample_lines(run.spec, run.name, each.violation)]
+        if each.violation.length < each.found_length:
+            lines.append(line((f"  the walk had {each.found_length} states; this trace leaves steps out", "dim")))
+    return [*lines, BLANK, *lines_of_written_files(written), verdict]
 
 
 def walks_to_json(run: Run, made: LocalWalks, left_out: list[str], seconds: float) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def walks_to_json(run: Run, made: LocalWalks, left_out: list[str], seconds: floa
         "seconds": round(seconds, 6),
         "not_checked": left_out,
         "violations": [
-            violation_to_json(run.spec, found.violation) | {"walk": found.walk, "found_length": found.found_length}
-            for found in made.found.values()
+            violation_to_json(run.spec, each.violation) | {"walk": each.walk, "found_length": each.found_length}
+            for each in made.found.values()
         ],
     }

@@ -91,8 +91,8 @@ class ExplorationTotals:
             name: None if content[name] is None else CheckpointLocation(**content[name])
             for name in ("failure", "property_failure", "deadlock")
         }
-        found = {int(bit): CheckpointLocation(**place) for bit, place in content["found"].items()}
-        return cls(**(content | places | {"found": found}))
+        located = {int(bit): CheckpointLocation(**place) for bit, place in content["found"].items()}
+        return cls(**(content | places | {"found": located}))
 
 
 @dataclass
@@ -208,15 +208,15 @@ class Checkpoint:
     def _read(self, path: Location) -> dict[str, Any]:
         try:
             content = dict(json.loads(read_location(path)))
-            found, version, digest = content["format"], content["version"], content.pop("digest")
+            kind, version, digest = content["format"], content["version"], content.pop("digest")
         except OSError as error:
-            raise self._damaged(f"{path.name} cannot be read: {error.strerror}") from None
+            raise self._damage(f"{path.name} cannot be read: {error.strerror}") from None
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise self._damaged(f"{path.name} is truncated or no manifest") from None
-        if (found, version) != (FORMAT, SCHEMA_VERSION):
+            raise self._damage(f"{path.name} is truncated or no manifest") from None
+        if (kind, version) != (FORMAT, SCHEMA_VERSION):
             raise self._other_version(version)
         if digest != _digest_of(content):
-            raise self._damaged(f"{path.name} was changed")
+            raise self._damage(f"{path.name} was changed")
         return content
 
     def _other_version(self, version: object) -> UserError:
@@ -238,7 +238,7 @@ class Checkpoint:
             if other[name] != ours[name]:
                 raise InputError(f"{self.folder} holds an exploration of {words}: choose another folder, or remove it")
 
-    def _damaged(self, what: str) -> UserError:
+    def _damage(self, what: str) -> UserError:
         return InputError(f"the checkpoint {self.folder} is damaged, {what}: remove it and explore again")
 
 

@@ -111,8 +111,8 @@ class Jobs:
         if sum(run.count for run in runs) * row_bytes <= BYTES_TO_VERIFY:
             return damaged_runs(folder, runs)
         groups = [runs[start :: 4 * self.cores] for start in range(min(len(runs), 4 * self.cores))]
-        found = self._on_executors(functools.partial(damaged_runs, folder), groups, 0)
-        return [name for names in found for name in names]
+        damaged = self._on_executors(functools.partial(damaged_runs, folder), groups, 0)
+        return [name for names in damaged for name in names]
 
     def _work(self, step: LevelStep, *, durable: bool) -> LevelWork:
         return LevelWork(

@@ -97,7 +97,7 @@ class LevelWork:
     @property
     def batch(self) -> BatchEngine:
         """The spec's batch code, compiled once in each process."""
-        return _compiled(self.code)
+        return _compile(self.code)
 
     def candidates_in(self, file: CandidateFile, partition: int) -> Words:
         """Return the candidates for a partition in a file; raise DamagedFileError if they are damaged."""
@@ -110,7 +110,7 @@ class LevelWork:
 
 
 @functools.lru_cache(maxsize=4)
-def _compiled(code: BatchCode) -> BatchEngine:
+def _compile(code: BatchCode) -> BatchEngine:
     return BatchEngine(code)
 
 
@@ -153,17 +153,17 @@ class ExpansionReport:
         self.deadlock = later.deadlock if self.deadlock is None else self.deadlock
         self.failure = later.failure if self.failure is None else self.failure
 
-    def add_batch(self, states: Words, found: ExpandedBatch) -> None:
+    def add_batch(self, states: Words, expanded: ExpandedBatch) -> None:
         """Add the successors of the next states (n, words)."""
-        batch = ExpansionReport(_nonzero(np.bincount(found.instances)))
-        for bit, position in _first_of_bits(found.steps).items():
-            old = states[found.parents[position]].tolist()
-            batch.steps[bit] = old, int(found.instances[position]), found.states[position].tolist()
-        if len(found.deadlocked):
-            batch.deadlock = states[found.deadlocked[0]].tolist()
-        if found.failures.any():
-            position = int(np.argmax(found.failures > 0))
-            batch.failure = states[position].tolist(), int(found.failed[position])
+        batch = ExpansionReport(_nonzero(np.bincount(expanded.instances)))
+        for bit, position in _first_of_bits(expanded.steps).items():
+            old = states[expanded.parents[position]].tolist()
+            batch.steps[bit] = old, int(expanded.instances[position]), expanded.states[position].tolist()
+        if len(expanded.deadlocked):
+            batch.deadlock = states[expanded.deadlocked[0]].tolist()
+        if expanded.failures.any():
+            position = int(np.argmax(expanded.failures > 0))
+            batch.failure = states[position].tolist(), int(expanded.failed[position])
         self.add(batch)
 
 
@@ -225,7 +225,7 @@ class _PartitionRuns:
     def insert(self, received: list[Words]) -> tuple[InsertedPartition, SortedRows]:
         """Store the new states among the received candidates; return the report and the new states."""
         work = self._work
-        stored = [self._mapped(run) for run in self._runs]
+        stored = [self._map(run) for run in self._runs]
         total = sum(map(len, received))
         parts = [self._new(rows, low, high, stored) for low, high, rows in self._slices(received, total)]
         rows, hashes = [part.rows for part in parts], [part.hashes for part in parts]
@@ -251,7 +251,7 @@ class _PartitionRuns:
         """Return the stored states of a level, which is the newest one."""
         for run in self._runs:
             if run.level == level:
-                rows, _ = self._mapped(run)
+                rows, _ = self._map(run)
                 rows = rows[levels_of(rows) == level]
                 return SortedRows(rows, self._work.batch.hashes(rows[:, : self._work.batch.words]))
         return SortedRows(np.empty((0, self._kernels.row_words), np.uint64), np.empty(0, np.uint64))
@@ -281,18 +281,18 @@ class _PartitionRuns:
         parts = [new, *(rows for _, rows in merged)]
         filtered = RowFilter.empty(total, self._low, self._high)
 
-        def sorted_parts() -> Iterator[Words]:
+        def sort_parts() -> Iterator[Words]:
             for _, _, slices in self._slices(parts, total):
                 part = functools.reduce(self._kernels.merge, slices)
                 filtered.add(self._kernels, part)
                 yield part
 
         path = self._work.path(RUNS, name)
-        digest = write_run(path, sorted_parts(), filtered.words, durable=self._work.durable)
+        digest = write_run(path, sort_parts(), filtered.words, durable=self._work.durable)
         stored_run = StoredRun(name, self._work.level, total, digest, self._low, self._high)
         return stored_run, frozenset(run.name for run, _ in merged)
 
-    def _mapped(self, run: StoredRun) -> tuple[Words, RowFilter]:
+    def _map(self, run: StoredRun) -> tuple[Words, RowFilter]:
         """Return the rows of a run that belong to this partition, and the filter of the run."""
         rows, filtered = map_run(self._work.path(RUNS, run.name), run, self._kernels.row_words)
         if (run.low, run.high) == (self._low, self._high):
@@ -332,11 +332,11 @@ class _Successors:
         packed = np.ascontiguousarray(states.rows[:, : batch.words])
         while at < len(states):
             chunk = slice(at, at + FRONTIER_CHUNK)
-            found = batch.expand(packed[chunk], self._work.step_mask)
-            self.report.add_batch(packed[chunk], found)
-            table = self._room_for(len(found.states), 4 * len(states))
-            table.add_successors(found, states.hashes[chunk], self._work.level + 1)
-            at += found.taken
+            expanded = batch.expand(packed[chunk], self._work.step_mask)
+            self.report.add_batch(packed[chunk], expanded)
+            table = self._room_for(len(expanded.states), 4 * len(states))
+            table.add_successors(expanded, states.hashes[chunk], self._work.level + 1)
+            at += expanded.taken
 
     def finish(self) -> list[CandidateFile]:
         """Write the rest, and return all files."""

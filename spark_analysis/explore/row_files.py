@@ -148,8 +148,8 @@ def read_candidates(path: Location, partition: int, partitions: int, row_words: 
         entry = np.frombuffer(_range(path, 8 * _ENTRY_WORDS * partition, 8 * _ENTRY_WORDS), np.uint8)
         if entry.size != 8 * _ENTRY_WORDS:
             raise DamagedFileError(path)
-        start, count, digest, _ = found = entry.view(np.uint64).tolist()
-        if found != _entry(partition, start, count, digest):
+        start, count, digest, _ = header = entry.view(np.uint64).tolist()
+        if header != _entry(partition, start, count, digest):
             raise DamagedFileError(path)
         content = _range(path, 8 * _ENTRY_WORDS * partitions + 8 * row_words * start, 8 * row_words * count)
     except FileNotFoundError:

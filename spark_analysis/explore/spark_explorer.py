@@ -20,7 +20,7 @@ import numpy as np
 from checker.engines.native.explore.exploration import Exploration, FoundFailure, FoundViolation, Outcome, StoredStep
 from checker.engines.native.explore.lowered_spec import require_sizes
 from checker.engines.native.explore.memory_layout import OUT_OF_BOUNDS_BIT
-from checker.engines.native.explore.results import ResultBuilder, failed_init, initial_states, property_mask
+from checker.engines.native.explore.results import ResultBuilder, failure_of_init, initial_states, property_mask
 from checker.engines.native.kernels.batch import BatchCode, BatchEngine, compile_batch
 from checker.engines.native.kernels.row_kernels import RowTable, row_kernels
 from checker.engines.native.lowering.state_layout import StateLayout
@@ -109,9 +109,9 @@ def explore(
     try:
         initial = initial_states(spec)
     except BoundsError:
-        return failed_init("spark", spec, plan, compile_seconds)
+        return failure_of_init("spark", spec, plan, compile_seconds)
     if starts := wrong_starts(spec, compiled.names, initial):
-        failed = failed_init("spark", spec, plan, compile_seconds)
+        failed = failure_of_init("spark", spec, plan, compile_seconds)
         return replace(failed, violations=starts, distinct_states=len(initial), levels=(len(initial),))
     durable = checkpoint is not None
     with _folder(checkpoint) as folder, open_checkpoint(folder, compiled.identity, durable=durable) as kept:
@@ -119,9 +119,9 @@ def explore(
         search = _SparkSearch(compiled, plan, kept, jobs)
         search.load(initial, partitions)
         outcome = search.run()
-        found = search.exploration(outcome)
+        explored = search.exploration(outcome)
         plan = replace(plan, workers=session.cores if session.is_started else 1)
-        builder = ResultBuilder("spark", spec, compiled.state_of, plan, compiled.names, found)
+        builder = ResultBuilder("spark", spec, compiled.state_of, plan, compiled.names, explored)
         result = builder.result(compile_seconds)
         if result.ended != "violation":
             why = "the spark engine does not decide liveness properties: use --engine native"
@@ -245,7 +245,7 @@ class _SparkSearch:
         """Return the exploration with its violations and its states."""
         totals, reachable_mask = self.totals, self._compiled.mask(Role.REACHABLE)
         store = StoredStates(self._checkpoint.folder, self._levels, totals, self._compiled.batch)
-        found = {bit: _violation(store, place) for bit, place in totals.found.items()}
+        places = {bit: _violation(store, place) for bit, place in totals.found.items()}
         failure, deadlock = totals.failure, totals.deadlock
         return Exploration(
             distinct=totals.states,
@@ -253,8 +253,8 @@ class _SparkSearch:
             levels=[count for count in totals.levels if count],
             outcome=outcome,
             seconds=time.perf_counter() - self._started,
-            violations={bit: where for bit, where in found.items() if not reachable_mask >> bit & 1},
-            reached={bit: where for bit, where in found.items() if reachable_mask >> bit & 1},
+            violations={bit: where for bit, where in places.items() if not reachable_mask >> bit & 1},
+            reached={bit: where for bit, where in places.items() if reachable_mask >> bit & 1},
             error=None if failure is None else _failure(store, failure),
             property_error=None if totals.property_failure is None else _violation(store, totals.property_failure),
             deadlock=None if deadlock is None else store.id_of(deadlock.level, deadlock.words),
@@ -318,7 +318,7 @@ class _SparkSearch:
         violated -= {name for name in violated if self._compiled.spec.roles[name] is Role.REACHABLE}
         if plan.deadlock and totals.deadlock is not None:
             violated.add(DEADLOCK)
-        if plan.satisfied_by(violated):
+        if plan.is_satisfied_by(violated):
             return "stopped"
         if not totals.levels[-1]:
             return "complete"

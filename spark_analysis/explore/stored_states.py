@@ -81,8 +81,8 @@ class StoredStates:
             if _level(row) != level:
                 continue
             # Parents are stored by hash. If two states share it, the expansion shows which of them has the successor.
-            found = self._batch.expand(row[:, : self._batch.words])
-            if found.states[found.instances == instance].tolist() == [words]:
+            expanded = self._batch.expand(row[:, : self._batch.words])
+            if expanded.states[expanded.instances == instance].tolist() == [words]:
                 return self.id_of(level, self._words(row))
         raise AssertionError("the parent of a state is missing in the runs")
 

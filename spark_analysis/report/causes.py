@@ -23,7 +23,7 @@ from spark_analysis.report.walk_counts import WalkFailure
 from spark_analysis.report.walk_source import WalkSource
 from spark_analysis.walks.records import WalkRun, configured_spec
 from spark_analysis.walks.row_violations import violation_from_row
-from spark_analysis.walks.statistics import EstimatedCount, SampledStratum, estimated_count
+from spark_analysis.walks.statistics import EstimatedCount, SampledStratum, estimate_count
 from traces.shrink import ShorteningSearch, ShrunkViolation, reduce, search_shorter
 
 Member = TypeVar("Member")
@@ -83,17 +83,17 @@ def cluster_by_cause(
     `read_rows` returns the rows of some walks by number. Tasks of `source` load the spec of `run` and search for the
     shortest traces; `max_states` bounds each search.
     """
-    groups = _by_frequency(_grouped(shrunk.walks), shrunk)
+    groups = _by_frequency(_group(shrunk.walks), shrunk)
     searched = first_and_frequent(groups, _failure, MOST_SEARCHED)
     with_rows = _with_rows(searched, read_rows)
-    search = partial(_searched, run, max_states)
-    found = _merged(source.map(search, with_rows, "search for shorter traces"))
+    search = partial(_search_shorter, run, max_states)
+    merged = _merge(source.map(search, with_rows, "search for shorter traces"))
     known = {group.cause for group in searched}
-    found = _absorbed(found, [group for group in groups if group.cause not in known])
-    ordered = _by_frequency(found, shrunk)
+    merged = _absorb(merged, [group for group in groups if group.cause not in known])
+    ordered = _by_frequency(merged, shrunk)
     shown = first_and_frequent(ordered, _failure, MOST_CAUSES)
     with_rows = _with_rows([group for group in shown if group.shrunk is None], read_rows)
-    reduced = iter(source.map(partial(_reduced, run), with_rows, "shrink the walks"))
+    reduced = iter(source.map(partial(_reduce, run), with_rows, "shrink the walks"))
     clusters = [_cluster(group if group.shrunk is not None else next(reduced), shrunk) for group in shown]
     shown_causes = {group.cause for group in shown}
     rarer = [group for group in ordered if group.cause not in shown_causes]
@@ -125,7 +125,7 @@ def _with_rows(
     return [(group, rows[group.first.walk]) for group in groups]
 
 
-def _grouped(walks: Sequence[ShrunkWalk]) -> list[_Group]:
+def _group(walks: Sequence[ShrunkWalk]) -> list[_Group]:
     gathered: dict[ViolationCause, list[ShrunkWalk]] = defaultdict(list)
     for walk in walks:
         gathered[walk.cause].append(walk)
@@ -139,7 +139,7 @@ def _by_frequency(groups: Sequence[_Group], shrunk: ShrunkWalks) -> list[_Group]
     return sorted(groups, key=lambda group: (-_estimate(group, shrunk).count, group.cause.property, group.first.walk))
 
 
-def _merged(groups: Sequence[_Group]) -> list[_Group]:
+def _merge(groups: Sequence[_Group]) -> list[_Group]:
     """Merge groups with the same cause and keep the shortest trace."""
     gathered: dict[ViolationCause, list[_Group]] = defaultdict(list)
     for group in groups:
@@ -155,16 +155,16 @@ def _trace_order(group: _Group) -> tuple[int, bool, int]:
     return group.shrunk.violation.length, not group.shrunk.is_shortest, group.first.walk
 
 
-def _absorbed(found: Sequence[_Group], rest: Sequence[_Group]) -> list[_Group]:
+def _absorb(groups: Sequence[_Group], rest: Sequence[_Group]) -> list[_Group]:
     """Add the walks of each remaining group to a found cause that its actions include, if there is one.
 
     A search by the actions of the remaining group would find a trace that is at most as long as that of the found
     cause, in a configuration in which walks have that cause.
     """
-    joined = {group.cause: group for group in found}
+    joined = {group.cause: group for group in groups}
     left = []
     for group in rest:
-        fitting = [other for other in found if _includes(group, other)]
+        fitting = [other for other in groups if _includes(group, other)]
         if not fitting:
             left.append(group)
             continue
@@ -184,11 +184,11 @@ def _includes(group: _Group, other: _Group) -> bool:
     )
 
 
-def _searched(run: WalkRun, max_states: int, with_row: tuple[_Group, dict[str, Any]]) -> _Group:
+def _search_shorter(run: WalkRun, max_states: int, with_row: tuple[_Group, dict[str, Any]]) -> _Group:
     """Return a group with the shortest trace by its actions alone: other actions would be another cause."""
     group, row = with_row
     spec = configured_spec(run, group.first.stratum.configuration)
-    short, found_length = _reduced_violation(spec, group, row)
+    short, found_length = _reduce_violation(spec, group, row)
     try:
         search = _search(spec, short, set(group.cause.actions), max_states)
     except UserError as error:
@@ -198,20 +198,20 @@ def _searched(run: WalkRun, max_states: int, with_row: tuple[_Group, dict[str, A
     return _Group(cause_of(spec, violation), group.walks, group.first, shrunk)
 
 
-def _reduced(run: WalkRun, with_row: tuple[_Group, dict[str, Any]]) -> _Group:
+def _reduce(run: WalkRun, with_row: tuple[_Group, dict[str, Any]]) -> _Group:
     """Return a group with the trace that the removal of steps left."""
     group, row = with_row
     spec = configured_spec(run, group.first.stratum.configuration)
-    short, found_length = _reduced_violation(spec, group, row)
+    short, found_length = _reduce_violation(spec, group, row)
     shrunk = ShrunkViolation(short, found_length, short.length, "no search was made for a rarer cause")
     return dataclasses.replace(group, shrunk=shrunk)
 
 
-def _reduced_violation(spec: Spec, group: _Group, row: dict[str, Any]) -> tuple[Violation, int]:
+def _reduce_violation(spec: Spec, group: _Group, row: dict[str, Any]) -> tuple[Violation, int]:
     """Return the shrunk violation of a group's first walk, and the number of states before the removal of steps."""
     failure = failure_of(group.cause)
-    found = violation_from_row(spec, row, None if failure.is_error else failure.name)
-    return reduce(spec, found), found.length
+    violation = violation_from_row(spec, row, None if failure.is_error else failure.name)
+    return reduce(spec, violation), violation.length
 
 
 def _search(spec: Spec, violation: Violation, actions: set[str], max_states: int) -> ShorteningSearch:
@@ -260,8 +260,8 @@ def _estimate(group: _Group, shrunk: ShrunkWalks, configuration: int | None = No
     hits = dict.fromkeys(strata, 0)
     for walk in own:
         hits[walk.stratum] += walk.is_sampled
-    found = estimated_count(
+    estimate = estimate_count(
         SampledStratum(shrunk.population[stratum], shrunk.sampled[stratum], hits[stratum]) for stratum in strata
     )
     known = len({walk.walk for walk in own})
-    return EstimatedCount(max(found.count, known), max(found.low, known), max(found.high, known))
+    return EstimatedCount(max(estimate.count, known), max(estimate.low, known), max(estimate.high, known))

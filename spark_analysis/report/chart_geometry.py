@@ -69,7 +69,7 @@ class Series:
 
 def share_chart(series: Sequence[Series], last_step: int, says: str) -> Chart:
     """Return the chart of shares of walks over steps, of which the first is the initial state."""
-    most = max((y for found in series for _, y in found.points), default=0.0)
+    most = max((y for line in series for _, y in line.points), default=0.0)
     top = _above(most)
     up = _linear_ticks(top, share_text)
     across = [(float(step), f"{step:,}") for step in _round_steps(last_step)]
@@ -78,7 +78,7 @@ def share_chart(series: Sequence[Series], last_step: int, says: str) -> Chart:
 
 def growth_chart(series: Sequence[Series], walks: int, says: str) -> Chart:
     """Return the chart of numbers of states over walks, with a logarithmic horizontal axis."""
-    most = max((y for found in series for _, y in found.points), default=1.0)
+    most = max((y for line in series for _, y in line.points), default=1.0)
     top = _above(most)
     up = _linear_ticks(top, count_text)
     across = [(10.0**power, count_text(10.0**power)) for power in range(int(math.log10(max(walks, 1))) + 1)]
@@ -127,12 +127,12 @@ def _chart(
         return round(HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * value / top, 1)
 
     lines = []
-    for number, found in enumerate(series):
-        drawn = _as_steps(found.points, span[1]) if found.steps else list(found.points)
+    for number, line in enumerate(series):
+        drawn = _as_steps(line.points, span[1]) if line.steps else list(line.points)
         pixels = [(x_of(x), y_of(y)) for x, y in drawn]
         end = pixels[-1] if pixels else (_LEFT, y_of(0.0))
         text = " ".join(f"{x},{y}" for x, y in pixels)
-        lines.append(ChartLine(text, found.name, end, end[1] - 5, number % COLOURS, found.style))
+        lines.append(ChartLine(text, line.name, end, end[1] - 5, number % COLOURS, line.style))
     return Chart(
         _spread(lines),
         tuple(AxisTick(x_of(value), text) for value, text in across),
@@ -157,10 +157,14 @@ def _spread(lines: Sequence[ChartLine]) -> tuple[ChartLine, ...]:
     """Return the lines with their names moved apart, so that they do not overlap."""
     placed: list[ChartLine] = []
     floor = HEIGHT - _BOTTOM - 4
-    for found in sorted(lines, key=lambda line: -line.end[1]):
-        y = min(found.label_y, floor)
+    for unplaced in sorted(lines, key=lambda line: -line.end[1]):
+        y = min(unplaced.label_y, floor)
         floor = y - _LABEL_HEIGHT
-        placed.append(ChartLine(found.points, found.name, found.end, round(max(y, _TOP), 1), found.colour, found.style))
+        placed.append(
+            ChartLine(
+                unplaced.points, unplaced.name, unplaced.end, round(max(y, _TOP), 1), unplaced.colour, unplaced.style
+            )
+        )
     return tuple(sorted(placed, key=lambda line: line.colour))
 
 
@@ -249,15 +253,19 @@ def sweep_heat_maps(
     row_names = [constant_text(value) for value in sweep[down]] if down else [""]
     return [
         HeatMap(
-            facet, down, across, columns, tuple((row, tuple(found.get((row, c)) for c in columns)) for row in row_names)
+            facet,
+            down,
+            across,
+            columns,
+            tuple((row, tuple(values_of.get((row, c)) for c in columns)) for row in row_names),
         )
-        for facet, found in facets.items()
+        for facet, values_of in facets.items()
     ]
 
 
-def walks_text(found: Mapping[str, Any]) -> str:
+def walks_text(share: Mapping[str, Any]) -> str:
     """Return a number of walks as text, with its interval if it is an estimate."""
-    walks, low, high = found["walks"], found["low"], found["high"]
+    walks, low, high = share["walks"], share["low"], share["high"]
     if low == high:
         return f"{walks:,} walk{'' if walks == 1 else 's'}"
     return f"about {walks:,} walks ({low:,} to {high:,})"

@@ -51,16 +51,16 @@ class ExploredConfiguration:
 def baseline_of(spec: Spec, run: WalkRun, configuration: int, max_states: int) -> ExhaustiveBaseline:
     """Return the result of exploring at most `max_states` states, or else the scenario's entry in the ledger."""
     if max_states and configuration < MOST_CONFIGURATIONS:
-        found = _explored(spec, run, max_states)
-        if found.states is not None:
-            return found
+        baseline = _explore(spec, run, max_states)
+        if baseline.states is not None:
+            return baseline
     else:
-        found = ExhaustiveBaseline(None, reason="it was not explored")
-    recorded = _recorded(run, spec)
-    return recorded if recorded is not None else found
+        baseline = ExhaustiveBaseline(None, reason="it was not explored")
+    recorded = _ledger_baseline(run, spec)
+    return recorded if recorded is not None else baseline
 
 
-def _explored(spec: Spec, run: WalkRun, max_states: int) -> ExhaustiveBaseline:
+def _explore(spec: Spec, run: WalkRun, max_states: int) -> ExhaustiveBaseline:
     from checker.engines.native.engine import explore
 
     names = [name for name in run.properties if spec.roles.get(name) in SAFETY_ROLES]
@@ -73,20 +73,20 @@ def _explored(spec: Spec, run: WalkRun, max_states: int) -> ExhaustiveBaseline:
     if result.ended == "interrupted":
         raise KeyboardInterrupt
     account_of(spec, [*names, *([DEADLOCK] if plan.deadlock else [])], result)
-    violations = {found.property: found.length for found in result.violations}
-    found, source = tuple(result.violations), "exhaustive exploration"
+    violations = {violation.property: violation.length for violation in result.violations}
+    violations_of_run, source = tuple(result.violations), "exhaustive exploration"
     if result.ended == "complete":
-        return ExhaustiveBaseline(result.distinct_states, violations, found, source)
+        return ExhaustiveBaseline(result.distinct_states, violations, violations_of_run, source)
     ended = {"max_states": f"it has more than {max_states:,} states", "violation": "a value leaves its bounds"}
-    return ExhaustiveBaseline(None, violations, found, source, ended.get(result.ended, result.ended))
+    return ExhaustiveBaseline(None, violations, violations_of_run, source, ended.get(result.ended, result.ended))
 
 
-def _recorded(run: WalkRun, spec: Spec) -> ExhaustiveBaseline | None:
+def _ledger_baseline(run: WalkRun, spec: Spec) -> ExhaustiveBaseline | None:
     """Return the ledger's entry of the scenario; None if there is none or the walks have other constants."""
     from checker.run import registry
 
     entry = registry.select_spec(run.target)
-    scenario = next((found for found in entry.scenarios if found.name == run.scenario), None)
+    scenario = next((candidate for candidate in entry.scenarios if candidate.name == run.scenario), None)
     if scenario is None or entry.spec(**scenario.constants).constants != spec.constants:
         return None
     record = ledger.read(ledger.default_path()).get(f"{entry.name}/{run.scenario}")

@@ -28,7 +28,7 @@ from spark_analysis.session import opened
 from spark_analysis.walks.exact_probability import exact_probabilities
 from spark_analysis.walks.importance_splitting import SplittingEstimator
 from spark_analysis.walks.local_simulation import MOST_WALKS as MOST_LOCAL_WALKS
-from spark_analysis.walks.records import WalkRun, configured_spec, read_walks, spec_of, trusted_run
+from spark_analysis.walks.records import WalkRun, configured_spec, read_walks, run_with_known_target, spec_of
 from traces.storage import Location
 
 MOST_STATES = 2_000_000
@@ -64,7 +64,7 @@ class WalkReport:
     @property
     def violations(self) -> list[tuple[Spec, Violation]]:
         """The shrunk representative of each cluster."""
-        return [(spec, found.shrunk.violation) for spec, found in self.clusters]
+        return [(spec, cluster.shrunk.violation) for spec, cluster in self.clusters]
 
 
 def report_on(
@@ -86,7 +86,7 @@ def report_on(
     `splitting` walks for each level, the probability of a violation that few walks show is estimated. `on_stage` is
     called with the name of each stage. Raises InputError if the folder has no readable walks.
     """
-    run = trusted_run(folder, spec)
+    run = run_with_known_target(folder, spec)
     parts = readable_parts(folder, run)
     work = _ReportWork(folder, run, parts, max_states, exact_states, splitting, on_stage)
     if spark is not None:
@@ -138,22 +138,22 @@ class _ReportWork:
         clusters, shrunk = self._causes(source, counts, shipped, specs)
         self.on_stage("exploring all states for comparison")
         rare = {number: _rare_failures(run, counts, number) for number in specs}
-        explore = partial(_explored, shipped, self.max_states, self.exact_states, self.splitting, rare)
+        explore = partial(_explore, shipped, self.max_states, self.exact_states, self.splitting, rare)
         explored = dict(zip(specs, source.map(explore, list(specs), "explore the spec"), strict=True))
-        known = {number: found.baseline for number, found in explored.items()}
+        known = {number: each.baseline for number, each in explored.items()}
         data = report_data(run, _roles(run), counts, clusters, shrunk, explored, specs, _scenario(run, specs), notes)
         missed = tuple(
             (specs[entry["configuration"]], _violation_in(known[entry["configuration"]], entry["property"]))
             for entry in data["missed"]
         )
-        of_causes = tuple((specs[found.configuration], found) for found in clusters.found)
+        of_causes = tuple((specs[each.configuration], each) for each in clusters.found)
         return WalkReport(data, run, of_causes, missed, self.parts.damaged)
 
     def _causes(
         self, source: WalkSource, counts: WalkCounts, shipped: WalkRun, specs: Mapping[int, Spec]
     ) -> tuple[CauseClusters, ShrunkWalks]:
-        outcomes = [found for found in counts.outcomes if found.configuration in specs]
-        if all(found.verdict == "holds" for found in outcomes):
+        outcomes = [outcome for outcome in counts.outcomes if outcome.configuration in specs]
+        if all(outcome.verdict == "holds" for outcome in outcomes):
             return CauseClusters(), ShrunkWalks()
         self.on_stage("shrinking violations")
         patterns = [pattern for pattern in counts.patterns if pattern.configuration in specs]
@@ -165,12 +165,14 @@ class _ReportWork:
 
 def _rare_failures(run: WalkRun, counts: WalkCounts, number: int) -> set[str]:
     """Return the properties that fewer than RARE walks of a configuration violate."""
-    violating = population_of([found for found in counts.outcomes if found.configuration == number], run.properties)
+    violating = population_of(
+        [outcome for outcome in counts.outcomes if outcome.configuration == number], run.properties
+    )
     walks = {stratum.failure.name: count for stratum, count in violating.items()}
     return {name for name in run.properties if walks.get(name, 0) < RARE}
 
 
-def _explored(
+def _explore(
     run: WalkRun, max_states: int, exact_states: int, splitting: int, rare: Mapping[int, set[str]], number: int
 ) -> ExploredConfiguration:
     """Return what exploration finds out about a configuration; `rare` are the properties to estimate by splitting."""
@@ -190,7 +192,7 @@ def _explored(
 
 
 def _violation_in(known: ExhaustiveBaseline, name: str) -> Violation:
-    return next(found for found in known.found if found.property == name)
+    return next(violation for violation in known.found if violation.property == name)
 
 
 def _in_thread(work: Callable[[], Result]) -> Result:
@@ -216,9 +218,9 @@ def _in_thread(work: Callable[[], Result]) -> Result:
 def _specs(run: WalkRun, notes: list[str]) -> dict[int, Spec]:
     """Return the spec of each configuration. If the spec has changed, return none and add a note."""
     specs: dict[int, Spec] = {}
-    for found in run.configurations:
+    for settings in run.configurations:
         try:
-            specs[found.number] = spec_of(run, found.number)
+            specs[settings.number] = spec_of(run, settings.number)
         except UserError as error:
             notes.append(f"The report has no counterexamples: {error.message}.")
             return {}
@@ -241,16 +243,16 @@ def _scenario(run: WalkRun, specs: Mapping[int, Spec]) -> str:
     return registry.select_spec(run.target).description(run.scenario, spec.constants)
 
 
-def dot_of(found: WalkReport) -> str:
+def dot_of(report: WalkReport) -> str:
     """Return the shrunk schedules as one tree in DOT, which shows where they diverge and what each violates."""
     from graphviz import Digraph
 
     tree = Digraph("causes", graph_attr={"rankdir": "LR"}, node_attr={"shape": "circle", "label": "", "width": "0.15"})
     names: dict[tuple[str, ...], str] = {}
-    for number, (_, violation) in enumerate(found.violations, 1):
+    for number, (_, violation) in enumerate(report.violations, 1):
         calls = tuple(str(step) for step in violation.trace[1:])
         calls += (str(violation.failed_action),) if violation.failed_action else ()
-        start = f"initial state {found.clusters[number - 1][0].initial_states().index(violation.trace[0].state)}"
+        start = f"initial state {report.clusters[number - 1][0].initial_states().index(violation.trace[0].state)}"
         path: tuple[str, ...] = (start,)
         names.setdefault(path, f"n{len(names)}")
         tree.node(names[path], label=start, shape="plain")
@@ -259,7 +261,7 @@ def dot_of(found: WalkReport) -> str:
             if path not in names:
                 names[path] = f"n{len(names)}"
                 tree.edge(names[before], names[path], label=call)
-        walks = found.data["clusters"][number - 1]["walks"]
+        walks = report.data["clusters"][number - 1]["walks"]
         tree.node(f"c{number}", label=f"{number}. {violation.property}\n{walks:,} walks", shape="box")
         tree.edge(names[path], f"c{number}", style="dashed", arrowhead="none")
     return str(tree.source)

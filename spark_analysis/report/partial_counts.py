@@ -93,12 +93,12 @@ def partial_counts(
     """Yield the partial counts of batches of walks that have `COLUMNS`; `digests` are those of the run's specs.
 
     With `beyond`, the patterns and the failures of exposed walks are those of errors: `violation_counts` and
-    `passed_counts` have the others. `actions` has for each configuration the number of each instance's action
+    `count_passes` have the others. `actions` has for each configuration the number of each instance's action
     (instances,).
     """
     known = pa.array(sorted(digests), pa.string())
     for batch in batches:
-        table = _decoded(batch, COLUMNS)
+        table = _decode(batch, COLUMNS)
         is_known = pc.is_in(table["spec_digest"], known)
         own = table.filter(is_known)
         yield from _batches(FOREIGN, {"configuration": [-1], "walks": [len(table) - len(own)]})
@@ -110,7 +110,7 @@ def partial_counts(
             walks = np.asarray(walked["walk"])
             yield from _instances(int(number), walked, walks)
             failing = _errors(walked) if beyond else walked.filter(pc.not_equal(walked["verdict"], "holds"))
-            yield from _exposed(int(number), walked, failing, actions[int(number)])
+            yield from _exposure(int(number), walked, failing, actions[int(number)])
             keys, covered, first = _bits(_chunk(walked["branches"]), walks)
             yield from _batches(BRANCH, {"configuration": int(number), "key": keys, "walks": covered, "first": first})
 
@@ -119,34 +119,34 @@ def violation_counts(digests: Collection[str], batches: Iterable[pa.RecordBatch]
     """Yield the partial counts of batches of first violations that have `VIOLATION_COLUMNS`."""
     known = pa.array(sorted(digests), pa.string())
     for batch in batches:
-        table = _decoded(batch, VIOLATION_COLUMNS)
+        table = _decode(batch, VIOLATION_COLUMNS)
         own = table.filter(pc.is_in(table["spec_digest"], known))
         own = own.append_column("violated", pc.shift_left(pa.scalar(1, pa.int64()), own["bit"].cast(pa.int64())))
         own = own.append_column("verdict", pa.array(["violated"] * len(own), pa.string()))
         own = own.append_column("length", own["violated_at"])
-        yield from _grouped_patterns(own, own["violated_at"])
-        found = own.group_by(["configuration", "violated", "length"], use_threads=False).aggregate([([], "count_all")])
-        columns = {name: found[name] for name in ("configuration", "violated", "length")}
-        yield from _batches(VIOLATION, columns | {"walks": found["count_all"]})
+        yield from _group_patterns(own, own["violated_at"])
+        groups = own.group_by(["configuration", "violated", "length"], use_threads=False).aggregate([([], "count_all")])
+        columns = {name: groups[name] for name in ("configuration", "violated", "length")}
+        yield from _batches(VIOLATION, columns | {"walks": groups["count_all"]})
 
 
 def _errors(table: pa.Table) -> pa.Table:
     """Return the walks with an error, without the properties that they violate before."""
-    found = table.filter(pc.equal(table["verdict"], "error"))
-    place = found.schema.get_field_index("violated")
-    return found.set_column(place, "violated", pa.array(np.zeros(len(found), np.int64)))
+    errors = table.filter(pc.equal(table["verdict"], "error"))
+    place = errors.schema.get_field_index("violated")
+    return errors.set_column(place, "violated", pa.array(np.zeros(len(errors), np.int64)))
 
 
 def summed(batches: Iterable[pa.RecordBatch]) -> list[PartialCount]:
     """Return the sums of partial counts with the same keys."""
     table = pa.Table.from_batches(batches, SCHEMA)
     sums = [("walks", "sum"), ("takes", "sum"), ("first", "min")]
-    found = table.group_by(list(KEYS), use_threads=False).aggregate(sums)
-    columns = [found[name].to_pylist() for name in (*KEYS, "walks_sum", "takes_sum", "first_min")]
+    groups = table.group_by(list(KEYS), use_threads=False).aggregate(sums)
+    columns = [groups[name].to_pylist() for name in (*KEYS, "walks_sum", "takes_sum", "first_min")]
     return [PartialCount(*row) for row in zip(*columns, strict=True)]
 
 
-def _decoded(batch: pa.RecordBatch, names: Sequence[str]) -> pa.Table:
+def _decode(batch: pa.RecordBatch, names: Sequence[str]) -> pa.Table:
     """Return a batch as a table with strings in place of dictionaries, and fingerprints as signed numbers."""
     columns = []
     for name in names:
@@ -161,24 +161,24 @@ def _decoded(batch: pa.RecordBatch, names: Sequence[str]) -> pa.Table:
 
 
 def _outcomes(table: pa.Table) -> Iterator[pa.RecordBatch]:
-    found = table.group_by(list(_OUTCOME_KEYS), use_threads=False).aggregate([([], "count_all")])
-    yield from _batches(OUTCOME, {name: found[name] for name in _OUTCOME_KEYS} | {"walks": found["count_all"]})
+    groups = table.group_by(list(_OUTCOME_KEYS), use_threads=False).aggregate([([], "count_all")])
+    yield from _batches(OUTCOME, {name: groups[name] for name in _OUTCOME_KEYS} | {"walks": groups["count_all"]})
 
 
 def _patterns(table: pa.Table) -> Iterator[pa.RecordBatch]:
     instance = pc.coalesce(table["failed_instance"], _last_instances(_chunk(table["actions"])))
-    yield from _grouped_patterns(
+    yield from _group_patterns(
         table.append_column("instance", instance), pc.coalesce(table["violated_at"], table["length"])
     )
 
 
-def _grouped_patterns(table: pa.Table, steps: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:
+def _group_patterns(table: pa.Table, steps: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:
     """Yield the counts of violations with the same pattern; `steps` are the numbers of steps before them."""
     first = pc.add(pc.shift_left(steps.cast(pa.int64()), WALK_BITS), table["walk"])
     table = table.append_column("first", first)
-    found = table.group_by(list(_PATTERN_KEYS), use_threads=False).aggregate([([], "count_all"), ("first", "min")])
-    columns = {name: found[name] for name in _PATTERN_KEYS}
-    yield from _batches(PATTERN, columns | {"walks": found["count_all"], "first": found["first_min"]})
+    groups = table.group_by(list(_PATTERN_KEYS), use_threads=False).aggregate([([], "count_all"), ("first", "min")])
+    columns = {name: groups[name] for name in _PATTERN_KEYS}
+    yield from _batches(PATTERN, columns | {"walks": groups["count_all"], "first": groups["first_min"]})
 
 
 def _last_instances(column: pa.Array) -> pa.Array:
@@ -199,7 +199,7 @@ def _instances(number: int, table: pa.Table, walks: NDArray[np.int64]) -> Iterat
     yield from _batches(INSTANCE, columns)
 
 
-def passed_counts(
+def count_passes(
     digests: Collection[str], actions: Mapping[int, NDArray[np.int64]], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the partial counts of exposed walks, by batches of first violations that have `PASSED_COLUMNS`.
@@ -209,17 +209,17 @@ def passed_counts(
     """
     known = pa.array(sorted(digests), pa.string())
     for batch in batches:
-        table = _decoded(batch, PASSED_COLUMNS)
+        table = _decode(batch, PASSED_COLUMNS)
         table = table.filter(pc.is_in(table["spec_digest"], known))
         keys = table.group_by(["configuration", "bit"], use_threads=False).aggregate([]).to_pylist()
         for key in keys:
             number, bit = key["configuration"], key["bit"]
             is_own = pc.and_(pc.equal(table["configuration"], number), pc.equal(table["bit"], bit))
-            yield from _passed(number, bit, table.filter(is_own), actions[number])
+            yield from _pass_counts(number, bit, table.filter(is_own), actions[number])
 
 
-def _passed(number: int, bit: int, table: pa.Table, actions: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-    """Yield the counts of `passed_counts` for the walks that violate one property."""
+def _pass_counts(number: int, bit: int, table: pa.Table, actions: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """Yield the counts of `count_passes` for the walks that violate one property."""
     at, lengths = (np.asarray(table[name]).astype(np.int64) for name in ("violated_at", "length"))
     columns = {"configuration": number, "violated": 1 << bit}
     yield from _steps_from(PASSED, columns, at + 1, lengths)
@@ -233,7 +233,7 @@ def _passed(number: int, bit: int, table: pa.Table, actions: NDArray[np.int64]) 
         yield from _batches(EXPOSED, failing | {"length": steps, "walks": cases[steps]})
 
 
-def _exposed(number: int, table: pa.Table, failing: pa.Table, actions: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+def _exposure(number: int, table: pa.Table, failing: pa.Table, actions: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
     """Yield for each action and step the walks that have taken the action by then, and those that fail with it."""
     lengths = np.asarray(table["length"]).astype(np.int64)
     first, first_failing = _first_taken(table, actions), _first_taken(failing, actions)
@@ -242,8 +242,8 @@ def _exposed(number: int, table: pa.Table, failing: pa.Table, actions: NDArray[n
         yield from _steps_from(EXPOSED, counted, first[:, action], lengths)
         bad = failing.filter(pa.array(first_failing[:, action] < _NEVER))
         keys = ["verdict", "property", "violated", "length"]
-        found = bad.group_by(keys, use_threads=False).aggregate([([], "count_all")])
-        yield from _batches(EXPOSED, counted | {name: found[name] for name in keys} | {"walks": found["count_all"]})
+        groups = bad.group_by(keys, use_threads=False).aggregate([([], "count_all")])
+        yield from _batches(EXPOSED, counted | {name: groups[name] for name in keys} | {"walks": groups["count_all"]})
 
 
 def _first_taken(table: pa.Table, actions: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -308,8 +308,8 @@ def _bits(column: pa.Array, walks: NDArray[np.int64]) -> tuple[NDArray[np.int64]
     for start in range(0, len(walks), step):
         bits = np.unpackbits(rows[start : start + step], axis=1, bitorder="little").astype(bool)
         covered += bits.sum(axis=0)
-        found = np.where(bits.any(axis=0), walks[start : start + step][bits.argmax(axis=0)], first)
-        first = np.minimum(first, found)
+        seen = np.where(bits.any(axis=0), walks[start : start + step][bits.argmax(axis=0)], first)
+        first = np.minimum(first, seen)
     keys = np.flatnonzero(covered)
     return keys, covered[keys], first[keys]
 

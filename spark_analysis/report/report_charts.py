@@ -22,8 +22,8 @@ def time_charts(data: Mapping[str, Any]) -> list[tuple[str, Chart, int]]:
     """Return a chart for each failure; for a single configuration, one chart with a line for each failure."""
     configurations = data["configurations"]
     if len(configurations) == 1:
-        found = [entry for entry in configurations[0]["failures"] if entry["curve"]]
-        series = _series([(name_of(entry), entry) for entry in found])
+        with_curve = [entry for entry in configurations[0]["failures"] if entry["curve"]]
+        series = _series([(name_of(entry), entry) for entry in with_curve])
         return (
             [("", chart_geometry.share_chart(series, data["depth"] + 1, "walks that have violated a property"), 0)]
             if series
@@ -31,10 +31,14 @@ def time_charts(data: Mapping[str, Any]) -> list[tuple[str, Chart, int]]:
         )
     result = []
     for number, failure in enumerate(data["failures"]):
-        entries = [(found, found["failures"][number]) for found in configurations if found["failures"][number]["curve"]]
+        entries = [
+            (configuration, configuration["failures"][number])
+            for configuration in configurations
+            if configuration["failures"][number]["curve"]
+        ]
         chosen = sorted(entries, key=lambda pair: (-pair[1]["rate"], pair[0]["number"]))[:MOST_LINES]
         if chosen:
-            series = _series([(constants_text(found["swept"]), entry) for found, entry in chosen])
+            series = _series([(constants_text(configuration["swept"]), entry) for configuration, entry in chosen])
             chart = chart_geometry.share_chart(
                 series, data["depth"] + 1, f"walks that have violated {failure['property']}"
             )
@@ -67,11 +71,11 @@ def heat_maps(data: Mapping[str, Any]) -> list[tuple[str, list[chart_geometry.He
         if not failure["walks"]:
             continue
         cells = []
-        for found in data["configurations"]:
-            entry = found["failures"][number]
+        for configuration in data["configurations"]:
+            entry = configuration["failures"][number]
             interval = f"{share_text(entry['low'])} to {share_text(entry['high'])}"
-            title = f"{entry['walks']:,} of {found['walks']:,} walks; 95% interval {interval}"
-            cells.append((found["swept"], entry["rate"], title, found["number"]))
+            title = f"{entry['walks']:,} of {configuration['walks']:,} walks; 95% interval {interval}"
+            cells.append((configuration["swept"], entry["rate"], title, configuration["number"]))
         maps = chart_geometry.sweep_heat_maps(data["sweep"], cells)
         if maps:
             result.append((name_of(failure), maps))
@@ -81,11 +85,11 @@ def heat_maps(data: Mapping[str, Any]) -> list[tuple[str, list[chart_geometry.He
 def saturation(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the state estimates of each configuration, with a chart for the first few."""
     result = []
-    for number, found in enumerate(data["configurations"]):
-        states = found["saturation"]
+    for number, configuration in enumerate(data["configurations"]):
+        states = configuration["saturation"]
         if not states["sampled"]:
             continue
-        known = found["known"]["states"] if found["known"] is not None else None
+        known = configuration["known"]["states"] if configuration["known"] is not None else None
         chart = None
         if number < MOST_SATURATION_CHARTS and (states["sampled"] >= FEWEST_SAMPLED or states["scale"] == 1):
             series = [Series("visited by walks", states["growth"], steps=False)]
@@ -99,9 +103,17 @@ def saturation(data: Mapping[str, Any]) -> list[dict[str, Any]]:
             )
             if known is not None:
                 series.append(Series("all states", _level(states, known), "known", False))
-            chart = chart_geometry.growth_chart(series, found["walks"], "distinct states visited, by number of walks")
+            chart = chart_geometry.growth_chart(
+                series, configuration["walks"], "distinct states visited, by number of walks"
+            )
         result.append(
-            {**states, "name": constants_text(found["swept"]), "known": known, "chart": chart, "reason": _reason(found)}
+            {
+                **states,
+                "name": constants_text(configuration["swept"]),
+                "known": known,
+                "chart": chart,
+                "reason": _reason(configuration),
+            }
         )
     return result
 

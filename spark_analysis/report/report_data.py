@@ -22,7 +22,7 @@ from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, WalkOutcome, failures_of
 from spark_analysis.walks.importance_splitting import SplitEstimate
 from spark_analysis.walks.records import ActionRange, WalkConfiguration, WalkRun
-from spark_analysis.walks.statistics import EstimatedCount, Share, step_by_which, violated_by_step, wilson
+from spark_analysis.walks.statistics import EstimatedCount, Share, step_by_which, violation_curve, wilson
 from traces.failed_conjunct import conjunct_text
 from traces.schedule import calls_of
 from traces.trace_file import arguments_to_json
@@ -39,14 +39,16 @@ def walk_failures(run: WalkRun, roles: Mapping[str, Role], outcomes: Sequence[Wa
     A property without a role, which the spec no longer has, is included if some walk violates it.
     """
     violated = 0
-    for found in outcomes:
-        violated |= found.violated
+    for outcome in outcomes:
+        violated |= outcome.violated
     properties = [
         name
         for bit, name in enumerate(run.properties)
         if violated >> bit & 1 or name == DEADLOCK or roles.get(name, Role.REACHABLE) is not Role.REACHABLE
     ]
-    errors = sorted({found.property for found in outcomes if found.verdict == "error" and found.property is not None})
+    errors = sorted(
+        {outcome.property for outcome in outcomes if outcome.verdict == "error" and outcome.property is not None}
+    )
     return [WalkFailure(name, False) for name in properties] + [WalkFailure(name, True) for name in errors]
 
 
@@ -66,21 +68,21 @@ def report_data(
     `roles` are those of the properties. `explored` and `specs` are by configuration, without changed specs. `scenario`
     is the description of the scenario. `notes` are sentences about data that the report does not include.
     """
-    known = {number: found.baseline for number, found in explored.items()}
+    known = {number: each.baseline for number, each in explored.items()}
     failures = walk_failures(run, roles, counts.outcomes)
     configurations = [
-        _configuration(run, found, counts, failures, explored.get(found.number))
-        for found in run.configurations
-        if counts.walks.get(found.number)
+        _configuration(run, each, counts, failures, explored.get(each.number))
+        for each in run.configurations
+        if counts.walks.get(each.number)
     ]
     totals = Counter(dict.fromkeys(failures, 0))
-    for found in configurations:
-        for entry in found["failures"]:
+    for each in configurations:
+        for entry in each["failures"]:
             totals[WalkFailure(entry["property"], entry["is_error"])] += entry["walks"]
     walks = sum(counts.walks.values())
     # The docstrings of a spec that has changed since the walks may describe other rules.
     documented = next((type(spec) for spec in specs.values()), None)
-    causes = [_cluster(found, specs[found.configuration]) for found in clusters.found]
+    causes = [_cluster(each, specs[each.configuration]) for each in clusters.found]
     data = {
         "format": FORMAT,
         "version": VERSION,
@@ -111,7 +113,7 @@ def report_data(
         ],
         "configurations": configurations,
         "clusters": causes,
-        "missed": [_missed(found, specs[found.configuration]) for found in missed_by(totals, known)],
+        "missed": [_missed_row(each, specs[each.configuration]) for each in violations_missed_by(totals, known)],
         "rarer_causes": {"causes": clusters.rarer, "walks": clusters.rarer_walks},
         "samples": _samples(shrunk),
         "risks": risk_factors(run, counts, failures),
@@ -134,9 +136,9 @@ def _promise(spec: type[Spec] | None, failure: WalkFailure) -> str:
 def _settings(configurations: Sequence[Mapping[str, Any]], failure: WalkFailure) -> dict[str, Any]:
     """Return in how many configurations walks have a failure, and the number of the one with the largest share."""
     shares = {
-        found["number"]: entry
-        for found in configurations
-        for entry in found["failures"]
+        configuration["number"]: entry
+        for configuration in configurations
+        for entry in configuration["failures"]
         if (entry["property"], entry["is_error"]) == failure
     }
     violated = [number for number, entry in shares.items() if entry["walks"]]
@@ -165,24 +167,26 @@ class MissedViolation:
     violation: Violation
 
 
-def missed_by(totals: Mapping[WalkFailure, int], known: Mapping[int, ExhaustiveBaseline]) -> list[MissedViolation]:
+def violations_missed_by(
+    totals: Mapping[WalkFailure, int], known: Mapping[int, ExhaustiveBaseline]
+) -> list[MissedViolation]:
     """Return the shortest violation of each property that the exploration violates and no walk does."""
     shown = {failure.name for failure, walks in totals.items() if walks}
     shortest: dict[str, MissedViolation] = {}
     for number, entry in known.items():
-        for found in entry.found:
-            best = shortest.get(found.property)
-            if found.property not in shown and (best is None or found.length < best.violation.length):
-                shortest[found.property] = MissedViolation(number, found)
+        for violation in entry.found:
+            best = shortest.get(violation.property)
+            if violation.property not in shown and (best is None or violation.length < best.violation.length):
+                shortest[violation.property] = MissedViolation(number, violation)
     return list(shortest.values())
 
 
-def _missed(found: MissedViolation, spec: Spec) -> dict[str, Any]:
-    violation = found.violation
+def _missed_row(missed: MissedViolation, spec: Spec) -> dict[str, Any]:
+    violation = missed.violation
     return {
         "property": violation.property,
         "kind": violation.kind,
-        "configuration": found.configuration,
+        "configuration": missed.configuration,
         "length": violation.length,
         "explanation": violation.explanation,
         "schedule": _schedule(spec, violation),
@@ -196,12 +200,12 @@ def _schedule(spec: Spec, violation: Violation) -> list[dict[str, Any]]:
     ]
 
 
-def _share(found: Share) -> dict[str, Any]:
+def _share(share: Share) -> dict[str, Any]:
     return {
-        "walks": found.count,
-        "rate": round(found.rate, _DIGITS),
-        "low": round(found.low, _DIGITS),
-        "high": round(found.high, _DIGITS),
+        "walks": share.count,
+        "rate": round(share.rate, _DIGITS),
+        "low": round(share.low, _DIGITS),
+        "high": round(share.high, _DIGITS),
     }
 
 
@@ -213,11 +217,11 @@ def _configuration(
     explored: ExploredConfiguration | None,
 ) -> dict[str, Any]:
     number = configuration.number
-    outcomes = [found for found in counts.outcomes if found.configuration == number]
+    outcomes = [outcome for outcome in counts.outcomes if outcome.configuration == number]
     endings: Counter[str] = Counter()
-    for found in outcomes:
-        endings[found.ending] += found.walks
-    violating = sum(found.walks for found in outcomes if found.verdict != "holds")
+    for outcome in outcomes:
+        endings[outcome.ending] += outcome.walks
+    violating = sum(outcome.walks for outcome in outcomes if outcome.verdict != "holds")
     return {
         "number": number,
         "constants": configuration.constants,
@@ -226,10 +230,11 @@ def _configuration(
         "endings": dict(sorted(endings.items())),
         "any": _share(wilson(violating, counts.walks[number])),
         "failures": [
-            {**_failure(run, found, outcomes, counts, number), **_computed(explored, found)} for found in failures
+            {**_failure(run, outcome, outcomes, counts, number), **_computation(explored, outcome)}
+            for outcome in failures
         ],
-        "reached": _reached(run, counts.reached.get(number, {}), {found.name for found in failures}),
-        "actions": [_action(found, counts.taken.get(number, {})) for found in configuration.actions],
+        "reached": _reachables(run, counts.reached.get(number, {}), {outcome.name for outcome in failures}),
+        "actions": [_action(outcome, counts.taken.get(number, {})) for outcome in configuration.actions],
         "branches": [
             {
                 "file": condition.file,
@@ -241,21 +246,21 @@ def _configuration(
             for bit, condition in enumerate(configuration.conditions)
         ],
         "saturation": _saturation(counts, number, run),
-        "known": _known(explored.baseline if explored is not None else None),
+        "known": _baseline(explored.baseline if explored is not None else None),
     }
 
 
-def _computed(explored: ExploredConfiguration | None, failure: WalkFailure) -> dict[str, Any]:
+def _computation(explored: ExploredConfiguration | None, failure: WalkFailure) -> dict[str, Any]:
     """Return the exact probability of a failure and its estimate by splitting; None where there is none."""
     exact = explored.exact if explored is not None else None
     split = explored.split.get(failure.name) if explored is not None and not failure.is_error else None
     return {
         "exact": round(exact.get(failure, 0.0), _DIGITS) if exact is not None else None,
-        "split": _rounded(split) if split is not None else None,
+        "split": _round(split) if split is not None else None,
     }
 
 
-def _rounded(split: SplitEstimate) -> dict[str, float]:
+def _round(split: SplitEstimate) -> dict[str, float]:
     # Significant digits, since these probabilities may be far below the smallest share of walks.
     return {name: float(f"{getattr(split, name):.6g}") for name in ("rate", "low", "high")}
 
@@ -263,14 +268,14 @@ def _rounded(split: SplitEstimate) -> dict[str, float]:
 def _failure(
     run: WalkRun, failure: WalkFailure, outcomes: Sequence[WalkOutcome], counts: WalkCounts, number: int
 ) -> dict[str, Any]:
-    violated = _violated_by_steps(run, failure, outcomes, counts, number)
+    violated = _violations_by_steps(run, failure, outcomes, counts, number)
     censored: Counter[int] = Counter()
     for outcome in outcomes:
         is_ended = outcome.verdict == "error" or (outcome.verdict != "holds" and not run.beyond)
         if is_ended and failure not in failures_of(outcome, run.properties):
             censored[outcome.length] += outcome.walks
     total = counts.walks[number]
-    curve = violated_by_step(total, violated, censored)
+    curve = violation_curve(total, violated, censored)
     last: Counter[str] = Counter()
     configuration = run.configurations[number]
     for pattern in counts.patterns:
@@ -288,32 +293,32 @@ def _failure(
     }
 
 
-def _violated_by_steps(
+def _violations_by_steps(
     run: WalkRun, failure: WalkFailure, outcomes: Sequence[WalkOutcome], counts: WalkCounts, number: int
 ) -> Counter[int]:
     """Return the number of walks with a failure by the number of steps before it."""
-    found: Counter[int] = Counter()
+    by_steps: Counter[int] = Counter()
     if run.beyond and not failure.is_error:
         for time in counts.times:
             if time.configuration == number and time.violated >> run.properties.index(failure.name) & 1:
-                found[time.steps] += time.walks
-        return found
+                by_steps[time.steps] += time.walks
+        return by_steps
     for outcome in outcomes:
         if failure in failures_of(outcome, run.properties):
-            found[outcome.length] += outcome.walks
-    return found
+            by_steps[outcome.length] += outcome.walks
+    return by_steps
 
 
 def _action_of(configuration: WalkConfiguration, instance: int | None) -> str:
     """Return the action of an instance; `init` if there was no step."""
-    found = next(
+    name = next(
         (a.name for a in configuration.actions if instance is not None and a.first <= instance < a.first + a.instances),
         None,
     )
-    return found or "init"
+    return name or "init"
 
 
-def _reached(run: WalkRun, masks: Mapping[int, int], failing: set[str]) -> dict[str, int]:
+def _reachables(run: WalkRun, masks: Mapping[int, int], failing: set[str]) -> dict[str, int]:
     return {
         name: sum(walks for mask, walks in masks.items() if mask >> bit & 1)
         for bit, name in enumerate(run.properties)
@@ -327,8 +332,8 @@ def _action(action: ActionRange, taken: Mapping[int, Any]) -> dict[str, Any]:
         "action": action.name,
         "instances": action.instances,
         "instances_taken": len(own),
-        "takes": sum(found.takes for found in own),
-        "first_walk": min((found.first for found in own), default=None),
+        "takes": sum(count.takes for count in own),
+        "first_walk": min((count.first for count in own), default=None),
     }
 
 
@@ -336,27 +341,27 @@ def _saturation(counts: WalkCounts, number: int, run: WalkRun) -> dict[str, Any]
     growth = counts.states.get(number)
     if growth is None or not growth.first_visited:
         return {"scale": growth.saturation.scale if growth is not None else 1 << run.sampling, "sampled": 0}
-    found, visited, growing = growth.saturation, 0, []
+    grown, visited, growing = growth.saturation, 0, []
     for power in range(max(growth.first_visited) + 1):
         visited += growth.first_visited.get(power, 0)
-        growing.append([min(1 << power, run.walks), visited * found.scale])
+        growing.append([min(1 << power, run.walks), visited * grown.scale])
     if growing[-1][0] < counts.walks[number]:
-        growing.append([counts.walks[number], visited * found.scale])
+        growing.append([counts.walks[number], visited * grown.scale])
     return {
-        "scale": found.scale,
-        "sampled": found.sampled,
-        "visits": found.visits,
-        "once": found.once,
-        "twice": found.twice,
-        "distinct": found.distinct,
-        "distinct_error": found.distinct_error,
-        "unseen": found.unseen,
-        "unseen_mass": round(found.unseen_mass, _DIGITS),
+        "scale": grown.scale,
+        "sampled": grown.sampled,
+        "visits": grown.visits,
+        "once": grown.once,
+        "twice": grown.twice,
+        "distinct": grown.distinct,
+        "distinct_error": grown.distinct_error,
+        "unseen": grown.unseen,
+        "unseen_mass": round(grown.unseen_mass, _DIGITS),
         "growth": growing,
     }
 
 
-def _known(known: ExhaustiveBaseline | None) -> dict[str, Any] | None:
+def _baseline(known: ExhaustiveBaseline | None) -> dict[str, Any] | None:
     if known is None:
         return None
     return {
@@ -367,8 +372,8 @@ def _known(known: ExhaustiveBaseline | None) -> dict[str, Any] | None:
     }
 
 
-def _cluster(found: CauseCluster, spec: Spec) -> dict[str, Any]:
-    violation, cause = found.shrunk.violation, found.cause
+def _cluster(cluster: CauseCluster, spec: Spec) -> dict[str, Any]:
+    violation, cause = cluster.shrunk.violation, cluster.cause
     points = turning_points(spec, violation)
     return {
         "property": cause.property,
@@ -378,26 +383,26 @@ def _cluster(found: CauseCluster, spec: Spec) -> dict[str, Any]:
         "promise": _promise(type(spec), failure_of(cause)),
         "actions": list(cause.actions),
         "tickets": tickets_of(type(spec), (cause.property, *cause.actions)),
-        **_estimate(found.walks),
-        "by_configuration": {str(number): _estimate(walks) for number, walks in found.by_configuration.items()},
-        "sampled": sum(walk.is_sampled for walk in found.shrunk_walks),
-        "configuration": found.configuration,
-        "walk": found.walk,
+        **_estimate(cluster.walks),
+        "by_configuration": {str(number): _estimate(walks) for number, walks in cluster.by_configuration.items()},
+        "sampled": sum(walk.is_sampled for walk in cluster.shrunk_walks),
+        "configuration": cluster.configuration,
+        "walk": cluster.walk,
         "explanation": violation.explanation,
         "sentence": _sentence(violation),
         "made_possible_by": _step(points.enabling),
         "violated_by": _step(points.violating),
-        "found_length": found.shrunk.found_length,
-        "reduced_length": found.shrunk.reduced_length,
+        "found_length": cluster.shrunk.found_length,
+        "reduced_length": cluster.shrunk.reduced_length,
         "length": violation.length,
-        "is_shortest": found.shrunk.is_shortest,
-        "limit": found.shrunk.limit,
+        "is_shortest": cluster.shrunk.is_shortest,
+        "limit": cluster.shrunk.limit,
         "schedule": _schedule(spec, violation),
     }
 
 
-def _estimate(found: EstimatedCount) -> dict[str, int]:
-    return {"walks": found.count, "low": found.low, "high": found.high}
+def _estimate(estimate: EstimatedCount) -> dict[str, int]:
+    return {"walks": estimate.count, "low": estimate.low, "high": estimate.high}
 
 
 def _sentence(violation: Violation) -> str:

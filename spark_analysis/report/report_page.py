@@ -54,7 +54,7 @@ def walk_report_page(
     `pages` are the addresses of the clusters' counterexample pages; None stands for no page. `missed` are the addresses
     for properties that only the exploration violates. `command` is the command that made the report.
     """
-    rows = [_row(data, found, missed.get(found["property"])) for found in data["failures"]]
+    rows = [_row(data, each, missed.get(each["property"])) for each in data["failures"]]
     return render(
         "report.html.j2",
         package="spark_analysis.report",
@@ -71,20 +71,20 @@ def walk_report_page(
         rows=rows,
         has_split=any(row.share["split"] is not None for row in rows),
         has_exact=any(row.share["exact"] is not None for row in rows),
-        clusters=[_cluster(data, found, page) for found, page in zip(data["clusters"], pages, strict=True)],
+        clusters=[_cluster(data, each, page) for each, page in zip(data["clusters"], pages, strict=True)],
         time_charts=report_charts.time_charts(data),
         multiples=setting_multiples(data),
         heat_maps=report_charts.heat_maps(data),
-        broken_by=_broken_by(data),
+        broken_by=_actions_that_broke(data),
         risks=_risks(data),
         actions=_actions(data),
         branches=_branches(data),
-        reached=_reached(data),
+        reached=_reachables(data),
         saturation=report_charts.saturation(data),
         constants=constants_text(_common(data)),
         most=max((row.share["high"] for row in rows), default=1.0),
         without_violation=settings_without_violation(data) if len(data["configurations"]) > 1 else [],
-        most_any=max((found["any"]["high"] for found in data["configurations"]), default=1.0),
+        most_any=max((each["any"]["high"] for each in data["configurations"]), default=1.0),
         is_sweep=len(data["configurations"]) > 1,
         sibling_rows=_sibling_rows(data),
         sibling_properties=_sibling_properties(data),
@@ -95,29 +95,29 @@ def walk_report_page(
 
 def headline(data: Mapping[str, Any]) -> str:
     """Return the result as one sentence."""
-    properties = [found for found in data["failures"] if not found["is_error"]]
-    violated = [found["property"] for found in properties if found["walks"]]
-    errors = [found["property"] for found in data["failures"] if found["is_error"]]
+    properties = [failure for failure in data["failures"] if not failure["is_error"]]
+    violated = [failure["property"] for failure in properties if failure["walks"]]
+    errors = [failure["property"] for failure in data["failures"] if failure["is_error"]]
     parts = []
     if violated:
-        parts.append(f"{_listed(violated)} {'is' if len(violated) == 1 else 'are'} violated")
+        parts.append(f"{_list_text(violated)} {'is' if len(violated) == 1 else 'are'} violated")
     if errors:
-        parts.append(f"{_listed(errors)} {'leaves' if len(errors) == 1 else 'leave'} the bounds of a type")
+        parts.append(f"{_list_text(errors)} {'leaves' if len(errors) == 1 else 'leave'} the bounds of a type")
     if parts:
         return "; ".join(parts)
     return f"No walk violates {'a property' if len(properties) != 1 else properties[0]['property']}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_text(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _row(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) -> PropertyRow:
+def _row(data: Mapping[str, Any], failure: Mapping[str, Any], page: str | None) -> PropertyRow:
     same = [
         entry
         for configuration in data["configurations"]
         for entry in configuration["failures"]
-        if (entry["property"], entry["is_error"]) == (found["property"], found["is_error"])
+        if (entry["property"], entry["is_error"]) == (failure["property"], failure["is_error"])
     ]
 
     def soonest(key: str) -> int | None:
@@ -127,17 +127,17 @@ def _row(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) ->
     causes = tuple(
         number
         for number, cluster in enumerate(data["clusters"], 1)
-        if cluster["property"] == found["property"] and (cluster["kind"] == "bounds_error") == found["is_error"]
+        if cluster["property"] == failure["property"] and (cluster["kind"] == "bounds_error") == failure["is_error"]
     )
-    share, setting = rate_of(data, found)
-    explored, is_violated_there = _explored(data, found["property"])
-    is_missed = is_violated_there and not found["walks"]
+    share, setting = rate_of(data, failure)
+    explored, is_violated_there = _exploration(data, failure["property"])
+    is_missed = is_violated_there and not failure["walks"]
     return PropertyRow(
-        name=found["property"],
-        is_error=found["is_error"],
+        name=failure["property"],
+        is_error=failure["is_error"],
         share=share,
         setting=setting,
-        violated_in=found["violated_in"],
+        violated_in=failure["violated_in"],
         soonest=soonest("soonest"),
         one_in_a_hundred_by=soonest("one_in_a_hundred_by"),
         half_by=soonest("half_by"),
@@ -148,22 +148,24 @@ def _row(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) ->
     )
 
 
-def _explored(data: Mapping[str, Any], name: str) -> tuple[str, bool]:
+def _exploration(data: Mapping[str, Any], name: str) -> tuple[str, bool]:
     """Return the result of exploration for a property in all configurations as text, and whether it is violated.
 
     Configurations without a result are named: they count neither as violated nor as holding.
     """
     everything = data["configurations"]
-    known = [found["known"] for found in everything if found["known"] is not None]
-    lengths = [found["violations"][name] for found in known if name in found["violations"]]
-    complete = [found for found in known if found["states"] is not None and name not in found["violations"]]
+    known = [known_run["known"] for known_run in everything if known_run["known"] is not None]
+    lengths = [known_run["violations"][name] for known_run in known if name in known_run["violations"]]
+    complete = [
+        known_run for known_run in known if known_run["states"] is not None and name not in known_run["violations"]
+    ]
     open_ones = len(everything) - len(lengths) - len(complete)
     undecided = f"; not decided in {open_ones}" if open_ones and len(everything) > 1 else ""
     if lengths:
         where = f" in {len(lengths)} of {len(everything)} configurations" if len(everything) > 1 else ""
         return f"violated{where}{undecided}; shortest trace: {min(lengths)} states", True
     if complete and not open_ones:
-        return f"holds in all {sum(found['states'] for found in complete):,} states", False
+        return f"holds in all {sum(known_run['states'] for known_run in complete):,} states", False
     if complete:
         return f"holds in {len(complete)} of {len(everything)} configurations{undecided}", False
     return "not decided", False
@@ -178,27 +180,29 @@ def rate_of(data: Mapping[str, Any], failure: Mapping[str, Any]) -> tuple[Mappin
     everything = data["configurations"]
     if len(everything) > 1 and failure["most_in"] is None:
         return {**failure, "exact": None, "split": None}, ""
-    found = next((found for found in everything if found["number"] == failure["most_in"]), everything[0])
+    configuration = next(
+        (configuration for configuration in everything if configuration["number"] == failure["most_in"]), everything[0]
+    )
     same = (failure["property"], failure["is_error"])
-    share = next(entry for entry in found["failures"] if (entry["property"], entry["is_error"]) == same)
-    return share, constants_text(found["swept"]) if len(everything) > 1 else ""
+    share = next(entry for entry in configuration["failures"] if (entry["property"], entry["is_error"]) == same)
+    return share, constants_text(configuration["swept"]) if len(everything) > 1 else ""
 
 
 def settings_without_violation(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the configurations in which no walk violates anything, with the result of their exploration as text."""
     return [
         {
-            "name": constants_text(found["swept"]),
-            "any": found["any"],
-            "walks": found["walks"],
-            **_decided(found["known"]),
+            "name": constants_text(configuration["swept"]),
+            "any": configuration["any"],
+            "walks": configuration["walks"],
+            **_decision(configuration["known"]),
         }
-        for found in data["configurations"]
-        if not found["any"]["walks"]
+        for configuration in data["configurations"]
+        if not configuration["any"]["walks"]
     ]
 
 
-def _decided(known: Mapping[str, Any] | None) -> dict[str, Any]:
+def _decision(known: Mapping[str, Any] | None) -> dict[str, Any]:
     if known is not None and known["violations"]:
         violated = ", ".join(f"{name} in {length} states" for name, length in known["violations"].items())
         return {"explored": f"violated: {violated}", "status": "bad"}
@@ -208,46 +212,46 @@ def _decided(known: Mapping[str, Any] | None) -> dict[str, Any]:
     return {"explored": f"not decided{reason}", "status": "warn"}
 
 
-def _cluster(data: Mapping[str, Any], found: Mapping[str, Any], page: str | None) -> dict[str, Any]:
-    _, _, reason = found["explanation"].partition("\n")
+def _cluster(data: Mapping[str, Any], cluster: Mapping[str, Any], page: str | None) -> dict[str, Any]:
+    _, _, reason = cluster["explanation"].partition("\n")
     calls = [
         f"{step['action']}({', '.join(_text(value) for value in step['arguments'].values())})"
-        for step in found["schedule"]
+        for step in cluster["schedule"]
     ]
-    is_error = found["kind"] == "bounds_error"
-    same = (found["property"], is_error)
+    is_error = cluster["kind"] == "bounds_error"
+    same = (cluster["property"], is_error)
     violating = next(f["walks"] for f in data["failures"] if (f["property"], f["is_error"]) == same)
     swept = data["configurations"]
     where = [
-        f"{constants_text(configuration['swept'])}: {walks_text(found['by_configuration'][number])}"
+        f"{constants_text(configuration['swept'])}: {walks_text(cluster['by_configuration'][number])}"
         for number, configuration in ((str(configuration["number"]), configuration) for configuration in swept)
-        if number in found["by_configuration"]
+        if number in cluster["by_configuration"]
     ]
     return {
-        **found,
+        **cluster,
         "reason": reason,
         "calls": calls,
         "page": page,
-        "walks_text": walks_text(found),
-        "share": share_range(found, violating),
+        "walks_text": walks_text(cluster),
+        "share": share_range(cluster, violating),
         "where": where if len(swept) > 1 else [],
-        "absent_with": [removal_text(setting) for setting in found["absent_with"]],
+        "absent_with": [removal_text(setting) for setting in cluster["absent_with"]],
     }
 
 
-def share_range(found: Mapping[str, Any], total: int) -> str:
+def share_range(share: Mapping[str, Any], total: int) -> str:
     """Return a share of the violating walks as text, with its interval if it is an estimate."""
-    if found["low"] == found["high"]:
-        return share_text(found["walks"] / total)
-    low, high = share_text(found["low"] / total), share_text(found["high"] / total)
-    return f"{share_text(found['walks'] / total)} ({low} to {high})"
+    if share["low"] == share["high"]:
+        return share_text(share["walks"] / total)
+    low, high = share_text(share["low"] / total), share_text(share["high"] / total)
+    return f"{share_text(share['walks'] / total)} ({low} to {high})"
 
 
 def _sibling_properties(data: Mapping[str, Any]) -> list[tuple[str, bool]]:
     """Return the failures of this run and of its siblings that some walks have, in the order of the run."""
     rows = [row for sibling in data["siblings"] for row in sibling["failures"]]
-    found = [(row["property"], row["is_error"]) for row in rows if row["before"]["walks"] or row["after"]["walks"]]
-    return list(dict.fromkeys(found))
+    keys = [(row["property"], row["is_error"]) for row in rows if row["before"]["walks"] or row["after"]["walks"]]
+    return list(dict.fromkeys(keys))
 
 
 def _sibling_rows(data: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -258,10 +262,10 @@ def _sibling_rows(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     properties = _sibling_properties(data)
     rows = []
-    for found in data["configurations"] if data["siblings"] else ():
-        shares = {(entry["property"], entry["is_error"]): (entry, "") for entry in found["failures"]}
+    for configuration in data["configurations"] if data["siblings"] else ():
+        shares = {(entry["property"], entry["is_error"]): (entry, "") for entry in configuration["failures"]}
         own = [shares.get(key) for key in properties]
-        setting = constants_text(found["swept"])
+        setting = constants_text(configuration["swept"])
         rows.append({"name": run_name(data), "is_this": True, "setting": setting, "shares": own})
     for sibling in data["siblings"]:
         for setting in dict.fromkeys(row["setting"] for row in sibling["failures"]):
@@ -290,13 +294,13 @@ def _common(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in first.items() if name not in data["sweep"]}
 
 
-def _broken_by(data: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, int, float]]]]:
+def _actions_that_broke(data: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, int, float]]]]:
     """Return for each failure the actions that broke the property, with numbers and shares of walks."""
     result = []
     for number, failure in enumerate(data["failures"]):
         counts: Counter[str] = Counter()
-        for found in data["configurations"]:
-            counts.update(found["failures"][number]["broken_by"])
+        for configuration in data["configurations"]:
+            counts.update(configuration["failures"][number]["broken_by"])
         if counts:
             total = counts.total()
             ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -323,26 +327,28 @@ def _actions(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the actions with their counts, added over all configurations."""
     gathered: dict[str, dict[str, Any]] = {}
     for configuration in data["configurations"]:
-        for found in configuration["actions"]:
+        for counted in configuration["actions"]:
             entry = gathered.setdefault(
-                found["action"], {"action": found["action"], "takes": 0, "taken": 0, "instances": 0}
+                counted["action"], {"action": counted["action"], "takes": 0, "taken": 0, "instances": 0}
             )
-            entry["takes"] += found["takes"]
-            entry["taken"] += found["instances_taken"]
-            entry["instances"] += found["instances"]
-    total = sum(found["takes"] for found in gathered.values()) or 1
-    most = max((found["takes"] for found in gathered.values()), default=1) or 1
-    return [{**found, "share": found["takes"] / total, "bar": found["takes"] / most} for found in gathered.values()]
+            entry["takes"] += counted["takes"]
+            entry["taken"] += counted["instances_taken"]
+            entry["instances"] += counted["instances"]
+    total = sum(counted["takes"] for counted in gathered.values()) or 1
+    most = max((counted["takes"] for counted in gathered.values()), default=1) or 1
+    return [
+        {**counted, "share": counted["takes"] / total, "bar": counted["takes"] / most} for counted in gathered.values()
+    ]
 
 
 def _branches(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the number of branches of conditions, and the branches that no configuration took."""
     sides: Counter[tuple[str, int, str, bool]] = Counter()
     for configuration in data["configurations"]:
-        for found in configuration["branches"]:
+        for branch in configuration["branches"]:
             for side in (True, False):
-                key = (found["file"], found["line"], found["text"], side)
-                sides[key] += found["true_walks" if side else "false_walks"]
+                key = (branch["file"], branch["line"], branch["text"], side)
+                sides[key] += branch["true_walks" if side else "false_walks"]
     idle = [
         {"place": f"{file}:{line}", "text": text, "side": "true" if side else "false"}
         for (file, line, text, side), walks in sides.items()
@@ -351,7 +357,7 @@ def _branches(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"sides": len(sides), "idle": idle}
 
 
-def _reached(data: Mapping[str, Any]) -> list[tuple[str, int]]:
+def _reachables(data: Mapping[str, Any]) -> list[tuple[str, int]]:
     counts: Counter[str] = Counter()
     for configuration in data["configurations"]:
         for name, walks in configuration["reached"].items():

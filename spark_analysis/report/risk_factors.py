@@ -30,13 +30,13 @@ def risk_factors(run: WalkRun, counts: WalkCounts, failures: Sequence[WalkFailur
         cases = _cases(run, counts, failure)
         if not cases:
             continue
-        rows += [_row(failure, "action", name, None, found) for name, found in _actions(run, counts, failure, cases)]
+        rows += [_row(failure, "action", name, None, ratio) for name, ratio in _actions(run, counts, failure, cases)]
         by_configuration: Counter[int] = Counter()
         for (configuration, _), walks in cases.items():
             by_configuration[configuration] += walks
         rows += [
-            _row(failure, "setting", name, value, found)
-            for name, value, found in _settings(run, counts.walks, by_configuration)
+            _row(failure, "setting", name, value, ratio)
+            for name, value, ratio in _settings(run, counts.walks, by_configuration)
         ]
     return rows
 
@@ -49,9 +49,9 @@ def _cases(run: WalkRun, counts: WalkCounts, failure: WalkFailure) -> Counter[Pl
             if time.violated == _bit(run, failure):
                 cases[time.configuration, time.steps] += time.walks
         return cases
-    for found in counts.outcomes:
-        if failure in failures_of(found, run.properties):
-            cases[found.configuration, found.length] += found.walks
+    for outcome in counts.outcomes:
+        if failure in failures_of(outcome, run.properties):
+            cases[outcome.configuration, outcome.length] += outcome.walks
     return cases
 
 
@@ -69,18 +69,18 @@ def _actions(
     def name_of(configuration: int, action: int) -> str:
         return run.configurations[configuration].actions[action].name
 
-    for found in counts.exposed:
-        name = name_of(found.configuration, found.action)
-        if found.verdict is None:
-            exposed[name][found.configuration, found.step] += found.walks
-        elif failure in failures_of(found, run.properties):
-            exposed_cases[name][found.configuration, found.step] += found.walks
+    for exposure in counts.exposed:
+        name = name_of(exposure.configuration, exposure.action)
+        if exposure.verdict is None:
+            exposed[name][exposure.configuration, exposure.step] += exposure.walks
+        elif failure in failures_of(exposure, run.properties):
+            exposed_cases[name][exposure.configuration, exposure.step] += exposure.walks
     for passed in counts.passed:
         if failure.is_error or passed.violated != _bit(run, failure):
             continue
         of_kind = at_risk if passed.action is None else exposed[name_of(passed.configuration, passed.action)]
         of_kind[passed.configuration, passed.step] -= passed.walks
-    for name in dict.fromkeys(action.name for found in run.configurations for action in found.actions):
+    for name in dict.fromkeys(action.name for exposure in run.configurations for action in exposure.actions):
         if not any(exposed[name].values()):
             continue
         yield (
@@ -101,8 +101,8 @@ def _actions(
 def _at_risk(counts: WalkCounts) -> Counter[Place]:
     """Return the number of walks that take each step."""
     ended: dict[int, Counter[int]] = defaultdict(Counter)
-    for found in counts.outcomes:
-        ended[found.configuration][found.length] += found.walks
+    for outcome in counts.outcomes:
+        ended[outcome.configuration][outcome.length] += outcome.walks
     at_risk: Counter[Place] = Counter()
     for configuration, lengths in ended.items():
         walks = 0
@@ -118,16 +118,16 @@ def _settings(
     for name, values in run.sweep.items():
         for value in values if len(values) > 1 else ():
             strata: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-            for found in run.configurations:
-                others = tuple(found.constants[other] for other in run.sweep if other != name)
-                side = 0 if found.constants[name] == value else 2
-                strata[others][side] += walks.get(found.number, 0)
-                strata[others][side + 1] += cases.get(found.number, 0)
+            for settings in run.configurations:
+                others = tuple(settings.constants[other] for other in run.sweep if other != name)
+                side = 0 if settings.constants[name] == value else 2
+                strata[others][side] += walks.get(settings.number, 0)
+                strata[others][side + 1] += cases.get(settings.number, 0)
             yield name, value, risk_ratio(ExposureStratum(*stratum) for stratum in strata.values())
 
 
 def _row(
-    failure: WalkFailure, kind: str, name: str, value: int | bool | str | None, found: RiskRatio
+    failure: WalkFailure, kind: str, name: str, value: int | bool | str | None, ratio: RiskRatio
 ) -> dict[str, Any]:
     return {
         "property": failure.name,
@@ -135,13 +135,13 @@ def _row(
         "kind": kind,
         "name": name,
         "value": value,
-        "walks_with": found.exposed_cases,
-        "walks_without": found.other_cases,
-        **{end: _rounded(getattr(found, end)) for end in ("ratio", "low", "high")},
+        "walks_with": ratio.exposed_cases,
+        "walks_without": ratio.other_cases,
+        **{end: _round(getattr(ratio, end)) for end in ("ratio", "low", "high")},
     }
 
 
-def _rounded(number: float | None) -> float | None:
+def _round(number: float | None) -> float | None:
     return float(f"{number:.6g}") if number is not None else None
 
 
@@ -152,7 +152,7 @@ def settings_without_cause(data: Mapping[str, Any], cluster: Mapping[str, Any]) 
     a sample of them may be known. `is_excluded`: exploration finds that the property holds in all states with it.
     """
     is_error = cluster["kind"] == "bounds_error"
-    found = []
+    settings = []
     for name, values in data["sweep"].items():
         for value in values:
             own = [entry for entry in data["configurations"] if entry["swept"][name] == value]
@@ -165,7 +165,7 @@ def settings_without_cause(data: Mapping[str, Any], cluster: Mapping[str, Any]) 
                 if (failure["property"], failure["is_error"]) == (cluster["property"], is_error)
             ]
             known = [entry["known"] for entry in own]
-            found.append(
+            settings.append(
                 {
                     "name": name,
                     "value": value,
@@ -180,17 +180,17 @@ def settings_without_cause(data: Mapping[str, Any], cluster: Mapping[str, Any]) 
                     ),
                 }
             )
-    return found
+    return settings
 
 
-def removal_text(found: Mapping[str, Any]) -> str:
+def removal_text(removal: Mapping[str, Any]) -> str:
     """Return the evidence that a cause does not occur with a setting."""
-    setting = factor_text({**found, "kind": "setting"})
-    if found["is_excluded"]:
+    setting = factor_text({**removal, "kind": "setting"})
+    if removal["is_excluded"]:
         return f"{setting} (exploration excludes it)"
-    if found["violating"]:
-        return f"{setting} (in no sampled one of {found['violating']:,} walks that violate the property)"
-    return f"{setting} (in none of {found['walks']:,} walks)"
+    if removal["violating"]:
+        return f"{setting} (in no sampled one of {removal['violating']:,} walks that violate the property)"
+    return f"{setting} (in none of {removal['walks']:,} walks)"
 
 
 def factor_text(row: Mapping[str, Any]) -> str:

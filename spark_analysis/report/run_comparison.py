@@ -24,7 +24,7 @@ def report_file(place: Location) -> Location:
     Raises InputError if there is none.
     """
     candidates = [place, place / "report.json", place / "report" / "report.json"]
-    file = next((found for found in candidates if found.is_file()), None)
+    file = next((candidate for candidate in candidates if candidate.is_file()), None)
     if file is None:
         raise InputError(f"{place} has no report.json: run python -m checker report on these walks first")
     return file
@@ -49,20 +49,20 @@ def compare_reports(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
 
     Configurations are compared with those of the same varied settings. Raises InputError if no setting is in both.
     """
-    old = {constants_text(found["swept"]): found for found in before["configurations"]}
-    new = {constants_text(found["swept"]): found for found in after["configurations"]}
+    old = {constants_text(each["swept"]): each for each in before["configurations"]}
+    new = {constants_text(each["swept"]): each for each in after["configurations"]}
     both = [name for name in new if name in old]
     if not both:
         raise InputError("the two runs have no setting in common: sweep the same values of the same constants in both")
-    of_one = _checked(before) ^ _checked(after)
+    of_one = _properties_of(before) ^ _properties_of(after)
     causes = [row for name in both for row in _causes(name, (before, old[name]), (after, new[name]))]
-    without = [found for found in (before, after) if _lacks_causes(found)]
+    without = [each for each in (before, after) if _lacks_causes(each)]
     return {
-        "before": _named(before),
-        "after": _named(after),
+        "before": _name_fields(before),
+        "after": _name_fields(after),
         "notes": [
             *_notes(before, after, sorted({*old, *new} - {*both}), sorted(of_one)),
-            *(f"Causes are not compared: the report on {found['spec']} has none." for found in without[:1]),
+            *(f"Causes are not compared: the report on {each['spec']} has none." for each in without[:1]),
         ],
         "failures": [
             row for name in both for row in _failures(name, old[name], new[name]) if row["property"] not in of_one
@@ -78,17 +78,17 @@ def compare_siblings(data: Mapping[str, Any], siblings: Sequence[Mapping[str, An
     common with the report.
     """
     return [
-        {**found, **_constants_beside(data, sibling, found["notes"])}
+        {**comparison, **_constants_beside(data, sibling, comparison["notes"])}
         for sibling in siblings
-        for found in [compare_reports(data, sibling)]
+        for comparison in [compare_reports(data, sibling)]
     ]
 
 
 def _constants_beside(data: Mapping[str, Any], sibling: Mapping[str, Any], notes: Sequence[str]) -> dict[str, Any]:
     """Return the constants of a sibling that differ from a report's, without the varied ones, and the notes."""
     own, other = (
-        {name: value for name, value in found["configurations"][0]["constants"].items() if name not in found["sweep"]}
-        for found in (data, sibling)
+        {name: value for name, value in report["configurations"][0]["constants"].items() if name not in report["sweep"]}
+        for report in (data, sibling)
     )
     of_one = sorted(own.keys() ^ other.keys())
     more = [f"Only one of the two specs has the constants {', '.join(of_one)}."] if of_one else []
@@ -96,7 +96,7 @@ def _constants_beside(data: Mapping[str, Any], sibling: Mapping[str, Any], notes
     return {"constants": different, "notes": [*notes, *more]}
 
 
-def _named(data: Mapping[str, Any]) -> dict[str, Any]:
+def _name_fields(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"spec": data["spec"], "scenario": data["scenario"], "walks": data["walks"]}
 
 
@@ -111,14 +111,14 @@ def sibling_name(sibling: Mapping[str, Any]) -> str:
     return run_name(sibling["after"]) + (f" ({constants})" if constants else "")
 
 
-def _checked(data: Mapping[str, Any]) -> set[str]:
+def _properties_of(data: Mapping[str, Any]) -> set[str]:
     """Return the properties that the walks of a report were checked for."""
-    return {found["property"] for found in data["failures"] if not found["is_error"]}
+    return {failure["property"] for failure in data["failures"] if not failure["is_error"]}
 
 
 def _lacks_causes(data: Mapping[str, Any]) -> bool:
     """Return whether a report has violations without causes: its spec had changed since the walks."""
-    return not data["clusters"] and any(found["walks"] for found in data["failures"])
+    return not data["clusters"] and any(failure["walks"] for failure in data["failures"])
 
 
 def _notes(
@@ -131,7 +131,7 @@ def _notes(
             yield f"The runs differ in {key} ({old}, {new}), so their shares differ for that reason too."
     if of_one:
         yield f"Not compared, because only one run checks them: {', '.join(of_one)}."
-    if any(_ends_walks(found, of_one) for found in (before, after)):
+    if any(_ends_walks(report, of_one) for report in (before, after)):
         yield "A violation of one of these ends a walk, so the shares of the others differ for that reason too."
     if left_out:
         yield f"Not compared, because only one run has them: {'; '.join(left_out)}."
@@ -139,13 +139,13 @@ def _notes(
 
 def _ends_walks(data: Mapping[str, Any], properties: Collection[str]) -> bool:
     """Return whether a violation of some properties ends walks of a report."""
-    violated = {found["property"] for found in data["failures"] if found["walks"] and not found["is_error"]}
+    violated = {failure["property"] for failure in data["failures"] if failure["walks"] and not failure["is_error"]}
     return not data.get("beyond", False) and not violated.isdisjoint(properties)
 
 
 def _failures(setting: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     old, new = (
-        {(found["property"], found["is_error"]): found["walks"] for found in configuration["failures"]}
+        {(failure["property"], failure["is_error"]): failure["walks"] for failure in configuration["failures"]}
         for configuration in (before, after)
     )
     for name, is_error in {**new, **old}:
@@ -184,7 +184,7 @@ def _causes(
 
 def _by_cause(data: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict[Any, tuple[Mapping[str, Any], Share]]:
     """Return the causes of a configuration, each with the share of its walks."""
-    found = {}
+    clusters = {}
     for cluster in data["clusters"]:
         walks = cluster["by_configuration"].get(str(configuration["number"]))
         if walks is not None:
@@ -192,8 +192,8 @@ def _by_cause(data: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict
             # The number of walks may itself be an estimate: the interval is that of its ends.
             share = Share(walks["walks"], total, wilson(walks["low"], total).low, wilson(walks["high"], total).high)
             key = cluster["property"], cluster["kind"], cluster["conjunct"], tuple(cluster["actions"])
-            found[key] = cluster, share
-    return found
+            clusters[key] = cluster, share
+    return clusters
 
 
 def _difference(before: Share, after: Share) -> dict[str, Any]:
@@ -215,6 +215,6 @@ def _difference(before: Share, after: Share) -> dict[str, Any]:
     }
 
 
-def _share(found: Share) -> dict[str, Any]:
-    rounded = {name: round(getattr(found, name), _DIGITS) for name in ("rate", "low", "high")}
-    return {"walks": found.count, **rounded}
+def _share(share: Share) -> dict[str, Any]:
+    rounded = {name: round(getattr(share, name), _DIGITS) for name in ("rate", "low", "high")}
+    return {"walks": share.count, **rounded}

@@ -34,15 +34,15 @@ def read_history(file: Location) -> list[Line]:
 
 def _line(file: Location, number: int, text: str) -> Line:
     try:
-        found = parse_json(text)
+        line = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file}, line {number}: {error}") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(line, dict) or line.get("format") != FORMAT:
         raise InputError(f'{file}, line {number} has no "format": "{FORMAT}": name a file that --history wrote')
-    rates = found.get("rates")
+    rates = line.get("rates")
     if not isinstance(rates, list) or not all(_is_rate(rate) for rate in rates):
         raise InputError(f"{file}, line {number} has no rates: remove the line")
-    return found
+    return line
 
 
 def _is_rate(rate: Any) -> bool:
@@ -57,7 +57,7 @@ def _is_rate(rate: Any) -> bool:
 
 def line_of(run: WalkRun, data: Mapping[str, Any]) -> Line:
     """Return the line of a report."""
-    constants = [found.constants for found in run.configurations]
+    constants = [settings.constants for settings in run.configurations]
     same = {**data, "constants": constants, "properties": list(run.properties)}
     return {
         "format": FORMAT,
@@ -65,7 +65,7 @@ def line_of(run: WalkRun, data: Mapping[str, Any]) -> Line:
         "seed": run.seed,
         "tidemark": run.tidemark,
         "run": run.to_json()["digest"],
-        "spec_digests": sorted({found.spec_digest for found in run.configurations}),
+        "spec_digests": sorted({settings.spec_digest for settings in run.configurations}),
         "rates": [
             {
                 "setting": constants_text(configuration["swept"]),
@@ -101,10 +101,10 @@ def trend(history: Sequence[Line], new: Line) -> dict[str, Any]:
     like = [line for line in _of_same_trend(history, new) if line.get("run") != new["run"]]
     rows = []
     for rate in new["rates"]:
-        earlier = [found for line in like for found in line["rates"] if _key(found) == _key(rate)]
-        if any(found["walks"] for found in (*earlier, rate)):
+        earlier = [rates for line in like for rates in line["rates"] if _key(rates) == _key(rate)]
+        if any(rates["walks"] for rates in (*earlier, rate)):
             rows.append(
-                {**_name(rate), "rates": [_share(found) for found in (*earlier, rate)], **_change(earlier, rate)}
+                {**_name(rate), "rates": [_share(rates) for rates in (*earlier, rate)], **_change(earlier, rate)}
             )
     return {"runs": len(like) + 1, "rows": rows}
 
@@ -122,8 +122,8 @@ def _name(rate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _share(rate: Mapping[str, Any]) -> dict[str, Any]:
-    found = wilson(rate["walks"], rate["of"])
-    return {"walks": found.count, "of": found.total, **{end: round(getattr(found, end), 9) for end in _ENDS}}
+    share = wilson(rate["walks"], rate["of"])
+    return {"walks": share.count, "of": share.total, **{end: round(getattr(share, end), 9) for end in _ENDS}}
 
 
 _ENDS = ("rate", "low", "high")
@@ -132,5 +132,5 @@ _ENDS = ("rate", "low", "high")
 def _change(earlier: Sequence[Mapping[str, Any]], rate: Mapping[str, Any]) -> dict[str, Any]:
     if not earlier:
         return {"change": "first run"}
-    low, high = share_difference(*(wilson(found["walks"], found["of"]) for found in (earlier[-1], rate)))
+    low, high = share_difference(*(wilson(rates["walks"], rates["of"]) for rates in (earlier[-1], rate)))
     return {"change": "more often" if low > 0 else "less often" if high < 0 else "not shown"}

@@ -45,15 +45,17 @@ def setting_multiples(data: Mapping[str, Any]) -> list[PropertyCharts]:
     """Return the charts of each failure that walks of a sweep have; empty without a sweep."""
     if len(data["configurations"]) < 2:
         return []
-    return [_of_failure(data, number) for number, found in enumerate(data["failures"]) if found["walks"]]
+    return [_of_failure(data, number) for number, failure in enumerate(data["failures"]) if failure["walks"]]
 
 
 def _of_failure(data: Mapping[str, Any], number: int) -> PropertyCharts:
     everything = data["configurations"]
-    frequent = sorted(everything, key=lambda found: (-found["failures"][number]["rate"], found["number"]))
-    shown = sorted(frequent[:MOST_SETTINGS], key=lambda found: found["number"])
-    top = max(found["failures"][number]["high"] for found in shown)
-    charts = tuple(_setting(data, number, found, top) for found in shown)
+    frequent = sorted(
+        everything, key=lambda configuration: (-configuration["failures"][number]["rate"], configuration["number"])
+    )
+    shown = sorted(frequent[:MOST_SETTINGS], key=lambda configuration: configuration["number"])
+    top = max(configuration["failures"][number]["high"] for configuration in shown)
+    charts = tuple(_setting(data, number, configuration, top) for configuration in shown)
     return PropertyCharts(name_of(data["failures"][number]), top, charts, len(everything) - len(shown))
 
 
@@ -70,12 +72,12 @@ def _setting(data: Mapping[str, Any], number: int, configuration: Mapping[str, A
         configuration["walks"],
         share,
         small_chart(points, data["depth"] + 1.0, (share["low"], share["high"]), top),
-        _explored(configuration["known"], share),
+        _exploration_text(configuration["known"], share),
         tuple(_causes(data, configuration, share)),
     )
 
 
-def _explored(known: Mapping[str, Any] | None, share: Mapping[str, Any]) -> str:
+def _exploration_text(known: Mapping[str, Any] | None, share: Mapping[str, Any]) -> str:
     """Return the result of exploring all states of a setting for one property."""
     if known is not None and share["property"] in known["violations"]:
         return f"exploration: violated, shortest trace {known['violations'][share['property']]} states"

@@ -74,9 +74,9 @@ class ShrunkWalks:
 def population_of(outcomes: Sequence[WalkOutcome], properties: Sequence[str]) -> dict[Stratum, int]:
     """Return the number of walks of each stratum; a walk whose last state violates two properties counts twice."""
     counts: Counter[Stratum] = Counter()
-    for found in outcomes:
-        for failure in failures_of(found, properties):
-            counts[Stratum(failure, found.configuration)] += found.walks
+    for outcome in outcomes:
+        for failure in failures_of(outcome, properties):
+            counts[Stratum(failure, outcome.configuration)] += outcome.walks
     return dict(sorted(counts.items()))
 
 
@@ -124,8 +124,8 @@ def shrink_walks(
     rows.sort(key=lambda row: row["walk"])
     pieces = [rows[first : first + _WALKS_IN_TASK] for first in range(0, len(rows), _WALKS_IN_TASK)]
     shrunk = source.map(partial(_shrink_rows, run, spacings, chosen), pieces, "shrink the walks")
-    walks = sorted(chain.from_iterable(shrunk), key=lambda found: (found.walk, found.stratum))
-    sampled = Counter(found.stratum for found in walks if found.is_sampled)
+    walks = sorted(chain.from_iterable(shrunk), key=lambda shrunk_walk: (shrunk_walk.walk, shrunk_walk.stratum))
+    sampled = Counter(shrunk_walk.stratum for shrunk_walk in walks if shrunk_walk.is_sampled)
     return ShrunkWalks(walks, population, {stratum: sampled[stratum] for stratum in population})
 
 
@@ -136,14 +136,17 @@ def _outcome_spacings(
     return sorted(
         {
             OutcomeSpacing(
-                found.configuration,
-                found.verdict,
-                str(found.property),
-                found.violated,
-                min(spacings[Stratum(failure, found.configuration)] for failure in failures_of(found, run.properties)),
+                outcome.configuration,
+                outcome.verdict,
+                str(outcome.property),
+                outcome.violated,
+                min(
+                    spacings[Stratum(failure, outcome.configuration)]
+                    for failure in failures_of(outcome, run.properties)
+                ),
             )
-            for found in outcomes
-            if found.verdict != "holds"
+            for outcome in outcomes
+            if outcome.verdict != "holds"
         }
     )
 
@@ -153,13 +156,13 @@ def _shrink_rows(
 ) -> list[ShrunkWalk]:
     """Return a shrunk walk for each failure of each walk that is sampled or chosen."""
     reducers: dict[int, _Reducer] = {}
-    found: list[ShrunkWalk] = []
+    shrunk: list[ShrunkWalk] = []
     for row in rows:
         number = row["configuration"]
         if number not in reducers:
             reducers[number] = _Reducer(configured_spec(run, number))
-        found += _shrunk_walks(reducers[number], row, run.properties, spacings, chosen)
-    return found
+        shrunk += _shrunk_walks(reducers[number], row, run.properties, spacings, chosen)
+    return shrunk
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,8 +16,8 @@ from spark_analysis.report.partial_counts import (
     PASSED_COLUMNS,
     VIOLATION_COLUMNS,
     PartialCount,
+    count_passes,
     partial_counts,
-    passed_counts,
     violation_counts,
 )
 from spark_analysis.report.walk_source import (
@@ -58,7 +58,7 @@ class SparkWalkSource:
         """Return the counts of all walks."""
         from pyspark.sql import functions
 
-        digests = sorted({found.spec_digest for found in self._run.configurations})
+        digests = sorted({each.spec_digest for each in self._run.configurations})
         with spark_errors_as_input_errors("count the walks"):
             rows = self._table(WALKS).select(*COLUMNS)
             count = partial(partial_counts, digests, beyond=self._run.beyond, actions=actions_of(self._run))
@@ -68,7 +68,7 @@ class SparkWalkSource:
                 counted = counted.unionAll(violations.mapInArrow(partial(violation_counts, digests), _PARTIAL_COUNTS))
                 walks = self._table(WALKS).where("violated <> 0").select("walk", "length", "actions")
                 violating = violations.join(walks, "walk").select(*PASSED_COLUMNS)
-                passed = partial(passed_counts, digests, actions_of(self._run))
+                passed = partial(count_passes, digests, actions_of(self._run))
                 counted = counted.unionAll(violating.mapInArrow(passed, _PARTIAL_COUNTS))
             sums = functions.sum("walks"), functions.sum("takes"), functions.min("first")
             return [PartialCount(*row) for row in counted.groupBy(*KEYS).agg(*sums).collect()]
@@ -104,7 +104,7 @@ class SparkWalkSource:
         keys = OutcomeSpacing._fields[:-1]
         schema = "configuration INT, verdict STRING, property STRING, violated LONG, spacing LONG"
         with spark_errors_as_input_errors("read the walks"):
-            spaced = self._spark.createDataFrame([tuple(found) for found in spacings], schema)
+            spaced = self._spark.createDataFrame([tuple(spacing) for spacing in spacings], schema)
             walks = self._table(WALKS).where("verdict <> 'holds'").select(*ROW_COLUMNS)
             joined = walks.join(functions.broadcast(spaced), list(keys))
             wanted = joined.where((joined.walk % joined.spacing == 0) | joined.walk.isin(sorted(chosen)))

@@ -141,13 +141,13 @@ class WalkCounts:
     passed: list[PassedWalks] = field(default_factory=list)
 
 
-def failures_of(found: WalkOutcome | ViolationPattern | ExposedWalks, properties: Sequence[str]) -> list[WalkFailure]:
+def failures_of(outcome: WalkOutcome | ViolationPattern | ExposedWalks, properties: Sequence[str]) -> list[WalkFailure]:
     """Return the failures of walks with this outcome; `properties` are those of the run.
 
     One state may violate several properties. A walk with --beyond may violate some before it ends with an error.
     """
-    errors = [WalkFailure(str(found.property), True)] if found.verdict == "error" else []
-    return [*(WalkFailure(name, False) for bit, name in enumerate(properties) if found.violated >> bit & 1), *errors]
+    errors = [WalkFailure(str(outcome.property), True)] if outcome.verdict == "error" else []
+    return [*(WalkFailure(name, False) for bit, name in enumerate(properties) if outcome.violated >> bit & 1), *errors]
 
 
 def count_walks(source: WalkSource) -> WalkCounts:
@@ -157,16 +157,16 @@ def count_walks(source: WalkSource) -> WalkCounts:
         kinds[row.what].append(row)
     return WalkCounts(
         _outcomes(kinds[OUTCOME]),
-        _reached(kinds[OUTCOME]),
+        _reachables(kinds[OUTCOME]),
         sorted((_pattern(row) for row in kinds[PATTERN]), key=lambda pattern: pattern.walk),
-        _taken(kinds[INSTANCE]),
+        _takes(kinds[INSTANCE]),
         _branches(kinds[BRANCH]),
         _states(source.state_groups(), source.samplings),
         sum(row.walks for row in kinds[FOREIGN]),
         _walks(kinds[OUTCOME]),
         sorted(_time(row) for row in kinds[VIOLATION]),
-        [_exposed(row) for row in kinds[EXPOSED]],
-        [_passed(row) for row in kinds[PASSED]],
+        [_exposure(row) for row in kinds[EXPOSED]],
+        [_passes(row) for row in kinds[PASSED]],
     )
 
 
@@ -181,33 +181,33 @@ def _in_order(outcome: WalkOutcome) -> tuple[Any, ...]:
     return tuple(str(part) if part is None or isinstance(part, str) else part for part in outcome)
 
 
-def _reached(rows: Iterable[PartialCount]) -> dict[int, dict[int, int]]:
-    found: dict[int, Counter[int]] = defaultdict(Counter)
+def _reachables(rows: Iterable[PartialCount]) -> dict[int, dict[int, int]]:
+    reached: dict[int, Counter[int]] = defaultdict(Counter)
     for row in rows:
         assert row.reached is not None
-        found[row.configuration][row.reached] += row.walks
-    return {configuration: dict(sorted(masks.items())) for configuration, masks in sorted(found.items())}
+        reached[row.configuration][row.reached] += row.walks
+    return {configuration: dict(sorted(masks.items())) for configuration, masks in sorted(reached.items())}
 
 
 def _walks(rows: Iterable[PartialCount]) -> dict[int, int]:
-    found: Counter[int] = Counter()
+    walks: Counter[int] = Counter()
     for row in rows:
-        found[row.configuration] += row.walks
-    return dict(sorted(found.items()))
+        walks[row.configuration] += row.walks
+    return dict(sorted(walks.items()))
 
 
-def _taken(rows: Sequence[PartialCount]) -> dict[int, dict[int, ActionCount]]:
-    found: dict[int, dict[int, ActionCount]] = defaultdict(dict)
+def _takes(rows: Sequence[PartialCount]) -> dict[int, dict[int, ActionCount]]:
+    taken: dict[int, dict[int, ActionCount]] = defaultdict(dict)
     for row in sorted(rows, key=_by_key):
-        found[row.configuration][row.key or 0] = ActionCount(row.takes, row.walks, row.first)
-    return dict(found)
+        taken[row.configuration][row.key or 0] = ActionCount(row.takes, row.walks, row.first)
+    return dict(taken)
 
 
 def _branches(rows: Sequence[PartialCount]) -> dict[int, dict[int, int]]:
-    found: dict[int, dict[int, int]] = defaultdict(dict)
+    taken: dict[int, dict[int, int]] = defaultdict(dict)
     for row in sorted(rows, key=_by_key):
-        found[row.configuration][row.key or 0] = row.walks
-    return dict(found)
+        taken[row.configuration][row.key or 0] = row.walks
+    return dict(taken)
 
 
 def _by_key(row: PartialCount) -> tuple[int, int]:
@@ -215,21 +215,21 @@ def _by_key(row: PartialCount) -> tuple[int, int]:
 
 
 def _states(groups: Sequence[StateGroup], samplings: Mapping[int, int]) -> dict[int, StateGrowth]:
-    found: dict[int, StateGrowth] = {}
+    growth: dict[int, StateGrowth] = {}
     for number, sampling in samplings.items():
         own = sorted(group for group in groups if group.configuration == number)
         sampled, visits, once, twice = (sum(group[at] for group in own) for at in (2, 3, 4, 5))
         first_visited = {group.power: group.states for group in own}
-        found[number] = StateGrowth(Saturation(1 << sampling, sampled, visits, once, twice), first_visited)
-    return found
+        growth[number] = StateGrowth(Saturation(1 << sampling, sampled, visits, once, twice), first_visited)
+    return growth
 
 
-def _exposed(row: PartialCount) -> ExposedWalks:
+def _exposure(row: PartialCount) -> ExposedWalks:
     assert row.key is not None and row.length is not None
     return ExposedWalks(row.configuration, row.key, row.length, row.verdict, row.property, row.violated or 0, row.walks)
 
 
-def _passed(row: PartialCount) -> PassedWalks:
+def _passes(row: PartialCount) -> PassedWalks:
     assert row.length is not None and row.violated is not None
     return PassedWalks(row.configuration, row.key, row.length, row.violated, row.walks)
 

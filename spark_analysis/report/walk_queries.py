@@ -42,31 +42,31 @@ def query_walks(folder: Location, run: WalkRun, parts: ReadableParts, query: str
         for kind in part_kinds(run):
             files = [str(local_copy(part_path(folder, kind, number))) for number in parts.numbers]
             database.read_parquet(files).create_view(kind)
-        for name, table in _described(run).items():
+        for name, table in _descriptions(run).items():
             database.register(name, table)
         try:
-            found = database.sql(query)
-            if found is None:
+            answer = database.sql(query)
+            if answer is None:
                 raise InputError("--sql has no result: write a SELECT")
-            return QueryResult(tuple(found.columns), found.fetchall())
+            return QueryResult(tuple(answer.columns), answer.fetchall())
         except duckdb.Error as error:
             reason = " ".join(str(error).split("\n\n")[0].split())
             raise InputError(f"--sql: {reason}") from None
 
 
-def result_lines(found: QueryResult) -> list[str]:
+def result_lines(answer: QueryResult) -> list[str]:
     """Return a result as a table with a line of names."""
-    cells = [found.columns, *([_text(value) for value in row] for row in found.rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(found.columns))]
-    is_number = [all(isinstance(row[at], int | float) for row in found.rows) for at in range(len(found.columns))]
-    return ["  ".join(_padded(row, widths, is_number)).rstrip() for row in cells]
+    cells = [answer.columns, *([_text(value) for value in row] for row in answer.rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(answer.columns))]
+    is_number = [all(isinstance(row[at], int | float) for row in answer.rows) for at in range(len(answer.columns))]
+    return ["  ".join(_pad(row, widths, is_number)).rstrip() for row in cells]
 
 
-def result_objects(found: QueryResult) -> list[dict[str, Any]]:
+def result_objects(answer: QueryResult) -> list[dict[str, Any]]:
     """Return the rows of a result as JSON objects; values that JSON lacks are texts."""
     return [
-        {name: value if _is_json(value) else _text(value) for name, value in zip(found.columns, row, strict=True)}
-        for row in found.rows
+        {name: value if _is_json(value) else _text(value) for name, value in zip(answer.columns, row, strict=True)}
+        for row in answer.rows
     ]
 
 
@@ -75,18 +75,23 @@ def _is_json(value: Any) -> bool:
     return math.isfinite(value) if isinstance(value, float) else isinstance(value, str | int | type(None))
 
 
-def _described(run: WalkRun) -> dict[str, pa.Table]:
+def _descriptions(run: WalkRun) -> dict[str, pa.Table]:
     """Return what `run.json` says about the numbers in the rows, as tables."""
     configurations = run.configurations
     instances = [
-        {"configuration": found.number, "instance": action.first + at, "action": action.name, "weight": action.weight}
-        for found in configurations
-        for action in found.actions
+        {
+            "configuration": settings.number,
+            "instance": action.first + at,
+            "action": action.name,
+            "weight": action.weight,
+        }
+        for settings in configurations
+        for action in settings.actions
         for at in range(action.instances)
     ]
     return {
         "configurations": pa.Table.from_pylist(
-            [{"configuration": found.number, **found.constants} for found in configurations]
+            [{"configuration": settings.number, **settings.constants} for settings in configurations]
         ),
         "instances": pa.Table.from_pylist(instances),
         "properties": pa.Table.from_pylist([{"bit": bit, "property": name} for bit, name in enumerate(run.properties)]),
@@ -101,6 +106,6 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _padded(row: Sequence[str], widths: Sequence[int], is_number: Sequence[bool]) -> list[str]:
+def _pad(row: Sequence[str], widths: Sequence[int], is_number: Sequence[bool]) -> list[str]:
     pairs = zip(row, widths, is_number, strict=True)
     return [text.rjust(width) if number else text.ljust(width) for text, width, number in pairs]

@@ -73,15 +73,15 @@ class WalkSource(Protocol):
 def actions_of(run: WalkRun) -> dict[int, NDArray[np.int64]]:
     """Return for each configuration the number of each instance's action (instances,), for `partial_counts`."""
     return {
-        found.number: np.repeat(np.arange(len(found.actions)), [action.instances for action in found.actions])
-        for found in run.configurations
+        settings.number: np.repeat(np.arange(len(settings.actions)), [action.instances for action in settings.actions])
+        for settings in run.configurations
     }
 
 
 def samplings_of(folder: Location, run: WalkRun, parts: Sequence[int]) -> dict[int, int]:
     """Return for each configuration the largest sampling of its parts: all of them have counted these states."""
-    found: dict[int, int] = defaultdict(lambda: run.sampling)
+    samplings: dict[int, int] = defaultdict(lambda: run.sampling)
     for number in parts:
         configuration = run.span(number)[0].number
-        found[configuration] = max(found[configuration], sampling_of(part_path(folder, STATES, number)))
-    return dict(found)
+        samplings[configuration] = max(samplings[configuration], sampling_of(part_path(folder, STATES, number)))
+    return dict(samplings)

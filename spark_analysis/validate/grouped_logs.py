@@ -24,7 +24,7 @@ _ROWS = 10_000
 _NAMED = "trace string, file string, line int, text string, error string"
 
 
-def grouped_traces(spark: SparkSession, files: Sequence[Location], by: str) -> DataFrame:
+def group_traces(spark: SparkSession, files: Sequence[Location], by: str) -> DataFrame:
     """Return a row for each trace of some files: trace, file, events and the line number of each.
 
     Executors read the files: each a range of bytes of a file that all of them have under the same path, or a whole file
@@ -99,10 +99,10 @@ def _read_lines(by: str, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pya
         for name in batch.column(0).to_pylist():
             lines = read_location(location_of(name), MOST_LOG_BYTES).split(b"\n")
             whole = lines if lines[-1] else lines[:-1]
-            found = [{"uri": name, "line": number, "bytes": text} for number, text in enumerate(whole, 1)]
+            lines_of_file = [{"uri": name, "line": number, "bytes": text} for number, text in enumerate(whole, 1)]
             naming = _Naming(by, {name: name})
-            for start in range(0, len(found), _ROWS):
-                yield from naming(iter([pyarrow.RecordBatch.from_pylist(found[start : start + _ROWS])]))
+            for start in range(0, len(lines_of_file), _ROWS):
+                yield from naming(iter([pyarrow.RecordBatch.from_pylist(lines_of_file[start : start + _ROWS])]))
 
 
 class _Naming:
@@ -120,7 +120,7 @@ class _Naming:
         texts = [(name, pyarrow.string()) for name in ("trace", "file", "text", "error")]
         schema = pyarrow.schema([*texts[:2], ("line", pyarrow.int32()), *texts[2:]])
         for batch in batches:
-            rows = [self._row(found) for found in batch.to_pylist()]
+            rows = [self._row(each) for each in batch.to_pylist()]
             yield pyarrow.RecordBatch.from_pylist([row for row in rows if row is not None], schema)
 
     def _file(self, uri: str) -> str:
@@ -130,11 +130,11 @@ class _Naming:
         path = os.path.realpath(unquote(urlsplit(uri).path))
         return self._shown.get(path, path)
 
-    def _row(self, found: dict[str, Any]) -> dict[str, Any] | None:
+    def _row(self, row: dict[str, Any]) -> dict[str, Any] | None:
         """Return the row of a line; None for a blank line."""
-        file, line = self._file(found["uri"]), found["line"]
+        file, line = self._file(row["uri"]), row["line"]
         try:
-            text = found["bytes"].decode("utf-8-sig" if line == 1 else "utf-8")
+            text = row["bytes"].decode("utf-8-sig" if line == 1 else "utf-8")
         except UnicodeDecodeError as error:
             return {"file": file, "line": line, "text": "", "error": f"this is not text in UTF-8: {error.reason}"}
         if not text or text.isspace():

@@ -23,7 +23,7 @@ from spark_analysis.background_job import collected
 from spark_analysis.job_errors import spark_errors_as_input_errors
 from spark_analysis.local_paths import literal_path
 from spark_analysis.session import cores_of, master_url, opened
-from spark_analysis.validate.grouped_logs import grouped_traces
+from spark_analysis.validate.grouped_logs import group_traces
 from spark_analysis.validate.verdict_parts import VerdictParts, log_version, open_verdicts
 from traces.storage import Location, RemotePath, files_below, local_copy, location_of
 from traces.validate.events import UnparsedTrace, read_log
@@ -89,7 +89,7 @@ def validate_on_spark(
     files = [file for log in logs for file in _files_of(log)]
     parts = open_verdicts(out.absolute(), _identity(task, files, by), _number_of_parts(spark, files))
     before = parts.done()
-    written = collected(spark, lambda: _written(spark, task, logs, by, parts, before), "validate the traces", cancelled)
+    written = collected(spark, lambda: _write(spark, task, logs, by, parts, before), "validate the traces", cancelled)
     if written is not None:
         parts.remove_unfinished()
     summary = ValidationTotals()
@@ -136,7 +136,7 @@ def _absolute(name: str) -> str:
     return f"{Path(path + ending).resolve()}{rest}" if ending else name
 
 
-def _written(
+def _write(
     spark: SparkSession,
     task: ValidationTask,
     logs: Sequence[Location],
@@ -168,7 +168,7 @@ def _traces(spark: SparkSession, logs: Sequence[Location], by: str) -> DataFrame
         _remote_dataset(spark, path) if isinstance(path, RemotePath) else _dataset(spark, path) for path in datasets
     ]
     if files and by:
-        frames.append(grouped_traces(spark, files, by))
+        frames.append(group_traces(spark, files, by))
     elif files:
         rows = [(str(path), str(path.resolve()), None, None) for path in files]
         frames.append(spark.createDataFrame(rows, TRACES))
@@ -197,10 +197,10 @@ def _read_dataset(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.Re
                 file = parquet.ParquetFile(local_copy(location_of(name)))
             except (pyarrow.ArrowException, OSError) as error:
                 raise InputError(f"{name} cannot be read as Parquet ({str(error).splitlines()[0][:200]})") from None
-            found = file.schema_arrow.names
-            if not {"trace", "events"} <= set(found):
-                raise InputError(f"{name} has the columns {', '.join(found)}: {_WANTED}")
-            for rows in file.iter_batches(_BATCH, columns=[column for column in found if column in names]):
+            columns = file.schema_arrow.names
+            if not {"trace", "events"} <= set(columns):
+                raise InputError(f"{name} has the columns {', '.join(columns)}: {_WANTED}")
+            for rows in file.iter_batches(_BATCH, columns=[column for column in columns if column in names]):
                 given = {"file": name, "lines": None}
                 yield pyarrow.RecordBatch.from_pylist([given | row for row in rows.to_pylist()], schema)
 
@@ -211,18 +211,18 @@ def _dataset(spark: SparkSession, path: Path) -> DataFrame:
 
     try:
         # By default Spark leaves out the files of folders that are no partitions, without a word.
-        found = spark.read.option("recursiveFileLookup", "true").parquet(literal_path(path.resolve()))
+        frame = spark.read.option("recursiveFileLookup", "true").parquet(literal_path(path.resolve()))
     except PySparkException as error:
         raise InputError(f"{path} cannot be read as Parquet ({str(error).splitlines()[0][:200]}): {_WANTED}") from None
-    types = dict(found.dtypes)
+    types = dict(frame.dtypes)
     if types.get("trace") != "string" or types.get("events") != "array<string>":
         shown = ", ".join(f"{name} {kind}" for name, kind in types.items())
         raise InputError(f"{path} has the columns {shown}: {_WANTED}")
     if "lines" not in types:
-        found = found.withColumn("lines", functions.lit(None).cast("array<int>"))
+        frame = frame.withColumn("lines", functions.lit(None).cast("array<int>"))
     if "file" not in types:
-        found = found.withColumn("file", functions.lit(str(path)))
-    return found.select("trace", "file", "events", functions.col("lines").cast("array<int>").alias("lines"))
+        frame = frame.withColumn("file", functions.lit(str(path)))
+    return frame.select("trace", "file", "events", functions.col("lines").cast("array<int>").alias("lines"))
 
 
 # On the executors.
@@ -238,7 +238,7 @@ def _write_parts(
     from pyarrow import RecordBatch
 
     parts = VerdictParts(location_of(folder), count)
-    for number, rows in groupby(_validated(task, batches), key=itemgetter(0)):
+    for number, rows in groupby(_validate(task, batches), key=itemgetter(0)):
         summary, error = ValidationTotals(), None
         try:
             _write_part(parts, number, [row for _, row in rows], summary)
@@ -246,8 +246,8 @@ def _write_parts(
             error = str(raised)
         except OSError as raised:
             error = f"{folder} cannot be written: {raised.strerror or raised}"
-        found = {"part": number, "summary": json.dumps(summary.to_json()), "error": error}
-        yield RecordBatch.from_pylist([found], _arrow_schema(_WRITTEN))
+        written = {"part": number, "summary": json.dumps(summary.to_json()), "error": error}
+        yield RecordBatch.from_pylist([written], _arrow_schema(_WRITTEN))
 
 
 def _write_part(parts: VerdictParts, number: int, rows: list[Row], summary: ValidationTotals) -> None:
@@ -258,27 +258,27 @@ def _write_part(parts: VerdictParts, number: int, rows: list[Row], summary: Vali
     parts.write(number, Table.from_pylist(rows, _arrow_schema(_VERDICT)))
 
 
-def _validated(task: ValidationTask, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[tuple[int, Row]]:
+def _validate(task: ValidationTask, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[tuple[int, Row]]:
     """Yield the number of the part and the row of each trace."""
     validation = _known.get(repr(task))
     if validation is None:
         validation = _known[repr(task)] = RunningValidation(task)
     for batch in batches:
         for start in range(0, batch.num_rows, _BATCH):
-            for found in batch.slice(start, _BATCH).to_pylist():
-                yield found["part"], _row(validation, found)
+            for row in batch.slice(start, _BATCH).to_pylist():
+                yield row["part"], _row(validation, row)
             # Cached objects live until the end: exclude them from garbage collection.
             gc.freeze()
 
 
-def _row(validation: RunningValidation, found: dict[str, Any]) -> Row:
+def _row(validation: RunningValidation, row: dict[str, Any]) -> Row:
     """Validate one trace; an unreadable trace also gives a row."""
-    name, file, texts = found["trace"], found["file"], found["events"]
+    name, file, texts = row["trace"], row["file"], row["events"]
     try:
         if texts is None:
             recorded = read_log(location_of(file))
         else:
-            recorded = UnparsedTrace(name, file, texts, found["lines"] or list(range(1, len(texts) + 1))).recorded()
+            recorded = UnparsedTrace(name, file, texts, row["lines"] or list(range(1, len(texts) + 1))).recorded()
     except UserError as error:
         return verdict_row(unreadable(name, file, error))
     outcome = validation.outcome(recorded)

@@ -68,8 +68,8 @@ class VerdictParts:
 
     def done(self) -> list[int]:
         """Return the numbers of the parts that are written."""
-        found = [_PART.fullmatch(path.name) for path in self.folder.iterdir()]
-        return sorted(int(name[1]) for name in found if name is not None)
+        matches = [_PART.fullmatch(path.name) for path in self.folder.iterdir()]
+        return sorted(int(name[1]) for name in matches if name is not None)
 
     def remove_unfinished(self) -> None:
         """Remove the files of attempts that died while they wrote; raise OSError if that fails."""
@@ -98,18 +98,18 @@ class VerdictParts:
         """
         numbers = self.done()
         if len(numbers) <= _OPEN_FILES:
-            yield from _merged([self.rows(number) for number in numbers])
+            yield from _merge([self.rows(number) for number in numbers])
             return
         with scratch_folder("merged") as folder:
             groups = [numbers[start : start + _OPEN_FILES] for start in range(0, len(numbers), _OPEN_FILES)]
-            files = [self._merged_file(group, folder / f"{group[0]}.parquet") for group in groups]
-            yield from _merged([_rows_of(file) for file in files])
+            files = [self._merge_files(group, folder / f"{group[0]}.parquet") for group in groups]
+            yield from _merge([_rows_of(file) for file in files])
 
-    def _merged_file(self, numbers: list[int], path: Path) -> Path:
+    def _merge_files(self, numbers: list[int], path: Path) -> Path:
         """Write the rows of some parts to a file, by trace and file, and return it."""
         from pyarrow import Table, parquet
 
-        rows = _merged([self.rows(number) for number in numbers])
+        rows = _merge([self.rows(number) for number in numbers])
         schema = parquet.read_schema(local_copy(self.part(numbers[0])))
         with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
             for batch in iter(lambda: list(itertools.islice(rows, _ROWS)), []):
@@ -117,7 +117,7 @@ class VerdictParts:
         return path
 
 
-def _merged(sources: list[Iterator[Row]]) -> Iterator[Row]:
+def _merge(sources: list[Iterator[Row]]) -> Iterator[Row]:
     return heapq.merge(*sources, key=_order)
 
 
@@ -184,5 +184,5 @@ def log_version(log: Location) -> str:
     """Return a text that differs after a log was written again."""
     if isinstance(log, RemotePath):
         return log.version
-    found = log.stat()
-    return f"{found.st_size} {found.st_mtime_ns}"
+    status = log.stat()
+    return f"{status.st_size} {status.st_mtime_ns}"

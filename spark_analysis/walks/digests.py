@@ -28,15 +28,15 @@ def write_digest(part: Location, written: Path) -> None:
         file.write_text(_digest_of_file(written) + "\n", encoding="ascii")
 
 
-def unchanged_copy(part: Location) -> Path:
+def copy_unchanged(part: Location) -> Path:
     """Return a local file with the content of a part; raise InputError if it is not the content that was written."""
     try:
         expected = read_location(digest_path(part)).decode("ascii").strip()
         copy = local_copy(part)
-        found = _digest_of_file(copy)
+        actual = _digest_of_file(copy)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the digest of {part} cannot be read ({error}): remove the part and simulate again") from None
-    if found != expected:
+    if actual != expected:
         raise InputError(f"{part} is truncated or was changed, its digest differs: remove it and simulate again")
     return copy
 

@@ -48,8 +48,8 @@ class _Chain:
             self.waiting.append(state)
         return self.states[state]
 
-    def number_of_failures(self, found: frozenset[Failure]) -> int:
-        return self.failures.setdefault(found, len(self.failures))
+    def number_of_failures(self, failures_after: frozenset[Failure]) -> int:
+        return self.failures.setdefault(failures_after, len(self.failures))
 
 
 def exact_probabilities(
@@ -69,13 +69,13 @@ def exact_probabilities(
     chain = _chain(spec, properties, weights, most_states, beyond=beyond)
     if chain is None:
         return None
-    failures = sorted({failure for found in chain.failures for failure in found})
+    failures = sorted({failure for group in chain.failures for failure in group})
     return {failure: _probability(chain, failure, depth) for failure in failures}
 
 
 def _probability(chain: _Chain, failure: Failure, depth: int) -> float:
     """Return the probability that a walk has a failure within `depth` steps."""
-    has_it = np.array([failure in found for found in chain.failures], dtype=bool)
+    has_it = np.array([failure in group for group in chain.failures], dtype=bool)
     moves, ends = _arrays(chain.moves), _arrays(chain.ends)
     wanted = tuple(column[has_it[ends[2]]] for column in ends)
     # A walk that goes on after the failure is not counted again.
@@ -136,11 +136,11 @@ def _add_steps(spec: Spec, properties: Sequence[str], weights: Mapping[str, int]
     total = sum(weights.get(step.action, 1) for step in steps)
     for step in steps:
         share = weights.get(step.action, 1) / total
-        found = _failures(spec, properties, state, step.state)
-        ending = chain.number_of_failures(found) if found else -1
-        if found:
+        failed = _failures(spec, properties, state, step.state)
+        ending = chain.number_of_failures(failed) if failed else -1
+        if failed:
             chain.ends.append((number, share, ending))
-        goes_on = not found or (chain.beyond and not any(is_error for _, is_error in found))
+        goes_on = not failed or (chain.beyond and not any(is_error for _, is_error in failed))
         if goes_on and _is_within(spec, step.state):
             chain.moves.append((number, share, chain.number_of(step.state)))
             chain.move_failures.append(ending)

@@ -95,12 +95,14 @@ class SplittingEstimator:
         """Return an estimate with `walks` walks for each level; the same seed gives the same one."""
         size = max(1, walks // REPLICATIONS)
         before = self.walks
-        found = [self._replication(size, np.random.default_rng([seed, number])) for number in range(REPLICATIONS)]
-        rates = np.array([rate for rate, _ in found])
+        replications = [
+            self._replication(size, np.random.default_rng([seed, number])) for number in range(REPLICATIONS)
+        ]
+        rates = np.array([rate for rate, _ in replications])
         mean, made = float(rates.mean()), self.walks - before
         if np.count_nonzero(rates) < 2:
             # A walk that violates the property is among those that entered the first level.
-            entered = sum(first for _, first in found)
+            entered = sum(first for _, first in replications)
             return SplitEstimate(mean, 0.0, wilson(entered, size * REPLICATIONS).high, made)
         factor = math.exp(_QUANTILE * _log_error(rates))
         return SplitEstimate(mean, mean / factor, min(1.0, mean * factor), made)
@@ -122,7 +124,7 @@ class SplittingEstimator:
         """Return where `size` walks from a level first come within the distance `level`, or violate the property."""
         shares = np.array([*entered.sizes, entered.violated]) / entered.total
         counts = chance.multinomial(size, shares).tolist()
-        violated, found = counts.pop(), dict[int, list[Hashes]]()
+        violated, entrances = counts.pop(), dict[int, list[Hashes]]()
         for (steps, states), count in zip(entered.states.items(), counts, strict=True):
             if not count:
                 continue
@@ -134,9 +136,9 @@ class SplittingEstimator:
             violated += int(np.count_nonzero((walks.violated != 0) & ~is_inside))
             for step in np.unique(at[is_inside]).tolist():
                 ends = self._walk(seeds[is_inside & (at == step)], states, step).last_states[:, 0]
-                found.setdefault(steps + step, []).append(ends)
+                entrances.setdefault(steps + step, []).append(ends)
         self.walks += size
-        return _Entrances({steps: np.concatenate(groups) for steps, groups in sorted(found.items())}, violated)
+        return _Entrances({steps: np.concatenate(groups) for steps, groups in sorted(entrances.items())}, violated)
 
     def _walk(self, seeds: Hashes, states: Hashes, depth: int, *, steps: bool = False) -> Walks:
         # The kernel chooses the first state of a walk among `states`, by the walk's seed.

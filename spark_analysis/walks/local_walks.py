@@ -90,8 +90,8 @@ def walk_locally(
     batch = max(1, BATCH_STEPS // depth)
     while made.walks < walks and not (cancelled is not None and cancelled.is_set()):
         count = min(batch, walks - made.walks)
-        found = walker.walk(walk_seeds(seed, made.walks, count), depth, sampling=made.sampling)
-        last = _add(made, walker, found, stops=not keep_going)
+        walked = walker.walk(walk_seeds(seed, made.walks, count), depth, sampling=made.sampling)
+        last = _add(made, walker, walked, stops=not keep_going)
         on_progress(made.walks, made.failures)
         if last:
             break
@@ -130,16 +130,16 @@ def _rows(walker: Walker, walks: Walks, walk: int) -> list[tuple[str, dict[str, 
         "failed_instance": None,
     }
     mask = int(walks.violated[walk])
-    found = [(name, row | {"property": name}) for bit, name in enumerate(walker.properties) if mask >> bit & 1]
+    rows = [(name, row | {"property": name}) for bit, name in enumerate(walker.properties) if mask >> bit & 1]
     if walks.endings[walk] != kernel.ENDINGS.index("bounds"):
-        return found
+        return rows
     instance, failed = int(walks.failed_instance[walk]), int(walks.failed_property[walk])
     if instance >= 0:
         name = next(s.name for s in walker.spec.shapes() if instance < s.first_instance + s.instances)
-        return [*found, (name, row | {"verdict": "error", "failed_instance": instance, "property": name})]
+        return [*rows, (name, row | {"verdict": "error", "failed_instance": instance, "property": name})]
     name = (
-        walker.failed_constraint(walks.last_states[walk, 0])
+        walker.constraint_out_of_bounds(walks.last_states[walk, 0])
         if failed == kernel.CONSTRAINT
         else walker.properties[failed]
     )
-    return [*found, (name, row | {"verdict": "error", "property": name})]
+    return [*rows, (name, row | {"verdict": "error", "property": name})]

@@ -62,7 +62,7 @@ from checker.errors import InputError
 from checker.language.spec import Spec
 from checker.run import registry
 from checker.run.plan import DEADLOCK
-from spark_analysis.walks.digests import digest_of_run, unchanged_copy
+from spark_analysis.walks.digests import copy_unchanged, digest_of_run
 from traces.json_input import parse_json
 from traces.json_schema import read_schema, schema_error
 from traces.storage import Location, local_copy, read_location
@@ -282,16 +282,16 @@ def missing_parts(folder: Location, run: WalkRun) -> list[int]:
     ]
 
 
-def trusted_run(folder: Location, spec: Path | None) -> WalkRun:
+def run_with_known_target(folder: Location, spec: Path | None) -> WalkRun:
     """Read the run of a folder, with a `target` that may be loaded: see `checker.run.registry.trusted_target`."""
     run = read_run(folder)
-    return replace(run, target=registry.trusted_target(run.target, spec, folder / RUN_FILE))
+    return replace(run, target=registry.target_to_load(run.target, spec, folder / RUN_FILE))
 
 
 def read_run(folder: Location) -> WalkRun:
     """Read the run of a folder; raise InputError if the folder holds no walks or has an unknown version.
 
-    Its `target` may name any file: `trusted_run` returns a run of which the spec may be loaded.
+    Its `target` may name any file: `run_with_known_target` returns a run of which the spec may be loaded.
     """
     path = folder / RUN_FILE
     try:
@@ -315,14 +315,14 @@ def read_run(folder: Location) -> WalkRun:
     if digest != digest_of_run(content):
         raise InputError(f"{path} was changed, its digest differs: simulate again in a new folder")
     run = _run(content)
-    if run.parts > MOST_PARTS or [found.number for found in run.configurations] != list(range(len(run.configurations))):
+    if run.parts > MOST_PARTS or [each.number for each in run.configurations] != list(range(len(run.configurations))):
         raise InputError(f"{path} describes no run: it has {run.parts:,} parts, or its configurations are out of order")
     return run
 
 
 def _run(content: dict[str, Any]) -> WalkRun:
     values = {key: value for key, value in content.items() if key not in ("format", "version")}
-    configurations = tuple(_configuration(found) for found in content["configurations"])
+    configurations = tuple(_configuration(each) for each in content["configurations"])
     return WalkRun(**(values | {"configurations": configurations, "properties": tuple(content["properties"])}))
 
 
@@ -354,19 +354,19 @@ def part_paths(folder: Location, run: WalkRun, kind: str = WALKS) -> list[Locati
 def check_part(path: Location, schema: pa.Schema) -> int:
     """Return the number of rows of a part; raise InputError if it does not have the schema or has changed."""
     # First: a changed file is not given to the reader of Parquet.
-    copy = unchanged_copy(path)
+    copy = copy_unchanged(path)
     try:
         metadata = pq.read_metadata(copy)
-        found = metadata.schema.to_arrow_schema()
+        stored = metadata.schema.to_arrow_schema()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).split("\n")[0]
         raise InputError(f"{path} is truncated or no Parquet file ({reason}): remove it and simulate again") from None
-    version = (found.metadata or {}).get(b"version", b"none").decode(errors="replace")
-    if version != str(SCHEMA_VERSION) or (found.metadata or {}).get(b"format") != FORMAT.encode():
+    version = (stored.metadata or {}).get(b"version", b"none").decode(errors="replace")
+    if version != str(SCHEMA_VERSION) or (stored.metadata or {}).get(b"format") != FORMAT.encode():
         raise InputError(f"{path} has version {version} of the walks' schema; this program reads {SCHEMA_VERSION}")
-    if not found.equals(schema):
-        different = next((name for name in schema.names if name not in found.names), None) or next(
-            (field.name for field in schema if not found.field(field.name).equals(field)), "more columns"
+    if not stored.equals(schema):
+        different = next((name for name in schema.names if name not in stored.names), None) or next(
+            (field.name for field in schema if not stored.field(field.name).equals(field)), "more columns"
         )
         raise InputError(f"{path} has another schema than version {SCHEMA_VERSION} of the walks': see {different}")
     return int(metadata.num_rows)
@@ -425,11 +425,11 @@ def spec_of(run: WalkRun, configuration: int) -> Spec:
     from checker.frontend import compile_spec
     from checker.ir.digest import digest_of
 
-    found = run.configurations[configuration]
+    settings = run.configurations[configuration]
     spec = configured_spec(run, configuration)
     names = [name for name in run.properties if name != DEADLOCK]
     unknown = [name for name in names if name not in spec.safety_properties]
-    if unknown or digest_of(compile_spec(spec, names)) != found.spec_digest:
+    if unknown or digest_of(compile_spec(spec, names)) != settings.spec_digest:
         what = f" and has no property {unknown[0]} now" if unknown else ""
         raise InputError(f"{run.spec} has changed since these walks were made{what}: simulate again")
     return spec

@@ -39,9 +39,9 @@ def rebuild_walk(folder: Location, run: WalkRun, walk: int, name: str | None = N
     if row["spec_digest"] != run.configurations[row["configuration"]].spec_digest:
         raise InputError(f"walk {walk} was made with another version of {run.spec} than its run: simulate again")
     try:
-        found = violation_from_row(spec, row, name)
-        others = [known for known in violated if known != found.property]
+        violation = violation_from_row(spec, row, name)
+        others = [known for known in violated if known != violation.property]
         steps = {other: len(violation_from_row(spec, row, other).trace) - 1 for other in others}
-        return ReplayedWalk(spec, found, steps)
+        return ReplayedWalk(spec, violation, steps)
     except UserError as error:
         raise InputError(f"walk {walk} cannot be replayed: {error.message}") from None

@@ -63,7 +63,7 @@ def sampling_of(part: Location) -> int:
     return sampling
 
 
-def merged_tallies(parts: Sequence[Path], sampling: int) -> tuple[Numbers, Numbers]:
+def merge_tallies(parts: Sequence[Path], sampling: int) -> tuple[Numbers, Numbers]:
     """Return for each state of some parts the number of walks that visited it, and the first such walk.
 
     States are those of which the hash has `sampling` leading zero bits, in the order of their hashes; the parts have at
@@ -72,9 +72,9 @@ def merged_tallies(parts: Sequence[Path], sampling: int) -> tuple[Numbers, Numbe
     largest = pa.scalar(largest_hash(sampling), pa.uint64())
     names = ["state", "walks", "first_walk"]
     tables = [table.filter(pa.compute.less_equal(table["state"], largest)) for table in read_parts(parts, names)]
-    found = [np.concatenate([np.asarray(table[name]) for table in tables]) for name in names]
-    order = np.argsort(found[0], kind="stable")
-    states, walks, first = (column[order] for column in found)
+    columns = [np.concatenate([np.asarray(table[name]) for table in tables]) for name in names]
+    order = np.argsort(columns[0], kind="stable")
+    states, walks, first = (column[order] for column in columns)
     starts = np.flatnonzero(_is_first(states))
     if not len(starts):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -130,21 +130,21 @@ class EstimatedCount:
         return self.low == self.high
 
 
-def estimated_count(strata: Iterable[SampledStratum]) -> EstimatedCount:
+def estimate_count(strata: Iterable[SampledStratum]) -> EstimatedCount:
     """Return how many members of a population are hits, estimated from a random sample of each of its strata.
 
     A single sampled stratum has Wilson's interval. Several have the normal one, with the variances of Agresti and Coull
     ("Approximate Is Better than Exact", 1998) and the correction for finite populations. A stratum without a sample may
     consist of hits.
     """
-    found = list(strata)
-    counted = [stratum for stratum in found if stratum.sampled == stratum.population]
-    sampled = [stratum for stratum in found if 0 < stratum.sampled < stratum.population]
-    unknown = sum(stratum.population for stratum in found if stratum.population and not stratum.sampled)
+    counted_strata = list(strata)
+    counted = [stratum for stratum in counted_strata if stratum.sampled == stratum.population]
+    sampled = [stratum for stratum in counted_strata if 0 < stratum.sampled < stratum.population]
+    unknown = sum(stratum.population for stratum in counted_strata if stratum.population and not stratum.sampled)
     exact = sum(stratum.hits for stratum in counted)
     # What the samples themselves prove: their hits, and the members that are none.
     least = exact + sum(stratum.hits for stratum in sampled)
-    most = sum(stratum.population - (stratum.sampled - stratum.hits) for stratum in found)
+    most = sum(stratum.population - (stratum.sampled - stratum.hits) for stratum in counted_strata)
     estimate = exact + sum(stratum.population * stratum.hits / stratum.sampled for stratum in sampled)
     if len(sampled) == 1:
         (only,) = sampled
@@ -175,7 +175,7 @@ class CurvePoint:
     share: float
 
 
-def violated_by_step(total: int, violated: Mapping[int, int], censored: Mapping[int, int]) -> list[CurvePoint]:
+def violation_curve(total: int, violated: Mapping[int, int], censored: Mapping[int, int]) -> list[CurvePoint]:
     """Return the share of walks that violate a property by number of steps (Kaplan and Meier, 1958).
 
     `violated` counts the walks by the step that violated the property. `censored` counts, by their last step, the walks

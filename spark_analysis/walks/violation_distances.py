@@ -32,7 +32,7 @@ class ViolationDistances:
         code, layout = compile_batch(program)
         self._engine, self._is_step = BatchEngine(code), spec.roles[name] in STEP_ROLES
         starts = np.array([layout.encode(state.values) for state in spec.initial_states()], np.uint64)
-        hashes, sources, targets, is_bad = self._explored(starts.reshape(-1, layout.words), most_states)
+        hashes, sources, targets, is_bad = self._explore(starts.reshape(-1, layout.words), most_states)
         self._order = np.argsort(hashes)
         self._hashes = hashes[self._order]
         self._distances = _distances(len(hashes), sources, targets, is_bad)[self._order]
@@ -51,7 +51,7 @@ class ViolationDistances:
         """Return the distances (n,) of packed states (n, words)."""
         return self.of_hashes(self._engine.hashes(states))
 
-    def _explored(self, starts: Hashes, most_states: int) -> tuple[Hashes, Numbers, Numbers, NDArray[np.bool_]]:
+    def _explore(self, starts: Hashes, most_states: int) -> tuple[Hashes, Numbers, Numbers, NDArray[np.bool_]]:
         """Return the hashes of states, the edges between them by position, and which states violate the property.
 
         A step that violates the property leads to the position -1.
@@ -65,12 +65,12 @@ class ViolationDistances:
             for states, own in _batches(frontier, numbers, self._engine):
                 first = 0
                 while first < len(states):
-                    found = self._engine.expand(states[first:], int(self._is_step))
-                    parents = own[first + found.parents.astype(np.int64)]
-                    fresh.append(self._add(found.states, numbers, bad))
-                    targets = np.array([numbers[value] for value in found.hashes.tolist()], np.int64)
-                    edges.append((parents, np.where(found.steps & np.uint64(1), -1, targets)))
-                    first += found.taken
+                    expanded = self._engine.expand(states[first:], int(self._is_step))
+                    parents = own[first + expanded.parents.astype(np.int64)]
+                    fresh.append(self._add(expanded.states, numbers, bad))
+                    targets = np.array([numbers[value] for value in expanded.hashes.tolist()], np.int64)
+                    edges.append((parents, np.where(expanded.steps & np.uint64(1), -1, targets)))
+                    first += expanded.taken
             frontier = np.concatenate(fresh) if fresh else frontier[:0]
         sources, targets = (np.concatenate(columns) for columns in zip(*edges, strict=True)) if edges else _no_edges()
         return np.array(list(numbers), np.uint64), sources, targets, np.array(bad)

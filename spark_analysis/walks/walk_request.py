@@ -16,7 +16,7 @@ from checker.ir.digest import digest_of
 from checker.language.roles import LIVENESS_ROLES
 from checker.language.spec import Scenario, Spec
 from checker.run import registry
-from checker.run.expectation import checked_properties, expectation_for, property_names
+from checker.run.expectation import expectation_for, properties_to_check, property_names
 from checker.run.request import settings_of
 from checker.run.version import tidemark_version
 from spark_analysis.walks.records import ActionRange, BranchCondition, WalkConfiguration, WalkRun
@@ -49,13 +49,13 @@ class WalkRequest:
     beyond: bool = False
 
 
-def requested_run(request: WalkRequest) -> WalkRun:
+def run_of_request(request: WalkRequest) -> WalkRun:
     """Return the run for a request; raise UserError for unknown names, wrong constants and wrong weights."""
-    entry, scenario = _selected(request)
+    entry, scenario = _select(request)
     settings = settings_of(entry.spec, request.settings)
     sweep = _sweep(entry.spec, request.sweep, settings)
     constants = (dict(scenario.constants) if scenario is not None else {}) | settings
-    properties, expected = _checked(entry.spec, scenario, request, is_own=not settings and not sweep)
+    properties, expected = _check(entry.spec, scenario, request, is_own=not settings and not sweep)
     weights = _weights(entry.spec, request.weights)
     grid = [dict(zip(sweep, chosen, strict=True)) for chosen in itertools.product(*sweep.values())]
     specs = [entry.spec(**(constants | point)) for point in grid]
@@ -84,7 +84,7 @@ def requested_run(request: WalkRequest) -> WalkRun:
     )
 
 
-def _selected(request: WalkRequest) -> tuple[registry.SpecEntry, Scenario | None]:
+def _select(request: WalkRequest) -> tuple[registry.SpecEntry, Scenario | None]:
     """Return the spec and the scenario: the named one, else the first, or None if constants are set."""
     selections = registry.select(request.target)
     if len(selections) > 1:
@@ -98,25 +98,25 @@ def _selected(request: WalkRequest) -> tuple[registry.SpecEntry, Scenario | None
 
 def _sweep(spec: type[Spec], given: tuple[str, ...], settings: Mapping[str, Value]) -> dict[str, list[Value]]:
     """Return the values of each varied constant."""
-    found: dict[str, list[Value]] = {}
+    sweep: dict[str, list[Value]] = {}
     for text in given:
         name, equals, values = text.partition("=")
         if not equals or not all(values.split(",")):
             raise InputError(f"--sweep {text}: write NAME=VALUE,VALUE,..., as in --sweep replicas=2,3")
-        if name in found or name in settings:
+        if name in sweep or name in settings:
             raise InputError(f"--sweep {text}: {name} is given twice")
         parsed = [settings_of(spec, (f"{name}={value}",))[name] for value in values.split(",")]
         if len(set(parsed)) < len(parsed):
             raise InputError(f"--sweep {text}: a value is given twice")
-        found[name] = parsed
-    return found
+        sweep[name] = parsed
+    return sweep
 
 
-def _checked(
+def _check(
     spec: type[Spec], scenario: Scenario | None, request: WalkRequest, *, is_own: bool
 ) -> tuple[tuple[str, ...], str | list[str] | None]:
     """Return the properties to check, with `deadlock` last, and the expected verdict."""
-    usual = checked_properties(scenario) if scenario is not None else tuple(property_names(spec))
+    usual = properties_to_check(scenario) if scenario is not None else tuple(property_names(spec))
     # A walk is finite, so it decides no liveness property.
     chosen = tuple(name for name in usual if name not in _liveness(spec))
     if request.properties:
@@ -143,7 +143,7 @@ def _liveness(spec: type[Spec]) -> list[str]:
 
 
 def _weights(spec: type[Spec], given: tuple[str, ...]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    weights: dict[str, int] = {}
     actions = [name for name, role in spec.roles.items() if role.value == "action"]
     for text in given:
         name, equals, weight = text.partition("=")
@@ -151,8 +151,8 @@ def _weights(spec: type[Spec], given: tuple[str, ...]) -> dict[str, int]:
             raise InputError(f"--weight {text}: write ACTION=N with a whole number from 1 to {MOST_WEIGHT:,}")
         if name not in actions:
             raise InputError(f"{spec.name} has no action {name}: {registry.suggestion(name, actions)}")
-        found[name] = int(weight)
-    return found
+        weights[name] = int(weight)
+    return weights
 
 
 def _part_size(request: WalkRequest) -> int:

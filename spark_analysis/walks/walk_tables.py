@@ -32,7 +32,7 @@ def walk_table(run: WalkRun, configuration: WalkConfiguration, first: int, walke
     """Return walks of a configuration, numbered from `first`, as rows of WALK_SCHEMA."""
     count = len(walks.lengths)
     causes = _Causes(run, configuration, walker, walks)
-    found = {
+    columns = {
         "walk": np.arange(first, first + count, dtype=np.int64),
         "configuration": np.full(count, configuration.number, dtype=np.int32),
         # Dictionary columns of one value: a walk takes one number, and Parquet compresses equal numbers to a run.
@@ -43,9 +43,9 @@ def walk_table(run: WalkRun, configuration: WalkConfiguration, first: int, walke
         "seed": walks.seeds,
         "initial": walks.initial,
         "length": walks.lengths,
-        "ending": _named(walks.endings, ENDINGS),
-        "verdict": _named(causes.verdicts, VERDICTS),
-        "property": _named(causes.properties, causes.names),
+        "ending": _names(walks.endings, ENDINGS),
+        "verdict": _names(causes.verdicts, VERDICTS),
+        "property": _names(causes.properties, causes.names),
         "conjunct": _nullable(walks.conjunct, pa.int32()),
         "violated_at": _nullable(causes.steps, pa.int32()),
         "violated": walks.violated.astype(np.int64),
@@ -56,7 +56,9 @@ def walk_table(run: WalkRun, configuration: WalkConfiguration, first: int, walke
         "branches": _bits(walks.branches, 2 * len(configuration.conditions)),
         "fingerprint": causes.fingerprints(),
     }
-    table = pa.table({name: _array(found[name], WALK_SCHEMA.field(name).type) for name in found}, schema=WALK_SCHEMA)
+    table = pa.table(
+        {name: _array(columns[name], WALK_SCHEMA.field(name).type) for name in columns}, schema=WALK_SCHEMA
+    )
     return table.replace_schema_metadata({**WALK_SCHEMA.metadata, SUMMARY: causes.totals().to_text()})
 
 
@@ -71,11 +73,11 @@ def violation_table(
     # Null for a deadlock in an initial state, which no step precedes.
     instances = np.where(violations.steps > 0, walks.actions[last] if len(walks.actions) else _NOTHING, _NOTHING)
     count = len(violations.walks)
-    found = {
+    columns = {
         "walk": violations.walks + first,
         "configuration": np.full(count, configuration.number, dtype=np.int32),
         "spec_digest": _same(configuration.spec_digest, count),
-        "property": _named(violations.properties, run.properties),
+        "property": _names(violations.properties, run.properties),
         "bit": violations.properties,
         "conjunct": _nullable(violations.conjuncts, pa.int32()),
         "violated_at": violations.steps,
@@ -83,7 +85,7 @@ def violation_table(
         "fingerprint": _Causes(run, configuration, walker, walks).fingerprints_of_violations(),
     }
     return pa.table(
-        {name: _array(found[name], VIOLATION_SCHEMA.field(name).type) for name in found}, schema=VIOLATION_SCHEMA
+        {name: _array(columns[name], VIOLATION_SCHEMA.field(name).type) for name in columns}, schema=VIOLATION_SCHEMA
     )
 
 
@@ -93,15 +95,15 @@ def step_table(configuration: WalkConfiguration, first: int, walks: Walks) -> pa
     number = np.repeat(np.arange(len(walks.lengths)), walks.lengths)
     # The position of each walk's first step among all steps. Subtracting it numbers the steps of each walk from 1.
     starts = walks.ends - walks.lengths
-    found = {
+    columns = {
         "walk": number + first,
         "step": np.arange(1, len(walks.actions) + 1) - starts[number],
         "instance": walks.actions,
-        "action": _named(_actions_by_instance(configuration)[walks.actions], [a.name for a in configuration.actions]),
+        "action": _names(_actions_by_instance(configuration)[walks.actions], [a.name for a in configuration.actions]),
         "enabled": walks.enabled,
         "state": walks.hashes,
     }
-    return pa.table({name: _array(found[name], STEP_SCHEMA.field(name).type) for name in found}, schema=STEP_SCHEMA)
+    return pa.table({name: _array(columns[name], STEP_SCHEMA.field(name).type) for name in columns}, schema=STEP_SCHEMA)
 
 
 class _Causes:
@@ -133,7 +135,7 @@ class _Causes:
         in_constraint = np.flatnonzero(walks.failed_property == CONSTRAINT)
         # The interpreter finds the constraint that failed. It is slow, so each distinct state is evaluated once.
         states, each = np.unique(walks.last_states[in_constraint, 0], axis=0, return_inverse=True)
-        names = [walker.failed_constraint(state) for state in states]
+        names = [walker.constraint_out_of_bounds(state) for state in states]
         self.properties[in_constraint] = len(self.names) + each.reshape(-1)
         self.names += names
 
@@ -157,10 +159,10 @@ class _Causes:
 
     def _by_property(self, masks: NDArray[np.uint64]) -> Counter[str]:
         """Return the number of walks in which each property's bit is set, without zeros."""
-        found = {
+        counts = {
             name: int(np.count_nonzero(masks & np.uint64(1 << bit))) for bit, name in enumerate(self._run.properties)
         }
-        return Counter({name: count for name, count in found.items() if count})
+        return Counter({name: count for name, count in counts.items() if count})
 
     def fingerprints(self) -> pa.Array:
         """Return the fingerprint of each walk's violation; null if there is none."""
@@ -168,17 +170,19 @@ class _Causes:
         failed = self._walks.failed_instance[rows]
         conjuncts = np.where(self.verdicts[rows] == VERDICTS.index("error"), _NOTHING, self._walks.conjunct[rows])
         values = np.zeros(len(self.properties), dtype=np.uint64)
-        values[rows] = self._hashed(self._patterns(rows, self.properties[rows], conjuncts, self.steps[rows], failed))
+        values[rows] = self._hash(self._patterns(rows, self.properties[rows], conjuncts, self.steps[rows], failed))
         return pa.array(values, mask=self.properties < 0)
 
     def fingerprints_of_violations(self) -> NDArray[np.uint64]:
         """Return the fingerprint of the first violation of each property by each walk."""
-        found = self._walks.violations
-        assert found is not None
-        failed = np.full(len(found.walks), _NOTHING)
-        return self._hashed(self._patterns(found.walks, found.properties, found.conjuncts, found.steps, failed))
+        violations = self._walks.violations
+        assert violations is not None
+        failed = np.full(len(violations.walks), _NOTHING)
+        return self._hash(
+            self._patterns(violations.walks, violations.properties, violations.conjuncts, violations.steps, failed)
+        )
 
-    def _hashed(self, patterns: Numbers) -> NDArray[np.uint64]:
+    def _hash(self, patterns: Numbers) -> NDArray[np.uint64]:
         """Return the fingerprint of each pattern."""
         # Many walks have the same pattern, so each distinct pattern is hashed once.
         distinct, each = np.unique(patterns, axis=0, return_inverse=True)
@@ -228,7 +232,7 @@ def _same(text: str | None, count: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(numbers, pa.array([text or ""], pa.string()))
 
 
-def _named(numbers: NDArray[Any], names: Any) -> pa.Array:
+def _names(numbers: NDArray[Any], names: Any) -> pa.Array:
     """Return names by their numbers; -1 is null."""
     # The masked positions may hold any number: Arrow does not read an index under a null.
     signed = numbers.astype(np.int32)

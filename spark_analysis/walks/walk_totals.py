@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checker.errors import InputError
-from spark_analysis.walks.digests import unchanged_copy
+from spark_analysis.walks.digests import copy_unchanged
 from traces.storage import Location
 
 SUMMARY = b"summary"
@@ -48,12 +48,12 @@ class WalkTotals:
 
 def add_totals(totals: Iterable[WalkTotals]) -> WalkTotals:
     """Return the sum of some totals."""
-    found = list(totals)
+    parts = list(totals)
     return WalkTotals(
-        sum(part.walks for part in found),
-        sum(part.steps for part in found),
+        sum(part.walks for part in parts),
+        sum(part.steps for part in parts),
         *(
-            sum((getattr(part, name) for part in found), Counter())
+            sum((getattr(part, name) for part in parts), Counter())
             for name in ("verdicts", "violated", "reached", "errors")
         ),
     )
@@ -61,7 +61,7 @@ def add_totals(totals: Iterable[WalkTotals]) -> WalkTotals:
 
 def read_totals(part: Location) -> WalkTotals:
     """Return the totals in the metadata of a part of `walks`; raise InputError if they cannot be read."""
-    copy = unchanged_copy(part)
+    copy = copy_unchanged(part)
     try:
         content = json.loads((pq.read_schema(copy).metadata or {})[SUMMARY])
         counters = {name: Counter(content[name]) for name in ("verdicts", "violated", "reached", "errors")}

@@ -30,8 +30,8 @@ def check_walk_outputs(outputs: Mapping[str, Location | None], folder: Location)
         return
     root = Path(os.path.realpath(folder))
     for option, path in outputs.items():
-        found = Path(os.path.realpath(path)) if isinstance(path, Path) else root.parent
-        if found.is_relative_to(root) and (found == root or found.relative_to(root).parts[0] in _OWN):
+        real_path = Path(os.path.realpath(path)) if isinstance(path, Path) else root.parent
+        if real_path.is_relative_to(root) and (real_path == root or real_path.relative_to(root).parts[0] in _OWN):
             raise InputError(f"{option} {path} is part of the walks in {folder}: name another file")
 
 
@@ -70,7 +70,7 @@ def _without_conditions(run: WalkRun) -> WalkRun:
 
 def _require_same(folder: Location, there: WalkRun, run: WalkRun) -> None:
     # Line numbers of conditions change with comments. The digest identifies the meaning of a configuration.
-    old, new = (_without_conditions(found).to_json() for found in (there, run))
+    old, new = (_without_conditions(run_conditions).to_json() for run_conditions in (there, run))
     for key in old:
         if old[key] == new[key]:
             continue

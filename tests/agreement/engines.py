@@ -100,7 +100,7 @@ def has_view(spec: Spec, state: State) -> bool:
     """Return whether the view, if there is one, has a value in the interpreter."""
     try:
         for name in spec.names_of(Role.VIEW):
-            spec.viewed(name, state)
+            spec.value_of_view(name, state)
     except BoundsError:
         return False
     return True
@@ -202,7 +202,7 @@ def key_of(spec: Spec, view: nodes.View, state: State) -> object:
     try:
         with spec.bound():
             assert view.function.result is not None
-            return view.function.result.coerce(spec.viewed(view.name, state))
+            return view.function.result.coerce(spec.value_of_view(view.name, state))
     except BoundsError:
         return ("failed", *(state.values[name] for name in view.kept))
 

@@ -8,7 +8,7 @@ import re
 from checker.engines.native.engine import compile_native, explore_compiled
 from checker.errors import BoundsError
 from checker.language import Spec
-from checker.run.plan import Plan, searched_properties
+from checker.run.plan import Plan, properties_to_search
 from checker.run.result import Result
 
 
@@ -23,7 +23,7 @@ def compare_stores(spec: Spec, plan: Plan) -> bool:
         return False
     if not initial:
         return False
-    compiled = compile_native(spec, searched_properties(spec, plan.properties), quick=plan.quick)
+    compiled = compile_native(spec, properties_to_search(spec, plan.properties), quick=plan.quick)
     usual, compact = (
         comparable(explore_compiled(compiled, dataclasses.replace(plan, store=store), initial, 0.0)[0])
         for store in ("usual", "compact")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.engines.native.lowering.state_layout import decode, encode, layout_of, packed_number, state_layout
+from checker.engines.native.lowering.state_layout import bits_as_number, decode, encode, layout_of, state_layout
 from checker.language import Domain, Enum, Struct
 from checker.language.declarations import Binding
 from checker.language.types import (
@@ -113,7 +113,7 @@ def test_variable_without_bits_is_inside_the_words() -> None:
 def test_packed_bits_have_the_order_of_values(kind: Type, seed: int) -> None:
     chooser = random.Random(seed)
     values = [random_value(kind, chooser) for _ in range(8)]
-    by_bits = sorted(values, key=lambda value: packed_number(kind, value))
+    by_bits = sorted(values, key=lambda value: bits_as_number(kind, value))
     assert by_bits == sorted(values, key=kind.sort_key)
 
 

@@ -156,7 +156,7 @@ BUGS: dict[str, tuple[Patch, Spec]] = {
         PartlyIdle().with_fairness({"work": Fairness("weak", for_each=())}),
     ),
     "an action is taken in the stem": (
-        replaced(SEARCH, "_taken", takes_in_the_stem),
+        replaced(SEARCH, "_takes_class", takes_in_the_stem),
         WholeNext().with_fairness({"fair_next": None, "work": "strong"}),
     ),
     "a behaviour never stutters": (replaced(PATH, "shape", never_stutters), DeadEnd()),
@@ -165,11 +165,11 @@ BUGS: dict[str, tuple[Patch, Spec]] = {
         replaced(CLASSES, "_of_next", lambda right, self: fair_steps.SymbolicFairClass("weak", False, False)),
         WholeNext(),
     ),
-    "an eventuality may be true in the stem": (replaced(SEARCH, "_violated", goal_in_loop_only), Passing()),
+    "an eventuality may be true in the stem": (replaced(SEARCH, "_violates", goal_in_loop_only), Passing()),
     "a stabilisation is false in the whole loop": (replaced(PATH, "some_in_loop", whole_loop), Clock()),
-    "an obligation is never met": (replaced(SEARCH, "_owed", owed_for_ever), Passing()),
+    "an obligation is never met": (replaced(SEARCH, "_owes", owed_for_ever), Passing()),
     "an obligation ends after a step": (
-        replaced(SEARCH, "_owed", owed_now),
+        replaced(SEARCH, "_owes", owed_now),
         ONE.with_fairness({"retry": None}),
     ),
     "a state outside the constraint may stutter": (

@@ -162,7 +162,7 @@ BUGS = {
         PartlyIdle(),
     ),
     "an action is fair only as a whole": (
-        replaced(classes, "_numbered", one_class),
+        replaced(classes, "_number_classes", one_class),
         Chooser().with_fairness({"serve": Fairness("weak", for_each="batch")}),
     ),
     "items of a collection are one class": (
@@ -171,7 +171,7 @@ BUGS = {
     ),
     "each action of a union is fair by itself": (replaced(classes.StepClasses, "_add", each_alone), Bridge()),
     "only the first action of a union counts": (replaced(classes.StepClasses, "_add", first_member), Bridge()),
-    "a union is fair only as a whole": (replaced(classes, "_numbered", one_class), Service()),
+    "a union is fair only as a whole": (replaced(classes, "_number_classes", one_class), Service()),
     "the fairness of a union replaces that of its actions": (
         replaced(classes.StepClasses, "of_steps", first_layer),
         Service().with_fairness({"complete": "weak"}),
@@ -183,7 +183,7 @@ BUGS = {
     "the obligation ends after a step": (
         replaced(
             decision.NativeLiveness,
-            "_reached",
+            "_reach",
             lambda right, self, owed, *given: (right(self, owed, *given), owed.sources)[1],
         ),
         CANNOT_RETRY,

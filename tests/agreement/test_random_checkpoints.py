@@ -19,9 +19,9 @@ from checker.engines.native.explore.results import initial_states
 from checker.errors import BoundsError
 from checker.frontend import compile_spec
 from checker.language import Domain, Spec
-from checker.run.plan import CheckpointPlan, Plan, searched_properties
+from checker.run.plan import CheckpointPlan, Plan, properties_to_search
 from checker.run.result import Result
-from checker.run.symmetry import required_symmetry
+from checker.run.symmetry import require_symmetry
 from specs.examples.echo import Echo
 from specs.examples.two_phase import TwoPhase
 from specs.pipeline.partition import Broker
@@ -80,7 +80,7 @@ def random_run(seed: int, folder: Path) -> int:
     plan = Plan(tuple(spec.properties), "all", 1, max_depth=chosen.randint(3, 6), deadlock=True)
     if seed % 5 == 1:
         plan.store = "compact"
-    compiled = compile_native(spec, searched_properties(spec, plan.properties), quick=True)
+    compiled = compile_native(spec, properties_to_search(spec, plan.properties), quick=True)
     try:
         return stopped_and_resumed(compiled, plan, folder / f"kept-{seed}", chosen)
     except BoundsError:
@@ -109,8 +109,8 @@ REAL: dict[str, tuple[Spec, type[Domain] | None]] = {
 def test_specs_with(name: str, tmp_path: Path) -> None:
     spec, domain = REAL[name]
     plan = Plan(tuple(spec.properties), "all")
-    names = searched_properties(spec, plan.properties)
+    names = properties_to_search(spec, plan.properties)
     program = compile_spec(spec, names)
-    symmetry = None if domain is None else required_symmetry(program, spec.resolved_type(domain))
+    symmetry = None if domain is None else require_symmetry(program, spec.resolved_type(domain))
     compiled = compile_program(spec, program, names, quick=True, symmetry=symmetry)
     assert stopped_and_resumed(compiled, plan, tmp_path, random.Random(name)) >= 2

@@ -30,7 +30,7 @@ from checker.errors import BoundsError, SpecError
 from checker.frontend import compile_spec
 from checker.frontend.symmetry import symmetry_of
 from checker.language import Spec, State
-from checker.language.permutations import Permutation, all_permutations, domains_in, permuted, permuted_state
+from checker.language.permutations import Permutation, all_permutations, domains_in, permute, permute_state
 from checker.language.roles import Role
 from checker.language.types import DomainType
 from checker.run.plan import Plan
@@ -81,10 +81,10 @@ def steps_of(spec: Spec, state: State, by: Permutation) -> tuple[Counter[Any], C
 
     def call(found: Any) -> tuple[str, tuple[Any, ...]]:
         pairs = zip(kinds[found.action], found.arguments, strict=True)
-        return found.action, tuple(permuted(kind, argument, by) for kind, argument in pairs)
+        return found.action, tuple(permute(kind, argument, by) for kind, argument in pairs)
 
     steps, failures = spec.expand(state)
-    reached = Counter((call(step), permuted_state(spec.variables, step.state, by)) for step in steps)
+    reached = Counter((call(step), permute_state(spec.variables, step.state, by)) for step in steps)
     return reached, Counter(map(call, failures))
 
 
@@ -102,7 +102,7 @@ def test_renaming_the_members_of_a_symmetric_domain_changes_nothing(folder: Path
     for _ in range(4):
         state, old = stored_state(spec, chance), stored_state(spec, chance)
         by = chance.choice(list(all_permutations(symmetry.domains)))
-        state_2, old_2 = (permuted_state(spec.variables, found, by) for found in (state, old))
+        state_2, old_2 = (permute_state(spec.variables, found, by) for found in (state, old))
         expected, found = steps_of(spec, state, by), steps_of(spec, state_2, {})
         # Whether an `any` fails may depend on the order: then all its items are evaluated.
         if not (symmetry.unordered_folds and (expected[1] or found[1])):
@@ -144,7 +144,7 @@ def test_all_states_of_an_orbit_have_one_representative_which_is_one_of_them(
     represent = representative_function(layout, domains)
     for _ in range(5):
         state = stored_state(spec, chance)
-        images = [permuted_state(spec.variables, state, by) for by in all_permutations(domains)]
+        images = [permute_state(spec.variables, state, by) for by in all_permutations(domains)]
         assert {represent(image) for image in images} == {represent(state)}
         assert represent(state) in {tuple(layout.encode(image.values)) for image in images}
 
@@ -168,7 +168,7 @@ def orbits(spec: Spec, domains: tuple[DomainType, ...], states: list[State]) -> 
     for state in states:
         if state not in found:
             count += 1
-            found.update(permuted_state(spec.variables, state, by) for by in all_permutations(domains))
+            found.update(permute_state(spec.variables, state, by) for by in all_permutations(domains))
     return count
 
 

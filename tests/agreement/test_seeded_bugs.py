@@ -190,7 +190,7 @@ BUGS: dict[str, Patch] = {
         "_integer",
         lambda self, value, source, target, fail: PackedValue(target, value.number),
     ),
-    "None is never wrong": lambda patch: patch.setattr(PlaceLowering, "_unwrapped_place", _unchecked_place),
+    "None is never wrong": lambda patch: patch.setattr(PlaceLowering, "_unwrap_place", _unchecked_place),
     "a slice is one short": replaced(
         ArrayEmitter,
         "cut",

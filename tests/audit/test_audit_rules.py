@@ -12,7 +12,7 @@ from checker.errors import UserError
 from kafka_tools.audit import record_batches
 from kafka_tools.audit.audit_command import AuditSettings, audit_logs
 from kafka_tools.audit.audit_text import _finding_lines, duplicate_sentences
-from kafka_tools.audit.copies import _aligned
+from kafka_tools.audit.copies import _align
 from kafka_tools.audit.findings import AuditFinding, Kind
 from kafka_tools.audit.part_audit import (
     PartTask,
@@ -21,7 +21,7 @@ from kafka_tools.audit.part_audit import (
     _offsets,
     _record_counts,
     _time_index_order,
-    broken_findings,
+    findings_of_broken_rules,
 )
 from kafka_tools.audit.partition_audit import RepeatedBatch
 from kafka_tools.audit.partition_folder import OFFSET_INDEX, SNAPSHOT, TIME_INDEX, snapshot_entries
@@ -232,7 +232,7 @@ def test_a_rule_of_producers(changes, expected):
 
 def test_a_broken_rule_names_its_place():
     rule = Broken(Kind.EPOCH_BACK, plain_rows()[4], "text")
-    [finding] = broken_findings("folder", "0.log", [rule])
+    [finding] = findings_of_broken_rules("folder", "0.log", [rule])
     assert finding == AuditFinding(Kind.EPOCH_BACK, "text", "folder", "0.log", 400, 40)
 
 
@@ -257,7 +257,7 @@ def test_the_epochs_of_a_part_are_those_of_its_first_and_last_marker():
 def test_the_first_different_batch_of_two_copies(changes, pair):
     found = [
         (int(one["first_offset"]), int(other["first_offset"]))
-        for one, other in _aligned(iter([plain_rows()]), iter([plain_rows(**changes)]), 0)
+        for one, other in _align(iter([plain_rows()]), iter([plain_rows(**changes)]), 0)
     ]
     assert found == ([] if pair is None else [pair])
 

@@ -11,7 +11,7 @@ from checker.cli.app import main
 from spark_analysis.report.make_report import report_on
 from spark_analysis.report.run_comparison import compare_reports
 from spark_analysis.walks.statistics import share_difference, wilson
-from spark_analysis.walks.walk_request import requested_run
+from spark_analysis.walks.walk_request import run_of_request
 from tests.spark_analysis.test_report import TWO_CAUSES
 from tests.spark_analysis.walks.walked import request, simulated, spec_file
 
@@ -32,7 +32,7 @@ def reported(tmp_path_factory):
     for name, source in (("both", TWO_CAUSES), ("without_swap", WITHOUT_SWAP), ("without_overtake", WITHOUT_OVERTAKE)):
         folder = tmp_path_factory.mktemp(name)
         file = spec_file(folder, source)
-        found[name] = simulated(folder / "walks", requested_run(request(file, walks=400))), file
+        found[name] = simulated(folder / "walks", run_of_request(request(file, walks=400))), file
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from checker.engines.native.liveness import memory_budget
 from checker.errors import InputError
-from spark_analysis.walks.walk_request import WalkRequest, requested_run
+from spark_analysis.walks.walk_request import WalkRequest, run_of_request
 
 TOYS = str(Path(__file__).parent.parent / "liveness_toys.py")
 
@@ -241,4 +241,4 @@ def test_the_ledger_has_no_other_fairness(checker, spec, tmp_path):
 
 def test_a_random_walk_decides_no_liveness_property():
     with pytest.raises(InputError, match="is_done is a liveness property, which no finite walk decides"):
-        requested_run(WalkRequest(target=f"{TOYS}/retry", walks=1, depth=5, seed=0, properties=("is_done",)))
+        run_of_request(WalkRequest(target=f"{TOYS}/retry", walks=1, depth=5, seed=0, properties=("is_done",)))

@@ -5,7 +5,7 @@ import pytest
 from checker.engines.native.engine import explore
 from checker.errors import SpecError
 from checker.explain.step_sentences import step_sentences
-from checker.explorer.variant import Variant, configured
+from checker.explorer.variant import Variant, configure_variants
 from checker.language import (
     Domain,
     Drawing,
@@ -107,7 +107,7 @@ def test_a_comparison_shows_the_same_states(violation):
 
 
 def test_the_explorer_shows_the_same_states():
-    (spec,) = configured((Variant("forgets", "forgets", Forgets, None, {}),), ())
+    (spec,) = configure_variants((Variant("forgets", "forgets", Forgets, None, {}),), ())
     state = Forgets().step(Forgets().initial_states()[0], "write", "n1")
     assert len(_log(spec, state)) == 1
 

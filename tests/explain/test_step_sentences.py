@@ -4,7 +4,7 @@ import pytest
 
 from checker.engines.native.engine import explore
 from checker.errors import InputError, SpecError
-from checker.explain.step_effects import lost_and_gained
+from checker.explain.step_effects import difference_of_logs
 from checker.explain.step_sentences import short_story, step_sentences
 from checker.language import (
     Domain,
@@ -133,7 +133,7 @@ def test_short_story_has_the_step_that_sends_a_late_message():
     ],
 )
 def test_changes_of_logs(before, after, change):
-    assert lost_and_gained(before, after) == change
+    assert difference_of_logs(before, after) == change
 
 
 def test_event_with_an_unknown_name_is_an_error():

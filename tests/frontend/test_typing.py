@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker.frontend.type_relations import arithmetic_range, can_become, union_type, widened_towards
+from checker.frontend.type_relations import arithmetic_range, can_become, union_type, widen_towards
 from checker.language.type_joins import NONE, NOTHING, is_bounded, join
 from checker.language.types import LARGEST, BagType, BoolType, IntType, MapType, OptionType, SeqType, SetType
 
@@ -99,7 +99,7 @@ def test_can_become(found: object, wanted: object, expected: bool) -> None:
 
 
 def test_a_display_is_typed_by_its_items_too() -> None:
-    assert widened_towards(IntType(4, 9), SMALL) == IntType(0, 9)
-    assert widened_towards(SMALL, None) == SMALL
-    assert widened_towards(IntType(0, None), SMALL) == IntType(0, None)
+    assert widen_towards(IntType(4, 9), SMALL) == IntType(0, 9)
+    assert widen_towards(SMALL, None) == SMALL
+    assert widen_towards(IntType(0, None), SMALL) == IntType(0, None)
     assert not is_bounded(IntType(0, None))

@@ -107,4 +107,4 @@ def test_state_graph_with_too_many_states_is_refused(monkeypatch):
 
 def test_backslashes_and_angle_brackets_are_escaped():
     assert graphs.left_aligned("<b>bold</b>\nback\\n") == "<b>bold</b> \\lback\\\\n\\l"
-    assert graphs.centred("one\ntwo") == "one\\ntwo"
+    assert graphs.centre_lines("one\ntwo") == "one\\ntwo"

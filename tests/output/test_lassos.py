@@ -15,7 +15,7 @@ import pytest
 from checker.cli.app import main
 from checker.engines.python.explorer import explore
 from checker.language import Spec
-from checker.output.lasso_text import loop_text, owed_text
+from checker.output.lasso_text import loop_text, obligation_text
 from checker.output.page.chart import chart
 from checker.output.page.render import PageContext, counterexample_page
 from checker.output.page.story import story_of
@@ -69,7 +69,7 @@ def test_the_loop_as_text():
 )
 def test_the_obligation_is_named_from_its_first_state_on(name, sentences):
     spec, violation = lasso(name)
-    assert [owed_text(spec, violation, index) for index in range(3)] == sentences
+    assert [obligation_text(spec, violation, index) for index in range(3)] == sentences
 
 
 def test_graph_has_an_edge_back_to_the_first_state_of_the_loop():

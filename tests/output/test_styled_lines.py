@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from checker.output.styled_lines import broken, broken_text, line, plain, width_of, write
+from checker.output.styled_lines import break_text, broken, line, plain, width_of, write
 
 
 class Terminal(io.StringIO):
@@ -85,4 +85,4 @@ def test_an_escaped_character_counts_with_its_escape(monkeypatch):
 def test_the_source_line_of_an_error_keeps_its_carets_below_it(monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
     text = "mine.py:3: y is neither a variable nor a constant\n    self.y = some_long_name\n    ^^^^^^"
-    assert broken_text(text, io.StringIO()).splitlines()[-2:] == text.splitlines()[-2:]
+    assert break_text(text, io.StringIO()).splitlines()[-2:] == text.splitlines()[-2:]

@@ -31,7 +31,7 @@ from checker.cli.app import main
 from checker.engines.native.kernels.row_kernels import HASH_RANGE, SortedRows, filter_words
 from checker.errors import UserError
 from kafka_tools.advise import configuration_files
-from kafka_tools.experiments.experiment import known_experiments, read_experiment
+from kafka_tools.experiments.experiment import experiment_files, read_experiment
 from spark_analysis.explore.checkpoint import Checkpoint, ExplorationIdentity, ExplorationTotals, StoredLevels
 from spark_analysis.explore.level_tasks import ExpansionReport
 from spark_analysis.explore.row_files import (
@@ -401,7 +401,7 @@ class ExperimentReader:
 
     def __init__(self, folder: Path):
         self._path = folder / "mine.toml"
-        self._bases = [path.read_bytes() for path in known_experiments()]
+        self._bases = [path.read_bytes() for path in experiment_files()]
 
     def check(self, draw: Draw) -> None:
         """Read a damaged experiment."""

@@ -161,7 +161,11 @@ def test_walks_without_their_description_are_no_walks(inputs, tmp_path, capsys):
 
 def test_an_experiment_replaces_no_result(tmp_path, monkeypatch):
     """Neither that of an earlier run, nor the cluster that still runs in it."""
-    for module, name in ((all_experiments, "performed"), (soak_command, "SoakRun"), (soak_command, "_examine")):
+    for module, name in (
+        (all_experiments, "perform_experiment"),
+        (soak_command, "SoakRun"),
+        (soak_command, "_examine"),
+    ):
         monkeypatch.setattr(module, name, lambda *given: pytest.fail("something runs"))
     monkeypatch.setattr(soak_command, "read_soak", lambda soak: (SoakPlan("4.3.1", 1, 1), []))
     for name in ("cluster", "outcome.json"):

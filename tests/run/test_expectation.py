@@ -4,7 +4,7 @@ import pytest
 
 from checker.engines.python.explorer import explore
 from checker.language import Scenario
-from checker.run.expectation import checked_properties, compare_with_expectation, expectation_for, stop_for
+from checker.run.expectation import compare_with_expectation, expectation_for, properties_to_check, stop_for
 from checker.run.plan import Plan
 from tests.toy import Counter, Overflow
 
@@ -74,9 +74,9 @@ def test_expectation_of_a_subset_of_the_properties():
 
 def test_deadlock_is_checked_if_requested_or_expected():
     usual = ("below_limit", "never_falls", "is_two", "is_over")
-    assert checked_properties(Scenario(Counter, "s")) == usual
-    assert checked_properties(Scenario(Counter, "s", deadlock=True)) == (*usual, "deadlock")
-    assert checked_properties(Scenario(Counter, "s", expect={"deadlock": 4}, properties=["is_two"])) == (
+    assert properties_to_check(Scenario(Counter, "s")) == usual
+    assert properties_to_check(Scenario(Counter, "s", deadlock=True)) == (*usual, "deadlock")
+    assert properties_to_check(Scenario(Counter, "s", expect={"deadlock": 4}, properties=["is_two"])) == (
         "is_two",
         "deadlock",
     )

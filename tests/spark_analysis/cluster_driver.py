@@ -17,7 +17,7 @@ from spark_analysis.explore.spark_explorer import explore
 from spark_analysis.session import LazySession
 from spark_analysis.validate.validation import validate_on_spark
 from spark_analysis.walks.simulation import simulate
-from spark_analysis.walks.walk_request import WalkRequest, requested_run
+from spark_analysis.walks.walk_request import WalkRequest, run_of_request
 from specs.examples.peterson import Peterson
 from traces.storage import location_of
 from traces.validate.task import ValidationTask
@@ -40,7 +40,7 @@ def main(master: str, url: str, spec: str, mapping: str, log: str) -> None:
         spark = session.spark
         files = spark.range(1).mapInArrow(_packages, "file string").collect()
         is_whole = {
-            name: simulate(requested_run(request), store / name, spark=spark) for name, request in REQUESTS.items()
+            name: simulate(run_of_request(request), store / name, spark=spark) for name, request in REQUESTS.items()
         }
         explored = explore(Peterson(), PLAN, session, checkpoint=store / "states", partitions=2)
         task = ValidationTask(spec, mapping)

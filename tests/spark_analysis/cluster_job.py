@@ -9,7 +9,7 @@ from pathlib import Path
 from checker.engines.native import engine as native
 from spark_analysis.walks.local_simulation import write_walks
 from spark_analysis.walks.records import part_paths
-from spark_analysis.walks.walk_request import requested_run
+from spark_analysis.walks.walk_request import run_of_request
 from specs.examples.peterson import Peterson
 from tests.cli.test_validate import BAD, GOOD, MAPPING, RETRY
 from tests.spark_analysis.cluster_driver import PLAN, REQUESTS
@@ -26,7 +26,7 @@ class ClusterJob:
     def command(self, python: str, master: str) -> list[str]:
         """Write the walks of this machine and the inputs of the driver; return its command."""
         for name, request in REQUESTS.items():
-            write_walks(requested_run(request), self.folder / name)
+            write_walks(run_of_request(request), self.folder / name)
         mapping, log = self.folder / "mapping.py", self.folder / "many.jsonl"
         mapping.write_text(MAPPING)
         traces = {"good": GOOD, "bad": BAD}
@@ -40,7 +40,7 @@ class ClusterJob:
         assert "tidemark.zip" in found["file"]
         assert found["is_whole"] == dict.fromkeys(REQUESTS, True)
         for name, request in REQUESTS.items():
-            run = requested_run(request)
+            run = run_of_request(request)
             expected = [path.read_bytes() for path in part_paths(self.folder / name, run)]
             assert [path.read_bytes() for path in part_paths(self.results / name, run)] == expected, name
         assert found["levels"] == list(native.explore(Peterson(), PLAN).levels)

@@ -12,7 +12,7 @@ from spark_analysis.report.chart_geometry import (
 )
 from spark_analysis.report.exhaustive_baseline import baseline_of
 from spark_analysis.walks.records import spec_of
-from spark_analysis.walks.walk_request import WalkRequest, requested_run
+from spark_analysis.walks.walk_request import WalkRequest, run_of_request
 
 
 @pytest.mark.parametrize(
@@ -74,12 +74,12 @@ def test_heat_maps_have_a_cell_for_every_configuration():
 
 
 def test_baseline_comes_from_the_ledger_without_exploration():
-    run = requested_run(WalkRequest("replication/kip320/two_replicas", 10, 5, 1))
+    run = run_of_request(WalkRequest("replication/kip320/two_replicas", 10, 5, 1))
     spec = spec_of(run, 0)
     recorded, explored = baseline_of(spec, run, 0, 0), baseline_of(spec, run, 0, 100_000)
     assert recorded.source == "ledger" and explored.source == "exhaustive exploration"
     assert recorded.states == explored.states and not explored.violations
-    run = requested_run(
+    run = run_of_request(
         WalkRequest("replication/kip320", 10, 5, 1, settings=("replicas=2", "max_leader_epoch=1", "log_size=1"))
     )
     assert baseline_of(spec_of(run, 0), run, 0, 0).states is None

@@ -28,7 +28,7 @@ from checker.engines.python import explorer
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.run import registry
-from checker.run.expectation import checked_properties, stop_for
+from checker.run.expectation import properties_to_check, stop_for
 from checker.run.plan import DEADLOCK, ExplorationProgress, Plan
 from checker.run.result import Result
 from spark_analysis.explore import jobs
@@ -54,7 +54,7 @@ def scenario(name: str) -> tuple[Spec, Plan]:
     [selection] = registry.select(name)
     found = selection.scenario
     assert found is not None
-    checked = checked_properties(found)
+    checked = properties_to_check(found)
     names = tuple(name for name in checked if name != DEADLOCK)
     plan = Plan(names, stop=stop_for(found.expect), deadlock=DEADLOCK in checked)
     return selection.entry.spec(**found.constants), plan

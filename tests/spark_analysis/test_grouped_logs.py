@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 
 from checker.errors import InputError
-from spark_analysis.validate.grouped_logs import _Naming, grouped_traces
+from spark_analysis.validate.grouped_logs import _Naming, group_traces
 from traces.validate.events import read_many
 
 
@@ -43,7 +43,7 @@ def test_groups_are_those_of_one_process(small_blocks, tmp_path, monkeypatch, li
     (tmp_path / "a folder").mkdir()
     files = [log(tmp_path / "one log.jsonl", 1, lines), log(tmp_path / "a folder" / "two%.jsonl", 2, lines)]
     shown = [path.relative_to(tmp_path) for path in files]
-    frame = grouped_traces(small_blocks, shown, "run")
+    frame = group_traces(small_blocks, shown, "run")
     found = {(row.trace, row.file): (row.events, row.lines) for row in frame.collect()}
     expected = {(raw.name, raw.file): (raw.texts, raw.lines) for path in shown for raw in read_many(path, "run")}
     assert found == expected and len(found) == 18
@@ -72,10 +72,10 @@ def test_the_first_wrong_line_is_an_error_with_its_place(spark, tmp_path, line, 
     path = tmp_path / "log.jsonl"
     path.write_bytes(b'{"run": 1}\n\n' + line + b"\n" + line)
     with pytest.raises(InputError, match=message) as raised:
-        grouped_traces(spark, [path], "run")
+        group_traces(spark, [path], "run")
     assert (raised.value.file, raised.value.line) == (str(path), 3)
 
 
 def test_a_missing_file_is_an_error(spark, tmp_path):
     with pytest.raises(InputError, match="cannot be read: No such file"):
-        grouped_traces(spark, [tmp_path / "nowhere"], "run")
+        group_traces(spark, [tmp_path / "nowhere"], "run")

@@ -21,7 +21,7 @@ from spark_analysis.report.readable_parts import readable_parts
 from spark_analysis.report.report_page import rate_of, walk_report_page
 from spark_analysis.report.walk_counts import count_walks
 from spark_analysis.walks.records import WALKS, part_path, read_walk, spec_of
-from spark_analysis.walks.walk_request import requested_run
+from spark_analysis.walks.walk_request import run_of_request
 from tests.spark_analysis.walks.walked import SOURCE, request, simulated, spec_file, spec_of_walks, walks_in
 from tests.support.page_checks import problems_of
 from traces import trace_file
@@ -49,7 +49,7 @@ TWO_CAUSES = SOURCE.replace(
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    run = requested_run(request(spec_file(folder, TWO_CAUSES), walks=2500))
+    run = run_of_request(request(spec_file(folder, TWO_CAUSES), walks=2500))
     walks = simulated(folder / "walks", run)
     return run, walks, report_on(walks, spec=spec_of_walks(walks))
 
@@ -97,7 +97,7 @@ def test_the_limits_of_exact_probabilities_and_of_splitting(made, monkeypatch):
 
 def test_rare_violations_are_estimated_by_splitting(tmp_path):
     """Of few walks, fewer than 100 violate the property; the exact probability is known."""
-    run = requested_run(request(spec_file(tmp_path), walks=100))
+    run = run_of_request(request(spec_file(tmp_path), walks=100))
     walks = simulated(tmp_path / "walks", run)
     found = report_on(walks, spec=spec_of_walks(walks), splitting=2400)
     [entry] = found.data["configurations"][0]["failures"]
@@ -313,7 +313,7 @@ def test_page_of_a_sweep_separates_configurations_and_what_is_not_decided(tmp_pa
     """Walks with careful=true violate nothing, and only the first configuration is explored."""
     monkeypatch.setattr(exhaustive_baseline, "MOST_CONFIGURATIONS", 1)
     sweep = ("careful=false,true", "size=2,3")
-    run = requested_run(request(spec_file(tmp_path), scenario="", walks=400, sweep=sweep))
+    run = run_of_request(request(spec_file(tmp_path), scenario="", walks=400, sweep=sweep))
     walks = simulated(tmp_path / "walks", run)
     found = report_on(walks, spec=spec_of_walks(walks))
     (failure,) = (entry for entry in found.data["failures"] if entry["property"] == "in_order")

@@ -63,7 +63,7 @@ HOLDS, VIOLATED, LIMITED = (
 )
 def test_what_explorations_say_of_a_property(known, text, is_violated):
     data = {"configurations": [{"known": one} for one in known]}
-    assert report_page._explored(data, "a") == (text, is_violated)
+    assert report_page._exploration(data, "a") == (text, is_violated)
 
 
 def test_settings_without_a_violation_have_the_result_of_their_exploration():
@@ -124,8 +124,8 @@ def test_the_counts_of_all_settings_are_added():
     assert (idle["takes"], idle["instances"], idle["share"], idle["bar"]) == (0, 2, 0.0, 0.0)
     idle_sides = [(one["place"], one["side"]) for one in report_page._branches(data)["idle"]]
     assert report_page._branches(data)["sides"] == 4 and idle_sides == [("s.py:1", "false"), ("s.py:2", "true")]
-    assert report_page._reached(data) == [("full", 8)]
-    ((_, broken),) = report_page._broken_by(data)
+    assert report_page._reachables(data) == [("full", 8)]
+    ((_, broken),) = report_page._actions_that_broke(data)
     assert broken == [("go", 3, 0.75), ("up", 1, 0.25)]
 
 
@@ -210,7 +210,7 @@ def group(*actions, length=5, walks=(0,), breaker="go", shortest=True, name="a",
 
 
 def absorbed(found, rest):
-    return {one.cause.actions: [walk.walk for walk in one.walks] for one in causes._absorbed(found, [rest])}
+    return {one.cause.actions: [walk.walk for walk in one.walks] for one in causes._absorb(found, [rest])}
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_of_several_causes_the_one_with_the_shortest_trace_counts():
     assert absorbed([group("go", "up"), group("go", length=4)], rest) == {("go", "up"): [0], ("go",): [0, 7]}
     same = [group("go", "up", shortest=False), group("go", walks=(1,))]
     assert absorbed(same, rest) == {("go", "up"): [0], ("go",): [1, 7]}
-    (merged,) = causes._merged([group("go", length=6, walks=(1,)), group("go", length=4, walks=(2,))])
+    (merged,) = causes._merge([group("go", length=6, walks=(1,)), group("go", length=4, walks=(2,))])
     assert merged.shrunk.violation.length == 4 and sorted(walk.walk for walk in merged.walks) == [1, 2]
 
 

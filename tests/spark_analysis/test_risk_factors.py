@@ -16,7 +16,7 @@ from spark_analysis.report.risk_factors import settings_without_cause as without
 from spark_analysis.report.walk_counts import WalkFailure, count_walks
 from spark_analysis.walks.records import part_paths, read_parts
 from spark_analysis.walks.statistics import ExposureStratum, risk_ratio
-from spark_analysis.walks.walk_request import requested_run
+from spark_analysis.walks.walk_request import run_of_request
 from tests.spark_analysis.walks.walked import request, simulated, spec_file, walks_in
 
 
@@ -147,7 +147,7 @@ def risks_of(folder, *, walks, properties=(), beyond=False):
     """Return the risk factors of walks of the tosses, by property and action."""
     folder.mkdir()
     given = dict(scenario=None, walks=walks, depth=DEPTH, properties=properties, beyond=beyond)
-    run = requested_run(request(spec_file(folder, TOSSES), **given))
+    run = run_of_request(request(spec_file(folder, TOSSES), **given))
     source = LocalWalkSource(simulated(folder / "walks", run), run, range(run.parts))
     failures = [*(WalkFailure(name, False) for name in run.properties), WalkFailure("fall", True)]
     return {(row["property"], row["name"]): row for row in risk_factors(run, count_walks(source), failures)}

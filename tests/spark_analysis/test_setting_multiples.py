@@ -10,7 +10,7 @@ from spark_analysis.report.chart_geometry import SMALL_HEIGHT, SMALL_WIDTH, smal
 from spark_analysis.report.make_report import report_on
 from spark_analysis.report.report_page import walk_report_page
 from spark_analysis.report.setting_multiples import setting_multiples
-from spark_analysis.walks.walk_request import requested_run
+from spark_analysis.walks.walk_request import run_of_request
 from tests.spark_analysis.test_report import TWO_CAUSES
 from tests.spark_analysis.walks.walked import request, simulated, spec_file
 from tests.support.page_checks import problems_of
@@ -18,7 +18,7 @@ from tests.support.page_checks import problems_of
 
 def data_of(folder, **options):
     file = spec_file(folder, TWO_CAUSES)
-    run = requested_run(request(file, scenario=None, walks=400, **options))
+    run = run_of_request(request(file, scenario=None, walks=400, **options))
     return report_on(simulated(folder / "walks", run), spec=file).data
 
 

@@ -8,7 +8,7 @@ from spark_analysis.report import causes, shrunk_walks
 from spark_analysis.report.make_report import report_on
 from spark_analysis.report.shrunk_walks import Stratum, first_walks, spacings_of
 from spark_analysis.report.walk_counts import ViolationPattern, WalkFailure
-from spark_analysis.walks.walk_request import requested_run
+from spark_analysis.walks.walk_request import run_of_request
 from tests.spark_analysis.test_report import TWO_CAUSES
 from tests.spark_analysis.walks.walked import request, simulated, spec_file, spec_of_walks
 
@@ -19,7 +19,7 @@ RARE = WalkFailure("rare", False)
 @pytest.fixture(scope="module")
 def walks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("samples")
-    run = requested_run(request(spec_file(folder, TWO_CAUSES), walks=4000, seed=5))
+    run = run_of_request(request(spec_file(folder, TWO_CAUSES), walks=4000, seed=5))
     return simulated(folder / "walks", run)
 
 

@@ -16,7 +16,7 @@ from spark_analysis.walks import simulation
 from spark_analysis.walks.parts import write_walks_of_part
 from spark_analysis.walks.records import WALKS, WalkRun, missing_parts, part_path, part_paths
 from spark_analysis.walks.simulation import simulate
-from spark_analysis.walks.walk_request import WalkRequest, requested_run
+from spark_analysis.walks.walk_request import WalkRequest, run_of_request
 from spark_analysis.walks.writing import open_run_folder
 
 SCENARIO = "producer/plain_producer/p1_reorder_by_retry"
@@ -27,7 +27,7 @@ def contents(folder: Path, run: WalkRun) -> list[bytes]:
 
 
 def small_run(walks: int = 4000, **options: object) -> WalkRun:
-    return requested_run(WalkRequest(SCENARIO, walks, 30, 3, **options))  # type: ignore[arg-type]
+    return run_of_request(WalkRequest(SCENARIO, walks, 30, 3, **options))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from checker.output.page.tickets import with_links
 from spark_analysis.commands.report_walks import report_walks
 from spark_analysis.report.spec_words import description_of, promise_of, texts_of, ticket_addresses, tickets_of
-from spark_analysis.walks.walk_request import WalkRequest, requested_run
+from spark_analysis.walks.walk_request import WalkRequest, run_of_request
 from specs.replication.kip101 import Kip101
 from specs.replication.partition import Partition
 from specs.tickets import ALL_PROPOSALS, PROPOSALS
@@ -65,7 +65,7 @@ def reported(tmp_path_factory):
     """The folder of a report on walks of a spec of the library that violate a property."""
     folder = tmp_path_factory.mktemp("words") / "walks"
     target = "replication/kip101/fast_elections"
-    run = requested_run(WalkRequest(target, walks=6000, seed=5, depth=40))
+    run = run_of_request(WalkRequest(target, walks=6000, seed=5, depth=40))
     assert report_walks(simulated(folder, run), None) == 0
     return folder / "report"
 

@@ -22,7 +22,7 @@ from spark_analysis.walks import state_tallies
 from spark_analysis.walks.digests import write_digest
 from spark_analysis.walks.local_simulation import write_walks
 from spark_analysis.walks.records import STATES, STEPS, VIOLATIONS, WALKS, part_path, part_paths, read_parts, read_walks
-from spark_analysis.walks.walk_request import requested_run
+from spark_analysis.walks.walk_request import run_of_request
 from tests.spark_analysis.walks.walked import SOURCE, request, simulated, spec_file, walks_in
 from tests.support.object_store import object_store
 from traces.storage import location_of
@@ -127,7 +127,7 @@ def test_more_walks_do_not_coarsen_the_count_of_states(tmp_path):
     """The sampling of a part depends on its states: that of many walks is the one of few."""
     file, found = spec_file(tmp_path), []
     for walks in (1000, 60_000):
-        run = requested_run(request(file, walks=walks))
+        run = run_of_request(request(file, walks=walks))
         folder = simulated(tmp_path / str(walks), run)
         found.append(count_walks(LocalWalkSource(folder, run, range(run.parts))).states[0].saturation)
     small, large = found
@@ -224,7 +224,7 @@ def test_violations_of_walks_that_go_on_are_counted(source_of, tmp_path):
         "    @reachable",
         "    @invariant\n    def not_full(self):\n        return len(self.queue) < self.size\n\n    @reachable",
     )
-    run = requested_run(request(spec_file(tmp_path, source), walks=700, beyond=True))
+    run = run_of_request(request(spec_file(tmp_path, source), walks=700, beyond=True))
     folder = simulated(tmp_path / "walks", run)
     found = count_walks(source_of(run, folder))
     rows = table_of(run, folder, VIOLATIONS).to_pylist()

@@ -12,8 +12,8 @@ from checker.errors import BoundsError, SpecError
 from checker.frontend import compile_spec
 from checker.language.liveness import liveness_names
 from checker.run import ledger, registry
-from checker.run.expectation import checked_properties, stop_for
-from checker.run.plan import DEADLOCK, Plan, searched_properties
+from checker.run.expectation import properties_to_check, stop_for
+from checker.run.plan import DEADLOCK, Plan, properties_to_search
 from checker.run.symmetry import symmetry_of_run
 from specs.replication.kip320 import Kip320
 from traces.replay import replay
@@ -36,13 +36,13 @@ def scenarios(families, most_states):
 def compare(scenario):
     """Explore a scenario with and without symmetry, and compare the results; skip it if no domain is symmetric."""
     spec = scenario.configured_spec()
-    checked = [name for name in checked_properties(scenario) if name not in liveness_names(spec, spec.properties)]
+    checked = [name for name in properties_to_check(scenario) if name not in liveness_names(spec, spec.properties)]
     names = tuple(name for name in checked if name != DEADLOCK)
     plan = Plan(names, stop_for(scenario.expect), deadlock=DEADLOCK in checked, quick=True)
     if isinstance(plan.stop, frozenset):
         plan.stop &= frozenset(checked)
     try:
-        symmetry_of_run(spec, compile_spec(spec, searched_properties(spec, plan.properties)), initial_states(spec))
+        symmetry_of_run(spec, compile_spec(spec, properties_to_search(spec, plan.properties)), initial_states(spec))
     except (BoundsError, SpecError) as error:
         pytest.skip(str(error))
     whole = explore(spec, plan)

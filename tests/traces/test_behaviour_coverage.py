@@ -6,7 +6,7 @@ import sys
 
 from checker.language import Constant, Range, Spec, action, invariant, require
 from checker.run.result import TraceStep
-from traces.validate.behaviour_coverage import BehaviourCoverage, uncovered
+from traces.validate.behaviour_coverage import BehaviourCoverage, coverage_gaps
 
 
 class Counting(Spec):
@@ -59,7 +59,7 @@ class CountingTwice(Counting):
 
 
 def test_a_method_that_is_replaced_has_no_branches():
-    _, missing, total = uncovered(CountingTwice, BehaviourCoverage())
+    _, missing, total = coverage_gaps(CountingTwice, BehaviourCoverage())
     assert total == 2 and {each.method for each in missing} == {"add"}
 
 
@@ -78,7 +78,7 @@ def seen(*steps):
     coverage, tracer = BehaviourCoverage(), sys.gettrace()
     coverage.add(*behaviour(*steps))
     assert sys.gettrace() is tracer
-    never, missing, total = uncovered(Counting, coverage)
+    never, missing, total = coverage_gaps(Counting, coverage)
     return coverage.steps, never, {(each.method, each.condition, each.value) for each in missing}, total
 
 
@@ -111,4 +111,4 @@ class CountingWithBase(Remembering, Counting):
 
 
 def test_bases_that_are_no_specs_hide_no_branch():
-    assert uncovered(CountingWithBase, BehaviourCoverage()) == uncovered(Counting, BehaviourCoverage())
+    assert coverage_gaps(CountingWithBase, BehaviourCoverage()) == coverage_gaps(Counting, BehaviourCoverage())

@@ -129,7 +129,7 @@ def test_the_store_gets_a_file_by_one_write(tmp_path: Path, monkeypatch: pytest.
             return sizes[-1]
 
     store = SimpleNamespace(open_output_stream=lambda path: Stream())
-    monkeypatch.setattr(storage, "_opened", lambda location: (store, location.path))
+    monkeypatch.setattr(storage, "_open", lambda location: (store, location.path))
     for size in (0, 5 << 20):
         file = tmp_path / str(size)
         file.write_bytes(bytes(size))
@@ -150,7 +150,7 @@ def test_an_interrupt_takes_effect_after_the_whole_file(monkeypatch: pytest.Monk
             return len(content)
 
     store = SimpleNamespace(open_output_stream=lambda path: Stream())
-    monkeypatch.setattr(storage, "_opened", lambda location: (store, location.path))
+    monkeypatch.setattr(storage, "_open", lambda location: (store, location.path))
     with pytest.raises(KeyboardInterrupt):
         RemotePath("s3://bucket", "file").write_text("all of it")
     assert written == [b"all of it"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler

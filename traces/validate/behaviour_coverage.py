@@ -86,12 +86,12 @@ class _Traced:
 
     def __enter__(self) -> None:
         self._before = sys.gettrace()
-        sys.settrace(self._called)
+        sys.settrace(self._call)
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(self._before)
 
-    def _called(self, frame: FrameType, event: str, _: Any) -> Any:
+    def _call(self, frame: FrameType, event: str, _: Any) -> Any:
         file = frame.f_code.co_filename
         if file not in self._files:
             return None
@@ -108,7 +108,7 @@ class _Traced:
         return executed
 
 
-def uncovered(spec: type[Spec], coverage: BehaviourCoverage) -> tuple[list[str], list[BranchOutcome], int]:
+def coverage_gaps(spec: type[Spec], coverage: BehaviourCoverage) -> tuple[list[str], list[BranchOutcome], int]:
     """Return the actions never taken, the outcomes never seen, and the number of all outcomes.
 
     A condition on constants alone has one outcome in a run, and is left out.

@@ -144,8 +144,8 @@ def _alterations(
         changed = _other_value(event.found[name], others, generator)
         if changed == event.found[name]:
             continue
-        found = event.found | {name: changed}
-        events = (*recorded.events[:position], RecordedEvent(event.line, found), *recorded.events[position + 1 :])
+        fields = event.found | {name: changed}
+        events = (*recorded.events[:position], RecordedEvent(event.line, fields), *recorded.events[position + 1 :])
         change = f"{name} {json.dumps(changed)} instead of {json.dumps(event.found[name])} in {_text(event)}"
         yield _control("altered", recorded, event, change, "the spec allows this value too", events)
 
@@ -207,8 +207,8 @@ def _other_list(value: list[Any], generator: random.Random) -> list[Any]:
 class _ReadRecorder(dict[str, Any]):
     """An event that records which of its fields are read."""
 
-    def __init__(self, found: dict[str, Any]):
-        super().__init__(found)
+    def __init__(self, fields: dict[str, Any]):
+        super().__init__(fields)
         self.read: set[str] = set()
 
     def __getitem__(self, name: str) -> Any:

@@ -47,15 +47,15 @@ def read_events(text: Iterable[str], file: str, first_line: int = 1) -> tuple[li
 def parse(line: str, file: str, number: int) -> dict[str, Any]:
     """Return the event of a line; raise InputError if the line is not a JSON object."""
     try:
-        found = parse_json_line(line)
+        content = parse_json_line(line)
     except RecursionError:
         raise InputError("this is nested too deeply", file=file, line=number, text=line[:200]) from None
     except ValueError as error:
         what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         raise InputError(f"this is not JSON: {what}", file=file, line=number, text=line[:200]) from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise InputError("an event is a JSON object, {...}", file=file, line=number, text=line[:200])
-    return found
+    return content
 
 
 def read_log(path: Location) -> RecordedTrace:
@@ -95,10 +95,10 @@ def read_many(path: Location, by: str) -> Iterator[UnparsedTrace]:
 
 def trace_name(text: str, by: str, file: str, line: int) -> str:
     """Return the name of the trace that a line belongs to; raise InputError if it is no event with the field `by`."""
-    found = parse(text, file, line)
-    if by not in found:
+    fields = parse(text, file, line)
+    if by not in fields:
         raise InputError(f'the event has no "{by}", which names its trace', file=file, line=line)
-    return str(found[by])
+    return str(fields[by])
 
 
 def _lines(path: Location) -> list[str]:

@@ -32,28 +32,28 @@ def compiled(expression: str) -> tuple[CodeType, frozenset[str]]:
         tree = ast.parse(expression.strip(), "<expectation>", "eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         what = error.msg if isinstance(error, SyntaxError) else str(error) or type(error).__name__
-        raise InputError(f"the mapping's {_shown(expression)} is not an expression: {what}") from None
+        raise InputError(f"the mapping's {_text(expression)} is not an expression: {what}") from None
     attributes = set()
     for node in ast.walk(tree):
         if not isinstance(node, _ALLOWED) or (isinstance(node, ast.Name) and node.id.startswith("__")):
             what = node.id if isinstance(node, ast.Name) else type(node).__name__
-            raise InputError(f"the mapping's {_shown(expression)} may not contain {what}: it reads values only")
+            raise InputError(f"the mapping's {_text(expression)} may not contain {what}: it reads values only")
         if isinstance(node, ast.comprehension) and node.is_async:
-            raise InputError(f"the mapping's {_shown(expression)} may not contain async: it reads values only")
+            raise InputError(f"the mapping's {_text(expression)} may not contain async: it reads values only")
         if isinstance(node, ast.Attribute):
             attributes.add(node.attr)
     try:
         return compile(tree, "<expectation>", "eval"), frozenset(attributes)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         what = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise InputError(f"the mapping's {_shown(expression)} cannot be compiled: {what}") from None
+        raise InputError(f"the mapping's {_text(expression)} cannot be compiled: {what}") from None
 
 
 def require_attributes(expression: str, attributes: frozenset[str], fields: frozenset[str]) -> None:
     """Raise InputError if an attribute is neither a field of the spec's values nor a method of its collections."""
     for name in sorted(attributes - fields - _METHODS):
-        raise InputError(f"the mapping's {_shown(expression)} reads {name}, which is not a field of a value")
+        raise InputError(f"the mapping's {_text(expression)} reads {name}, which is not a field of a value")
 
 
-def _shown(expression: str) -> str:
+def _text(expression: str) -> str:
     return expression if len(expression) <= 200 else f"{expression[:200]}..."

@@ -84,7 +84,7 @@ class Forgetting(ABC):
     def named(self, events: Sequence[Found]) -> list[list[Any]]:
         """Return the records that each event of a trace names. An event with the contents of the log names none."""
 
-    def takes_identity(self, found: Found) -> bool:
+    def takes_identity(self, fields: Found) -> bool:
         """Return whether an event takes one of the spec's identities of records, if these are not the numbers."""
         return False
 
@@ -96,12 +96,12 @@ class Forgetting(ABC):
         """Return the number of identities of a model with a window of records."""
         return window
 
-    def contradiction(self, found: Found, forgotten: Forgotten) -> str | None:
+    def contradiction(self, fields: Found, forgotten: Forgotten) -> str | None:
         """Return a sentence if an event contradicts what was forgotten. Most events say nothing of it."""
         return None
 
     @abstractmethod
-    def renumbered(self, found: Found, forgotten: Forgotten) -> Found:
+    def renumbered(self, fields: Found, forgotten: Forgotten) -> Found:
         """Return an event with the numbers that its records and offsets have in the states."""
 
     def description(self, forgotten: int, first_offset: int) -> str:
@@ -136,15 +136,15 @@ class RecordWindow:
         self._oldest = [self._total + 1] * (len(events) + 1)
         for position in reversed(range(len(events))):
             self._oldest[position] = min([self._oldest[position + 1], *self._named[position]])
-        self._taking = [forgetting.takes_identity(found) for found in events]
+        self._taking = [forgetting.takes_identity(fields) for fields in events]
         self._identities, self._taken = forgetting.identities(size), 0
 
-    def contradiction(self, position: int, found: Found) -> str | None:
+    def contradiction(self, position: int, fields: Found) -> str | None:
         """Return a sentence if an event names a record that was never sent, or contradicts what was forgotten."""
         unknown = [number for number in self._named[position] if not 1 <= number <= self._total]
         if unknown:
             return f"the log has records 1 to {self._total}; the event names record {unknown[0]}"
-        return self._forgetting.contradiction(found, self.forgotten)
+        return self._forgetting.contradiction(fields, self.forgotten)
 
     def has_room(self, position: int) -> bool:
         """Return whether the records of an event are in the window, and no candidate runs out of identities.
@@ -171,9 +171,9 @@ class RecordWindow:
         """Note that the candidates take the steps of an event."""
         self._taken += self._taking[position]
 
-    def renumbered(self, found: Found) -> Found:
+    def renumbered(self, fields: Found) -> Found:
         """Return an event with the numbers of the states."""
-        return self._forgetting.renumbered(found, self.forgotten) if self.forgotten.records else found
+        return self._forgetting.renumbered(fields, self.forgotten) if self.forgotten.records else fields
 
 
 WINDOWS = (16, 32, 48, 64, 128, 256)

@@ -139,9 +139,9 @@ class Mapping:
         """
         return lambda found: None
 
-    def contradiction(self, consistency: Consistency, found: Found) -> str | None:
+    def contradiction(self, consistency: Consistency, fields: Found) -> str | None:
         """Return how an event contradicts earlier ones, if it does; raise InputError if a field is missing or wrong."""
-        wrong: str | None = self._on_event(found, "consistency", consistency)
+        wrong: str | None = self._on_event(fields, "consistency", consistency)
         return wrong
 
     @property
@@ -149,32 +149,32 @@ class Mapping:
         """The steps that leave no event."""
         return [PossibleStep(step) if isinstance(step, str) else step for step in self.silent]
 
-    def name_of(self, found: Found) -> str:
+    def name_of(self, fields: Found) -> str:
         """Return the name of an event; raise InputError if it has none, or a name that the mapping does not handle."""
-        name = found.get(self.field)
+        name = fields.get(self.field)
         if not isinstance(name, str):
             raise InputError(f'the event has no "{self.field}", which names it')
         if name not in self._handlers and name not in self.skips:
             raise InputError(
                 f"{type(self).__name__} has no method for the event {name}: "
-                f'add @event("{name}"), or name it in skips; known events: {", ".join(self._known()) or "none"}'
+                f'add @event("{name}"), or name it in skips; known events: {", ".join(self._names()) or "none"}'
             )
         return name
 
     def own_error(self, error: BaseException, what: str) -> InputError:
         """Return an exception of the mapping's code as an error, with its place."""
-        found = with_location(error, [inspect.getfile(type(self))])
-        return InputError(f"{what}{f', at {found.file}:{found.line}' if found.file else ''}: {found.message}")
+        located = with_location(error, [inspect.getfile(type(self))])
+        return InputError(f"{what}{f', at {located.file}:{located.line}' if located.file else ''}: {located.message}")
 
-    def _known(self) -> Iterable[str]:
+    def _names(self) -> Iterable[str]:
         return (*self._handlers, *self.skips)
 
-    def steps_of(self, found: Found) -> tuple[PossibleStep, ...] | None:
+    def steps_of(self, fields: Found) -> tuple[PossibleStep, ...] | None:
         """Return the possible steps of an event, or None if it is skipped; raise InputError if the mapping fails."""
-        handler = self._handlers.get(self.name_of(found))
+        handler = self._handlers.get(self.name_of(fields))
         if handler is None:
             return None
-        answer = self._on_event(found, handler, getattr(self, handler))
+        answer = self._on_event(fields, handler, getattr(self, handler))
         if answer is None:
             return None
         steps = (
@@ -191,10 +191,10 @@ class Mapping:
             )
         return steps
 
-    def _on_event(self, found: Found, name: str, function: Callable[[Found], Any]) -> Any:
+    def _on_event(self, fields: Found, name: str, function: Callable[[Found], Any]) -> Any:
         """Return what a function of the mapping returns for an event; raise InputError if it fails."""
         try:
-            return function(found)
+            return function(fields)
         except KeyError as error:
             raise InputError(f"the event has no {error}, which {type(self).__name__}.{name} reads") from None
         except UserError:

@@ -82,28 +82,28 @@ class InterpretedMoves:
 
     def expand(self, key: Key) -> ExpandedMoves:
         """Return the moves of every action instance in a state."""
-        found = self._expanded.get(key)
-        if found is None:
-            found = ExpandedMoves()
+        moves = self._expanded.get(key)
+        if moves is None:
+            moves = ExpandedMoves()
             steps, failures = self.spec.expand(self.state(key))
             for step in steps:
-                found.moves.setdefault(step.action, []).append((step.arguments, step.state))
+                moves.moves.setdefault(step.action, []).append((step.arguments, step.state))
             for failure in failures:
-                found.failures.setdefault(failure.action, []).append((failure.arguments, failure.message))
-            _remember(self._expanded, key, found, self.remembered)
-        return found
+                moves.failures.setdefault(failure.action, []).append((failure.arguments, failure.message))
+            _remember(self._expanded, key, moves, self.remembered)
+        return moves
 
     def violated(self, key: Key) -> frozenset[str]:
         """Return the invariants that are false in a state."""
-        found = self._violated.get(key)
-        if found is None:
+        names = self._violated.get(key)
+        if names is None:
             state = self.state(key)
             try:
-                found = frozenset(name for name in self._invariants if not self.spec.holds(name, state))
+                names = frozenset(name for name in self._invariants if not self.spec.holds(name, state))
             except BoundsError:
                 raise InputError(_INVARIANT_BOUNDS.format(self.spec.name)) from None
-            _remember(self._violated, key, found, self.remembered)
-        return found
+            _remember(self._violated, key, names, self.remembered)
+        return names
 
 
 class NativeMoves:
@@ -132,12 +132,12 @@ class NativeMoves:
 
     def state(self, key: Key) -> State:
         """Return the state of packed words."""
-        found = self._states.get(key)
-        if found is None:
+        known = self._states.get(key)
+        if known is None:
             assert isinstance(key, tuple)
-            found = State({name: variable.value(key) for name, variable in self._variables.items()})
-            _remember(self._states, key, found, self.remembered)
-        return found
+            known = State({name: variable.value(key) for name, variable in self._variables.items()})
+            _remember(self._states, key, known, self.remembered)
+        return known
 
     def key(self, state: State) -> Key:
         """Return the packed words of a state."""
@@ -145,39 +145,39 @@ class NativeMoves:
 
     def expand(self, key: Key) -> ExpandedMoves:
         """Return the moves of every action instance in a state."""
-        found = self._expanded.get(key)
-        if found is None:
+        moves = self._expanded.get(key)
+        if moves is None:
             assert isinstance(key, tuple)
-            found = ExpandedMoves()
+            moves = ExpandedMoves()
             expansion = self._engine.expand_words(key)
             for instance, words in sorted(expansion.words.items()):
                 action, arguments = self._call(instance, key)
-                found.moves.setdefault(action, []).append((arguments, tuple(words)))
+                moves.moves.setdefault(action, []).append((arguments, tuple(words)))
             for instance, message in sorted(expansion.failures.items()):
                 action, arguments = self._call(instance, key)
-                found.failures.setdefault(action, []).append((arguments, message))
-            _remember(self._expanded, key, found, self.remembered)
-        return found
+                moves.failures.setdefault(action, []).append((arguments, message))
+            _remember(self._expanded, key, moves, self.remembered)
+        return moves
 
     def violated(self, key: Key) -> frozenset[str]:
         """Return the invariants that are false in a state."""
         if not self._invariants:
             return frozenset()
-        found = self._violated.get(key)
-        if found is None:
+        names = self._violated.get(key)
+        if names is None:
             assert isinstance(key, tuple)
             finding = self._engine.check_words(key, self._invariants)
             if finding.failed:
                 raise InputError(_INVARIANT_BOUNDS.format(self.spec.name))
-            found = finding.names
-            _remember(self._violated, key, found, self.remembered)
-        return found
+            names = finding.names
+            _remember(self._violated, key, names, self.remembered)
+        return names
 
     def _call(self, instance: int, key: Key) -> tuple[str, tuple[Any, ...]]:
         """Return the action and the arguments of an instance; only arguments from a collection depend on the state."""
-        found = self._instances.get(instance)
-        if found is not None:
-            return found
+        call = self._instances.get(instance)
+        if call is not None:
+            return call
         position = max(n for n, shape in enumerate(self._shapes) if shape.first_instance <= instance)
         shape = self._shapes[position]
         if any(parameter.collection is not None for parameter in shape.parameters):
@@ -212,17 +212,17 @@ class _VariableDecoder:
         """Return the value of the variable in a state."""
         is_wide = self._mask is None
         raw = words[self._word : self._end] if is_wide else words[self._word] >> self._shift & self._mask  # type: ignore[operator]
-        found = self._known.get(raw, self)
-        if found is self:
-            found = self._decode(words)
-            _remember(self._known, raw, found, self._remembered)
-        return found
+        decoded = self._known.get(raw, self)
+        if decoded is self:
+            decoded = self._decode(words)
+            _remember(self._known, raw, decoded, self._remembered)
+        return decoded
 
 
-def _remember(cache: dict[Any, Any], key: Any, found: Any, most: int) -> None:
+def _remember(cache: dict[Any, Any], key: Any, value: Any, most: int) -> None:
     if len(cache) >= most:
         cache.clear()
-    cache[key] = found
+    cache[key] = value
 
 
 def moves_of(spec: Spec, engine: str, invariants: tuple[str, ...], remembered: int = REMEMBERED) -> Moves:

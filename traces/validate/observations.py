@@ -85,9 +85,9 @@ def _structs(spec: type[Spec]) -> Iterator[type[Struct]]:
     """Iterate over the structs that a spec can name: those of the modules that define it."""
     for base in spec.__mro__:
         module = sys.modules.get(base.__module__)
-        for found in vars(module).values() if module is not None else ():
-            if isinstance(found, type) and issubclass(found, Struct) and hasattr(found, "_fields"):
-                yield found
+        for member in vars(module).values() if module is not None else ():
+            if isinstance(member, type) and issubclass(member, Struct) and hasattr(member, "_fields"):
+                yield member
 
 
 def _members(kind: Type) -> Iterator[Any]:
@@ -141,10 +141,10 @@ def _same_items(items: list[Any], observed: Any) -> bool:
         return False
     left = list(observed)
     for item in items:
-        found = next((position for position, part in enumerate(left) if matches(item, part)), None)
-        if found is None:
+        match = next((position for position, part in enumerate(left) if matches(item, part)), None)
+        if match is None:
             return False
-        del left[found]
+        del left[match]
     return True
 
 

@@ -41,7 +41,7 @@ def reasons_of(
     return tuple(RejectionReason(step, kind, part, text, count) for (step, kind, part, text), count in ranked)  # type: ignore[arg-type]
 
 
-def contradicted(text: str, candidates: int) -> Reasons:
+def reasons_of_contradiction(text: str, candidates: int) -> Reasons:
     """Return the reason why an event contradicts earlier ones, whatever the candidate."""
     return (RejectionReason("recorded", "seen", "earlier events", text, candidates),)
 

@@ -56,7 +56,7 @@ class RunningValidation:
 
     def __init__(self, task: ValidationTask):
         self.task = task
-        self.entry, self.scenario = _selected(task.target)
+        self.entry, self.scenario = _select(task.target)
         self.mapping = load_mapping(task.mapping)
         self._validators: dict[str, Validator] = {}
 
@@ -74,7 +74,7 @@ class RunningValidation:
     def outcome(self, recorded: RecordedTrace) -> TraceVerdict:
         """Return the verdict on a trace; a trace that cannot be read has the verdict `unreadable`."""
         try:
-            return self._sized(recorded).validate(recorded)
+            return self._with_sizes(recorded).validate(recorded)
         except SpecError as error:
             return (
                 too_long(recorded)
@@ -88,7 +88,7 @@ class RunningValidation:
         """Return the results of the controls of a conforming trace; None if no controls were requested."""
         if not self.task.controls or outcome.verdict != "conforms":
             return None
-        return try_controls(self._sized(recorded), recorded, self.task.controls, self.task.seed)
+        return try_controls(self._with_sizes(recorded), recorded, self.task.controls, self.task.seed)
 
     def explanation(self, recorded: RecordedTrace, outcome: TraceVerdict) -> tuple[Spec, Violation] | None:
         """Return the spec of a trace and a behaviour of it that explains the trace as far as possible.
@@ -100,7 +100,7 @@ class RunningValidation:
         validator = self._validator(dict(outcome.constants))
         return validator.spec, explaining_behaviour(validator, recorded)
 
-    def _sized(self, recorded: RecordedTrace) -> SizedValidation:
+    def _with_sizes(self, recorded: RecordedTrace) -> SizedValidation:
         """Return the validation of a trace, which also fits its controls: they have the constants of the trace."""
         constants = self._constants(recorded)
         make = functools.partial(self._validator, constants)
@@ -119,11 +119,11 @@ class RunningValidation:
         """Return whether the constants that follow from a trace make the spec too large."""
         given = self.task.settings.keys() | (self.scenario.constants.keys() if self.scenario is not None else set())
         is_size = all(isinstance(part, SizeError) for part in error.parts)
-        return is_size and bool(self._recorded_constants(recorded).keys() - given)
+        return is_size and bool(self._constants_of_recording(recorded).keys() - given)
 
     def _constants(self, recorded: RecordedTrace) -> dict[str, Any]:
         constants = dict(self.scenario.constants) if self.scenario is not None else {}
-        return constants | self._recorded_constants(recorded) | dict(self.task.settings)
+        return constants | self._constants_of_recording(recorded) | dict(self.task.settings)
 
     def _validator(self, constants: dict[str, Any], window: int | None = None) -> Validator:
         """Return the validator with some constants of a trace, and with all its records or a window of them."""
@@ -148,7 +148,7 @@ class RunningValidation:
                 raise InputError(f"the initial state of {self.name} leaves the bounds of a type: {error}") from None
         return self._validators[key]
 
-    def _recorded_constants(self, recorded: RecordedTrace) -> dict[str, int | bool | str]:
+    def _constants_of_recording(self, recorded: RecordedTrace) -> dict[str, int | bool | str]:
         """Return the constants that follow from a trace; raise InputError if the mapping cannot find them in it."""
         try:
             return self.mapping.constants([event.found for event in recorded.events])
@@ -157,8 +157,8 @@ class RunningValidation:
         except OWN_ERRORS as error:
             # An event or a field that the mapping needs is missing.
             what = f"{type(self.mapping).__name__}.constants finds no constants in its events"
-            found = self.mapping.own_error(error, what)
-            raise InputError(found.message, file=recorded.file) from error
+            own_error = self.mapping.own_error(error, what)
+            raise InputError(own_error.message, file=recorded.file) from error
 
 
 def unreadable(name: str, file: str, error: UserError) -> TraceVerdict:
@@ -166,7 +166,7 @@ def unreadable(name: str, file: str, error: UserError) -> TraceVerdict:
     return TraceVerdict(name, file, verdict="unreadable", message=str(error))
 
 
-def _selected(target: str) -> tuple[registry.SpecEntry, Scenario | None]:
+def _select(target: str) -> tuple[registry.SpecEntry, Scenario | None]:
     selections = registry.select(target)
     if len(selections) > 1:
         known = ", ".join(selection.entry.target for selection in selections)
@@ -187,32 +187,32 @@ def load_mapping(name: str) -> Mapping:
     Raises UserError if it cannot be loaded.
     """
     where, _, wanted = name.partition(":")
-    module = _loaded(where)
-    found = {
+    module = _load(where)
+    mappings = {
         key: value
         for key, value in vars(module).items()
         if inspect.isclass(value) and issubclass(value, Mapping) and value.__module__ == module.__name__
     }
     if wanted:
-        if wanted not in found:
-            raise InputError(f"{where} has no mapping {wanted}: {registry.suggestion(wanted, found)}")
-        return _made(found[wanted])
-    if len(found) != 1:
-        what = "has several mappings" if found else "has no mapping: derive a class from traces.validate.Mapping"
+        if wanted not in mappings:
+            raise InputError(f"{where} has no mapping {wanted}: {registry.suggestion(wanted, mappings)}")
+        return _make(mappings[wanted])
+    if len(mappings) != 1:
+        what = "has several mappings" if mappings else "has no mapping: derive a class from traces.validate.Mapping"
         raise InputError(
-            f"{where} {what}" + (f"; name one of {', '.join(f'{where}:{key}' for key in found)}" if found else "")
+            f"{where} {what}" + (f"; name one of {', '.join(f'{where}:{key}' for key in mappings)}" if mappings else "")
         )
-    return _made(next(iter(found.values())))
+    return _make(next(iter(mappings.values())))
 
 
-def _made(mapping: type[Mapping]) -> Mapping:
+def _make(mapping: type[Mapping]) -> Mapping:
     try:
         return mapping()
     except OWN_ERRORS as error:
         raise with_location(error, [inspect.getfile(mapping)]) from error
 
 
-def _loaded(where: str) -> ModuleType:
+def _load(where: str) -> ModuleType:
     path = Path(where)
     try:
         if path.suffix != ".py":

@@ -35,7 +35,7 @@ def verdict_row(outcome: TraceVerdict, controls: ControlResults | None = None) -
         "event": None if rejection is None else json.dumps(dict(rejection.found)),
         "candidates": None if rejection is None else rejection.candidates,
         "cause": None if rejection is None else rejection.cause,
-        "reasons": [] if rejection is None else [f"{found.step}: {found.text}" for found in rejection.reasons],
+        "reasons": [] if rejection is None else [f"{reason.step}: {reason.text}" for reason in rejection.reasons],
         "limits": sorted(outcome.limits),
         "skipped": json.dumps(outcome.skipped),
         "violated": json.dumps(outcome.violated),

@@ -18,7 +18,7 @@ from traces.validate.forgetting import FinishedPrefix, RecordWindow, WindowExcee
 from traces.validate.mapping import Mapping, PossibleStep
 from traces.validate.moves import Key, Moves
 from traces.validate.observations import Observer, matches
-from traces.validate.rejections import SHOWN, Reasons, contradicted, reasons_of
+from traces.validate.rejections import SHOWN, Reasons, reasons_of, reasons_of_contradiction
 from traces.validate.verdict import Limit, Rejection, TraceVerdict
 
 
@@ -100,19 +100,19 @@ class Validator:
         outcome.limits, outcome.widest = current.limits, len(current.closed)
         for position, event in enumerate(recorded.events):
             try:
-                found = event.found
-                wrong = self.mapping.contradiction(consistency, found)
+                fields = event.found
+                wrong = self.mapping.contradiction(consistency, fields)
                 if wrong is None and window is not None:
-                    wrong = window.contradiction(position, found)
+                    wrong = window.contradiction(position, fields)
                 if wrong is not None:
-                    reasons = contradicted(wrong, len(current.closed))
+                    reasons = reasons_of_contradiction(wrong, len(current.closed))
                     return self._without_candidates(outcome, current, event, reasons)
                 if window is not None:
                     current = self._with_room(current, window, position)
                     window.take(position)
-                    found = window.renumbered(found)
+                    fields = window.renumbered(fields)
                     outcome.forgotten, outcome.first_offset = window.forgotten.records, window.forgotten.offsets
-                steps = self.mapping.steps_of(found)
+                steps = self.mapping.steps_of(fields)
                 if steps is None:
                     name = self.mapping.name_of(event.found)
                     outcome.skipped[name] = outcome.skipped.get(name, 0) + 1
@@ -179,8 +179,8 @@ class Validator:
         assert forgetting is not None
         states = [self.moves.state(key) for key in current.arrived]
         with self.spec.bound():
-            found = [set(forgetting.finished(self.spec.in_state(state), most)) for state in states]
-        for prefix in sorted(set.intersection(*found), key=lambda prefix: -prefix.records):
+            prefixes = [set(forgetting.finished(self.spec.in_state(state), most)) for state in states]
+        for prefix in sorted(set.intersection(*prefixes), key=lambda prefix: -prefix.records):
             forget = functools.partial(forgetting.forget, prefix=prefix)
             changed = [self.spec.changed(state, forget) for state in states]
             keys = tuple(self.moves.key(state) for state in changed)
@@ -201,55 +201,55 @@ class Validator:
     ) -> tuple[CandidateStates, frozenset[Limit]]:
         """Return the candidates after an event with some possible steps, and the limits reached."""
         key = tuple(step.key for step in steps)
-        found = current.next.get(key)
-        if found is None:
+        following = current.next.get(key)
+        if following is None:
             for step in steps:
                 self._check(step)
-            arrived, limits = self._taken(current.closed, steps)
-            found = current.next[key] = (self._candidates(arrived), limits)
-        return found
+            arrived, limits = self._take(current.closed, steps)
+            following = current.next[key] = (self._candidates(arrived), limits)
+        return following
 
     def _candidates(self, arrived: tuple[Key, ...]) -> CandidateStates:
-        found = self._known.get(arrived)
-        if found is None:
-            closed, limits = self._closed(arrived)
+        candidates = self._known.get(arrived)
+        if candidates is None:
+            closed, limits = self._close(arrived)
             violated = [self.moves.violated(key) for key in arrived]
             common = frozenset.intersection(*violated) if violated else frozenset()
-            found = CandidateStates(arrived, closed, limits, common)
+            candidates = CandidateStates(arrived, closed, limits, common)
             if len(self._known) >= self.moves.remembered // 2:
                 self._forget()
-            self._known[arrived] = found
-        return found
+            self._known[arrived] = candidates
+        return candidates
 
     def _forget(self) -> None:
         """Empty the cache. Sets may refer to each other in cycles; clearing them breaks these cycles."""
-        for found in (self.initial, *self._known.values()):
-            found.next.clear()
-            found.shorter.clear()
+        for candidates in (self.initial, *self._known.values()):
+            candidates.next.clear()
+            candidates.shorter.clear()
         self._known.clear()
 
-    def _closed(self, arrived: tuple[Key, ...]) -> tuple[tuple[Key, ...], frozenset[Limit]]:
+    def _close(self, arrived: tuple[Key, ...]) -> tuple[tuple[Key, ...], frozenset[Limit]]:
         """Return some states with all states that silent steps lead to, and the limits reached."""
         if not self.silent:
             return arrived, frozenset()
-        found: dict[Key, None] = dict.fromkeys(arrived)
+        known: dict[Key, None] = dict.fromkeys(arrived)
         limits: frozenset[Limit] = frozenset()
         frontier = arrived
         for depth in range(self.limits.silent + 1):
-            reached, more = self._taken(frontier, self.silent, known=found)
+            reached, more = self._take(frontier, self.silent, known=known)
             limits |= more
             frontier = reached
             if not frontier:
-                return tuple(found), limits
+                return tuple(known), limits
             if depth == self.limits.silent:
                 break
-            room = self.limits.candidates - len(found)
+            room = self.limits.candidates - len(known)
             if len(frontier) > room:
-                return (*found, *frontier[: max(room, 0)]), limits | {"candidates"}
-            found.update(dict.fromkeys(frontier))
-        return tuple(found), limits | {"silent"}
+                return (*known, *frontier[: max(room, 0)]), limits | {"candidates"}
+            known.update(dict.fromkeys(frontier))
+        return tuple(known), limits | {"silent"}
 
-    def _taken(
+    def _take(
         self, keys: Iterable[Key], steps: Iterable[PossibleStep], known: dict[Key, None] | None = None
     ) -> tuple[tuple[Key, ...], frozenset[Limit]]:
         """Return the successors of some states by some steps, without the known ones, and the limits reached."""
@@ -271,7 +271,7 @@ class Validator:
         if step.action is None:
             return [((), key)] if self._is_seen(step.seen_after, key, {}) else []
         names = self._parameters[step.action]
-        found = []
+        moves = []
         for arguments, target in self.moves.expand(key).moves.get(step.action, ()):
             given = dict(zip(names, arguments, strict=True))
             if (
@@ -279,8 +279,8 @@ class Validator:
                 and self._is_seen(step.seen_before, key, given)
                 and self._is_seen(step.seen_after, target, given)
             ):
-                found.append((arguments, target))
-        return found
+                moves.append((arguments, target))
+        return moves
 
     def _limits_of(self, key: Key, step: PossibleStep) -> set[Limit]:
         """Return {"bounds"} if a matching instance of the step leaves the bounds of a type."""

@@ -30,9 +30,9 @@ from checker.engines.gpu.ptx import KERNELS, ptx_of, target_of
 from checker.engines.gpu.search import CardSearch, Device, Limits, Shape, search_on_card
 from checker.engines.native import engine as native
 from checker.engines.native.explore.lowered_spec import require_sizes
-from checker.engines.native.explore.results import failed_init, initial_states, property_mask
+from checker.engines.native.explore.results import failure_of_init, initial_states, property_mask
 from checker.engines.native.explore.spec_functions import SpecFunctions
-from checker.engines.native.explore.workers import deferred_interrupts
+from checker.engines.native.explore.workers import defer_interrupts
 from checker.engines.native.lowering.native_spec import lower
 from checker.engines.native.lowering.state_layout import StateLayout, state_layout
 from checker.errors import BoundsError, InputError, InternalError
@@ -43,7 +43,7 @@ from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.endings import StoppedError
 from checker.run.memory import peak_memory
-from checker.run.plan import DEADLOCK, Plan, searched_properties
+from checker.run.plan import DEADLOCK, Plan, properties_to_search
 from checker.run.result import Coverage, Result, Violation
 from checker.run.symmetry import symmetry_of_run
 
@@ -62,7 +62,7 @@ class CardSpec:
     symmetry: ProgramSymmetry | None = None
 
 
-def lowered_for_card(
+def lower_for_card(
     spec: Spec,
     properties: list[str],
     symmetric_in: Sequence[State] | None = None,
@@ -84,7 +84,7 @@ def lowered_for_card(
             "use --engine native"
         )
     symmetry = None if symmetric_in is None else symmetry_of_run(spec, program, symmetric_in)
-    found = lower(
+    lowered = lower(
         program,
         with_view=True,
         unordered_folds=() if symmetry is None else symmetry.unordered_folds,
@@ -94,23 +94,23 @@ def lowered_for_card(
     if symmetry is not None:
         from checker.engines.native.lowering.permuted_states import define_representative
 
-        representative = define_representative(found.module, found.layout, symmetry.domains)
+        representative = define_representative(lowered.module, lowered.layout, symmetry.domains)
     functions = SpecFunctions(
-        found.module,
-        found.layout.words,
-        found.instances,
-        found.expand_state,
-        found.check_state,
-        found.check_step,
-        found.within_constraint,
+        lowered.module,
+        lowered.layout.words,
+        lowered.instances,
+        lowered.expand_state,
+        lowered.check_state,
+        lowered.check_step,
+        lowered.within_constraint,
         representative,
-        found.view,
+        lowered.view,
     )
-    stored = CardStates.of_layout(found.layout)
+    stored = CardStates.of_layout(lowered.layout)
     add_kernels(functions, stored, threads_of, regions, linkage)
-    has_steps = found.check_step is not None or representative is not None
-    shape = Shape(found.layout.words, stored.units, found.instances, regions, has_steps)
-    return CardSpec(str(found.module), found.layout, shape, symmetry)
+    has_steps = lowered.check_step is not None or representative is not None
+    shape = Shape(lowered.layout.words, stored.units, lowered.instances, regions, has_steps)
+    return CardSpec(str(lowered.module), lowered.layout, shape, symmetry)
 
 
 LoadKernels = Callable[[CardSpec], Device]
@@ -129,11 +129,11 @@ def explore(spec: Spec, plan: Plan) -> Result:
             card.load(ptx_of(compiled.text, target_of(card.capability)), kernels)
             return card
 
-        return explore_on(spec, plan, lowered_for_card, load)
+        return explore_on(spec, plan, lower_for_card, load)
 
 
 def explore_on(spec: Spec, plan: Plan, lowering: Callable[..., CardSpec], load: LoadKernels) -> Result:
-    """Explore a spec on the device that `load` returns for what `lowering` returns (as `lowered_for_card`)."""
+    """Explore a spec on the device that `load` returns for what `lowering` returns (as `lower_for_card`)."""
     started = time.perf_counter()
     liveness = liveness_names(spec, plan.properties)
     if liveness:
@@ -141,26 +141,26 @@ def explore_on(spec: Spec, plan: Plan, lowering: Callable[..., CardSpec], load: 
             f"--engine gpu decides no liveness property ({', '.join(liveness)}): "
             "choose others with --property, or use --engine native"
         )
-    names = searched_properties(spec, plan.properties)
+    names = properties_to_search(spec, plan.properties)
     try:
         initial = initial_states(spec)
     except BoundsError:
-        return failed_init("gpu", spec, plan, time.perf_counter() - started)
+        return failure_of_init("gpu", spec, plan, time.perf_counter() - started)
     if wrong_starts(spec, names, initial):
         # The states after a violated start are not explored.
-        return _shown_natively(spec, plan)
+        return _native_result(spec, plan)
     with native.garbage_collection_paused():
         compiled = lowering(spec, names, initial if plan.symmetry else None)
         device = load(compiled)
     compile_seconds = time.perf_counter() - started
     packed = np.array([compiled.layout.encode(state.values) for state in initial], np.uint64)
-    with deferred_interrupts() as interrupted:
-        found = search_on_card(
+    with defer_interrupts() as interrupted:
+        exploration = search_on_card(
             device, compiled.shape, packed, _limits(spec, plan, names), [interrupted, plan.cancelled], plan.on_progress
         )
-    if found.outcome == "stopped":
-        return _stopped(spec, plan)
-    return _result(spec, plan, names, compiled, found, compile_seconds)
+    if exploration.outcome == "stopped":
+        return _native_result_of_stop(spec, plan)
+    return _result(spec, plan, names, compiled, exploration, compile_seconds)
 
 
 def _limits(spec: Spec, plan: Plan, names: list[str]) -> Limits:
@@ -179,25 +179,25 @@ def _limits(spec: Spec, plan: Plan, names: list[str]) -> Limits:
     )
 
 
-def _violated(spec: Spec, plan: Plan, names: list[str], found: CardSearch) -> dict[str, int]:
+def _violation_levels(spec: Spec, plan: Plan, names: list[str], exploration: CardSearch) -> dict[str, int]:
     """Return the level of each property that is violated, in the order of the native engine."""
-    levels = {names[bit]: level for bit, level in sorted(found.seen.items())}
+    levels = {names[bit]: level for bit, level in sorted(exploration.seen.items())}
     violated = {name: level for name, level in levels.items() if spec.roles[name] is not Role.REACHABLE}
-    if plan.deadlock and found.deadlock is not None:
-        violated[DEADLOCK] = found.deadlock
+    if plan.deadlock and exploration.deadlock is not None:
+        violated[DEADLOCK] = exploration.deadlock
     return violated
 
 
-def _stopped(spec: Spec, plan: Plan) -> Result:
+def _native_result_of_stop(spec: Spec, plan: Plan) -> Result:
     """Return the native engine's result of a run that a finding stops; limits do not stop it before."""
-    result = _shown_natively(spec, dataclasses.replace(plan, max_states=None, max_depth=None))
+    result = _native_result(spec, dataclasses.replace(plan, max_states=None, max_depth=None))
     _require_finished(spec, result)
     if result.ended != "violation":
         raise _disagreement(spec, "a violation", result)
     return result
 
 
-def _shown(spec: Spec, plan: Plan, wanted: dict[str, int]) -> list[Violation]:
+def _native_violations(spec: Spec, plan: Plan, wanted: dict[str, int]) -> list[Violation]:
     """Return the native engine's counterexamples to some properties, by the levels in which they are violated."""
     if not wanted:
         return []
@@ -206,7 +206,7 @@ def _shown(spec: Spec, plan: Plan, wanted: dict[str, int]) -> list[Violation]:
     again = dataclasses.replace(
         plan, properties=names, deadlock=deadlock, stop=frozenset(wanted), max_states=None, max_depth=None
     )
-    result = _shown_natively(spec, again)
+    result = _native_result(spec, again)
     _require_finished(spec, result)
     shown = {violation.property: violation for violation in result.violations}
     for name, level in wanted.items():
@@ -215,7 +215,7 @@ def _shown(spec: Spec, plan: Plan, wanted: dict[str, int]) -> list[Violation]:
     return [shown[name] for name in wanted]
 
 
-def _shown_natively(spec: Spec, plan: Plan) -> Result:
+def _native_result(spec: Spec, plan: Plan) -> Result:
     """Return the result of the native engine."""
     return dataclasses.replace(native.explore(spec, plan), engine="gpu")
 
@@ -237,34 +237,34 @@ def _disagreement(spec: Spec, what: str, result: Result) -> InternalError:
 
 
 def _result(
-    spec: Spec, plan: Plan, names: list[str], compiled: CardSpec, found: CardSearch, compile_seconds: float
+    spec: Spec, plan: Plan, names: list[str], compiled: CardSpec, exploration: CardSearch, compile_seconds: float
 ) -> Result:
     reachables = [name for name in names if spec.roles[name] is Role.REACHABLE]
-    reached = {names[bit]: level for bit, level in found.seen.items() if names[bit] in reachables}
+    reached = {names[bit]: level for bit, level in exploration.seen.items() if names[bit] in reachables}
     unreached = tuple(name for name in reachables if name not in reached)
-    violations = _shown(spec, plan, _violated(spec, plan, names, found))
-    if found.outcome == "complete":
+    violations = _native_violations(spec, plan, _violation_levels(spec, plan, names, exploration))
+    if exploration.outcome == "complete":
         with_symmetry = compiled.symmetry is not None
-        violations += [never_reached(name, found.distinct, with_symmetry=with_symmetry) for name in unreached]
+        violations += [never_reached(name, exploration.distinct, with_symmetry=with_symmetry) for name in unreached]
     coverage = {}
     for shape in spec.shapes():
         span = slice(shape.first_instance, shape.first_instance + shape.instances)
-        coverage[shape.name] = Coverage(sum(found.generated[span]), None)
+        coverage[shape.name] = Coverage(sum(exploration.generated[span]), None)
     result = Result(
         engine="gpu",
         workers=plan.workers,
-        distinct_states=found.distinct,
-        generated_states=sum(found.generated),
-        levels=tuple(found.levels),
-        seconds=found.seconds,
-        ended="violation" if found.outcome == "stopped" else found.outcome,
+        distinct_states=exploration.distinct,
+        generated_states=sum(exploration.generated),
+        levels=tuple(exploration.levels),
+        seconds=exploration.seconds,
+        ended="violation" if exploration.outcome == "stopped" else exploration.outcome,
         compile_seconds=compile_seconds,
         memory_bytes=peak_memory(),
         violations=violations,
         coverage=coverage,
         reached=reached,
         unreached=unreached,
-        levels_within=tuple(found.levels_within) if spec.names_of(Role.CONSTRAINT) else None,
+        levels_within=tuple(exploration.levels_within) if spec.names_of(Role.CONSTRAINT) else None,
     )
     if compiled.symmetry is not None:
         result.symmetry = tuple(map(str, compiled.symmetry.domains))

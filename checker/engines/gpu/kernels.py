@@ -44,8 +44,8 @@ from checker.engines.native.llvm.control_flow import (
     I64,
     WORD_POINTER,
     LocalVariable,
-    counted_loop,
     endless_loop,
+    for_loop,
     word,
 )
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
@@ -157,7 +157,7 @@ class _Kernels:
         ):
             builder.store(value, struct_field(builder, sink, field))
         all_threads = builder.mul(threads.blocks, threads.size)
-        with counted_loop(builder, builder.add(begin, own), end, all_threads, "states") as index:
+        with for_loop(builder, builder.add(begin, own), end, all_threads, "states") as index:
             write_words(builder, state, self._state(builder, states, index))
             builder.store(index, struct_field(builder, sink, _STATE))
             for field in (_LISTED, _FAILURES):
@@ -215,17 +215,17 @@ class _Kernels:
                 slot = item(builder, table, at.get(), 1)
                 current = LocalVariable(builder, _atomic_load(builder, slot), "current")
                 with builder.if_then(builder.icmp_unsigned("==", current.get(), word(0))):
-                    current.set(_claimed(builder, slot, own))
+                    current.set(_claim(builder, slot, own))
                     with builder.if_then(builder.icmp_unsigned("==", current.get(), word(0))):
                         result.set(at.get())
-                found = current.get()
+                slot_word = current.get()
                 # This thread won the slot.
-                loop.leave_if(builder.icmp_unsigned("==", found, word(0)))
+                loop.leave_if(builder.icmp_unsigned("==", slot_word, word(0)))
                 same = LocalVariable(builder, ir.ConstantValue(I1, 0), "same")
-                has_tag = builder.icmp_unsigned("==", builder.and_(found, word(_TAG_MASK)), tag)
+                has_tag = builder.icmp_unsigned("==", builder.and_(slot_word, word(_TAG_MASK)), tag)
                 with builder.if_then(has_tag):
-                    is_new = builder.icmp_unsigned("!=", builder.and_(found, word(NEW)), word(0))
-                    position = builder.sub(builder.and_(found, word(INDEX_MASK)), word(1))
+                    is_new = builder.icmp_unsigned("!=", builder.and_(slot_word, word(NEW)), word(0))
+                    position = builder.sub(builder.and_(slot_word, word(INDEX_MASK)), word(1))
                     with builder.if_else(is_new) as (then, otherwise):
                         with then:
                             other = read_words(builder, item(builder, entries, position, words), words)
@@ -275,12 +275,12 @@ class _Kernels:
         states, table, count, slots = arguments
         own = builder.add(builder.mul(threads.block, threads.size), threads.thread)
         all_threads = builder.mul(threads.blocks, threads.size)
-        with counted_loop(builder, own, count, all_threads, "states") as index:
+        with for_loop(builder, own, count, all_threads, "states") as index:
             hashed = state_hash(builder, self._key(builder, self._stored.read(builder, states, index)))
             own_slot = builder.or_(builder.shl(hashed, word(TAG_SHIFT)), builder.add(index, word(1)))
             at = LocalVariable(builder, _home(builder, hashed, slots), "at")
             with endless_loop(builder, "probe") as loop:
-                before = _claimed(builder, item(builder, table, at.get(), 1), own_slot)
+                before = _claim(builder, item(builder, table, at.get(), 1), own_slot)
                 loop.leave_if(builder.icmp_unsigned("==", before, word(0)))
                 at.set(_after(builder, at.get(), slots))
         builder.ret_void()
@@ -311,7 +311,7 @@ class _Kernels:
         step = builder.mul(builder.udiv(threads.blocks, word(self._regions)), threads.size)
         fill = builder.load(self._fill(builder, status, region))
         start = builder.mul(region, room)
-        with counted_loop(builder, first, fill, step, "entries") as position:
+        with for_loop(builder, first, fill, step, "entries") as position:
             yield builder.add(start, position)
 
     def _fill(self, builder: ir.IRBuilder, status: ir.Value, region: ir.Value) -> ir.Value:
@@ -338,7 +338,7 @@ def _atomic_load(builder: ir.IRBuilder, address: ir.Value) -> ir.Value:
     return builder.emit(I64, f"load atomic i64, ptr {address.ref} monotonic, align 8")
 
 
-def _claimed(builder: ir.IRBuilder, slot: ir.Value, content: ir.Value) -> ir.Value:
+def _claim(builder: ir.IRBuilder, slot: ir.Value, content: ir.Value) -> ir.Value:
     """Emit a write to a slot if it is empty, in one step; return its former content, 0 if the write was done."""
     kind = ir.LiteralStructType([I64, I1])
     text = f"cmpxchg ptr {slot.ref}, i64 0, i64 {content.ref} monotonic monotonic"

@@ -18,7 +18,7 @@ OLDEST = (7, 5)
 _TARGETS = ((9, 0), (8, 0), OLDEST)
 _FEATURES = "+ptx80"
 _VERSION = "gpu 1"
-"""The version of `_compiled`: change it with the function."""
+"""The version of `_machine_code`: change it with the function."""
 
 
 def target_of(capability: tuple[int, int]) -> str:
@@ -35,12 +35,12 @@ def ptx_of(text: str, target: str) -> bytes:
     known = code_cache.load(name)
     if known is not None:
         return known
-    compiled = _compiled(text, target)
+    compiled = _machine_code(text, target)
     code_cache.store(name, compiled)
     return compiled
 
 
-def _compiled(text: str, target: str) -> bytes:
+def _machine_code(text: str, target: str) -> bytes:
     import llvmlite.binding as llvm
 
     llvm.initialize_all_targets()

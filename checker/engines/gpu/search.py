@@ -377,8 +377,8 @@ class _Search:
     def _to_come(self) -> int | None:
         """Return about how many states are still to be found; None if that is unknown."""
         ends = self._level_ends
-        found = states_to_come([after - before for before, after in pairwise([0, *ends])])
-        return None if found is None else max(0, found - (self._count - ends[-1]))
+        remaining = states_to_come([after - before for before, after in pairwise([0, *ends])])
+        return None if remaining is None else max(0, remaining - (self._count - ends[-1]))
 
     def _report(self, left: int) -> None:
         """Report the progress, unless the last report is too recent; `left`: the states of this level to expand."""

@@ -28,7 +28,7 @@ from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.results import (
     PathTraces,
     ResultBuilder,
-    failed_init,
+    failure_of_init,
     initial_states,
 )
 from checker.engines.native.explore.search import breadth_first_search
@@ -42,7 +42,7 @@ from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.liveness import UNDECIDED_WITH_SYMMETRY, UNDECIDED_WITH_VIEW, decide_liveness
 from checker.run.memory import available_address_space, available_memory
-from checker.run.plan import DEADLOCK, ExplorationProgress, Plan, searched_properties
+from checker.run.plan import DEADLOCK, ExplorationProgress, Plan, properties_to_search
 from checker.run.result import Result
 
 if available_address_space() is not None:
@@ -101,43 +101,43 @@ def compile_native(
     outside the language.
     """
     with garbage_collection_paused():
-        return _compiled(spec, SourceIndex(spec, "explore", properties), properties, quick=quick, lowering=lowering)
+        return _compile(spec, SourceIndex(spec, "explore", properties), properties, quick=quick, lowering=lowering)
 
 
-def _typed(spec: Spec, properties: list[str]) -> nodes.Program:
+def _type_program(spec: Spec, properties: list[str]) -> nodes.Program:
     from checker.frontend import compile_spec
 
     return compile_spec(spec, properties)
 
 
-def _compiled(
+def _compile(
     spec: Spec, index: SourceIndex, properties: list[str], *, quick: bool, lowering: Lowering | None = None
 ) -> CompiledSpec:
     """Return a spec as machine code; compile it if the index does not have the code.
 
     Quickly compiled code can compile optimised code for the same properties.
     """
-    program_of = functools.cache(lambda: _typed(spec, properties))
+    program_of = functools.cache(lambda: _type_program(spec, properties))
 
     def lowered() -> LoweredSpec:
-        found = None if lowering is None else lowering(spec, properties)
-        if found is not None:
-            return found
-        from checker.engines.native.explore.lowered_spec import LoweredSpec, lowered_with_kernels
+        shared = None if lowering is None else lowering(spec, properties)
+        if shared is not None:
+            return shared
+        from checker.engines.native.explore.lowered_spec import LoweredSpec, lower_with_kernels
 
         # Functions that look at several states at once save time in a long exploration, but take time to compile.
-        native = lowered_with_kernels(spec, program_of(), properties, with_lanes=not quick)
+        native = lower_with_kernels(spec, program_of(), properties, with_lanes=not quick)
         return LoweredSpec.of(native, properties)
 
-    found = index.code(lowered, quick=quick)
-    machine_code = MachineCode(found.code, quick=found.is_quick)
-    if found.runtime:
+    indexed = index.code(lowered, quick=quick)
+    machine_code = MachineCode(indexed.code, quick=indexed.is_quick)
+    if indexed.runtime:
         from checker.engines.native.lowering.constant_block import SYMBOL, words_of
 
-        machine_code.write_words(SYMBOL, words_of(found.runtime, spec.constants, spec.declared_constants))
-    checked = list(found.properties)
-    better = (lambda: _compiled(spec, index, checked, quick=False).kernels) if found.is_quick else None
-    kernels = Kernels(found.words, found.instances, machine_code.address_of, machine_code, better)
+        machine_code.write_words(SYMBOL, words_of(indexed.runtime, spec.constants, spec.declared_constants))
+    checked = list(indexed.properties)
+    better = (lambda: _compile(spec, index, checked, quick=False).kernels) if indexed.is_quick else None
+    kernels = Kernels(indexed.words, indexed.instances, machine_code.address_of, machine_code, better)
     return CompiledSpec(spec, state_layout(spec.variables), kernels, checked, program_of=program_of)
 
 
@@ -168,10 +168,10 @@ def compile_program(
     violated; an exploration records the first state or step in which it is true.
     """
 
-    from checker.engines.native.explore.lowered_spec import lowered_with_kernels
+    from checker.engines.native.explore.lowered_spec import lower_with_kernels
 
     def lowered(*, with_lanes: bool) -> NativeSpec:
-        return lowered_with_kernels(spec, program, properties, symmetry=symmetry, with_lanes=with_lanes)
+        return lower_with_kernels(spec, program, properties, symmetry=symmetry, with_lanes=with_lanes)
 
     native = lowered(with_lanes=not quick)
     better = (lambda: _kernels(lowered(with_lanes=True))) if quick else None
@@ -205,7 +205,7 @@ def explore(spec: Spec, plan: Plan, lowering: Lowering | None = None, on_states:
         from checker.frontend.liveness_typing import type_liveness
 
         type_liveness(spec, liveness)
-    names = searched_properties(spec, plan.properties)
+    names = properties_to_search(spec, plan.properties)
     try:
         if plan.symmetry:
             compiled = _compile_with_symmetry(spec, names, quick=plan.quick)
@@ -216,10 +216,10 @@ def explore(spec: Spec, plan: Plan, lowering: Lowering | None = None, on_states:
         compile_seconds = time.perf_counter() - started
         initial = initial_states(spec)
     except BoundsError:
-        return failed_init("native", spec, plan, time.perf_counter() - started)
-    result, found = explore_compiled(compiled, plan, initial, compile_seconds)
+        return failure_of_init("native", spec, plan, time.perf_counter() - started)
+    result, explored = explore_compiled(compiled, plan, initial, compile_seconds)
     if on_states is not None:
-        on_states(result, (compiled.state_of(words) for words in found.all_states()))
+        on_states(result, (compiled.state_of(words) for words in explored.all_states()))
     return result
 
 
@@ -242,24 +242,26 @@ def explore_compiled(
     The plan may check some of the compiled properties only: bit i of the exploration is property i of the plan.
     Liveness is undecided if these are not the initial states of the spec, and with symmetry.
     """
-    names = searched_properties(compiled.spec, plan.properties)
+    names = properties_to_search(compiled.spec, plan.properties)
     starts = wrong_starts(compiled.spec, names, initial)
     decided = {violation.property for violation in starts}
-    is_over = plan.satisfied_by(decided) or any(violation.kind == "bounds_error" for violation in starts)
+    is_over = plan.is_satisfied_by(decided) or any(violation.kind == "bounds_error" for violation in starts)
     searched = dataclasses.replace(plan, max_depth=1, checkpoint=None) if is_over else plan
-    found = _search(compiled, searched, names, initial, decided)
-    builder = ResultBuilder("native", compiled.spec, compiled.state_of, plan, names, found, _traces(compiled, initial))
+    explored = _search(compiled, searched, names, initial, decided)
+    builder = ResultBuilder(
+        "native", compiled.spec, compiled.state_of, plan, names, explored, _traces(compiled, initial)
+    )
     result = builder.result(compile_seconds)
     if compiled.symmetry is not None:
         result.symmetry = tuple(map(str, compiled.symmetry.domains))
-        result.asymmetries = tuple(str(found.error) for found in compiled.symmetry.asymmetries)
+        result.asymmetries = tuple(str(asymmetry.error) for asymmetry in compiled.symmetry.asymmetries)
     result.violations[:0] = starts
     if is_over:
         result.ended = "violation"
     liveness = liveness_names(compiled.spec, plan.properties)
     if liveness and result.ended != "violation":
         _decide_liveness(compiled, plan, liveness, result, builder, initial)
-    return result, found
+    return result, explored
 
 
 def _traces(compiled: CompiledSpec, initial: list[State]) -> PathTraces:
@@ -334,7 +336,7 @@ def _search(
 
     packed = [compiled.words_of(state) for state in initial]
     with _checkpoints(compiled, plan, packed) as checkpoints:
-        found = breadth_first_search(
+        explored = breadth_first_search(
             compiled.kernels,
             packed,
             workers=plan.workers,
@@ -357,12 +359,12 @@ def _search(
             compact_store_of=compact_store_for(compiled.spec, compiled.layout, plan),
         )
     if names == compiled.properties:
-        return found
+        return explored
     assert not compiled.extra, "the bits of extra predicates follow those of all properties"
     return dataclasses.replace(
-        found,
-        violations={bits.index(bit): where for bit, where in found.violations.items()},
-        reached={bits.index(bit): where for bit, where in found.reached.items()},
+        explored,
+        violations={bits.index(bit): where for bit, where in explored.violations.items()},
+        reached={bits.index(bit): where for bit, where in explored.reached.items()},
     )
 
 

@@ -23,7 +23,7 @@ from checker.engines.native.engine import compile_native, explore_compiled, garb
 from checker.engines.native.explore.results import initial_states
 from checker.engines.native.explore.store import Store
 from checker.engines.native.llvm import ir
-from checker.engines.native.llvm.control_flow import I8, I64, WORD_POINTER, counted_loop, word
+from checker.engines.native.llvm.control_flow import I8, I64, WORD_POINTER, for_loop, word
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item, read_words, struct_field
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
@@ -99,10 +99,10 @@ def _define_add(native: NativeSpec) -> None:
     states, count, totals = function.args
     sink = builder.alloca(_SINK)
     builder.store(totals, struct_field(builder, sink, 2))
-    with counted_loop(builder, word(0), count) as index:
+    with for_loop(builder, word(0), count) as index:
         state = item(builder, states, index, native.layout.words)
         words = read_words(builder, state, native.layout.words)
-        hashed = [_absorbed(builder, word(seed), words) for seed in SEEDS]
+        hashed = [_absorb(builder, word(seed), words) for seed in SEEDS]
         for position, lane in enumerate(hashed):
             builder.store(lane, struct_field(builder, sink, position))
         _add(builder, totals, _OF_STATES, hashed)
@@ -122,7 +122,7 @@ def _define_emit(native: NativeSpec) -> None:
     sink = builder.bitcast(native.emit.args[0], _SINK.as_pointer())
     target = read_words(builder, native.emit.args[1], native.layout.words)
     hashed = [
-        _absorbed(builder, builder.load(struct_field(builder, sink, position)), [part, *target])
+        _absorb(builder, builder.load(struct_field(builder, sink, position)), [part, *target])
         for position, part in enumerate(native.labels.get(builder))
     ]
     totals = builder.load(struct_field(builder, sink, 2))
@@ -136,7 +136,7 @@ def _define_fail(native: NativeSpec) -> None:
     ir.IRBuilder(native.fail.append_basic_block("entry")).ret_void()
 
 
-def _absorbed(builder: ir.IRBuilder, lane: ir.Value, words: list[ir.Value]) -> ir.Value:
+def _absorb(builder: ir.IRBuilder, lane: ir.Value, words: list[ir.Value]) -> ir.Value:
     for part in words:
         lane = absorb(builder, lane, part)
     return lane

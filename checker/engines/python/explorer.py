@@ -21,7 +21,7 @@ from checker.frontend.symmetry import NO_SYMMETRY, ProgramSymmetry
 from checker.language.error_location import line_in, source_files, with_location
 from checker.language.interpreter import State, Step
 from checker.language.liveness import liveness_names
-from checker.language.permutations import Permutation, all_permutations, permuted, permuted_state
+from checker.language.permutations import Permutation, all_permutations, permute, permute_state
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.liveness import UNDECIDED_WITH_SYMMETRY, UNDECIDED_WITH_VIEW, decide_liveness
@@ -129,7 +129,7 @@ class _Exploration:
         frontier = self._start()
         has_new = bool(self.states)
         while True:
-            if self._failures or self._plan.satisfied_by(set(self._violations)):
+            if self._failures or self._plan.is_satisfied_by(set(self._violations)):
                 return "violation"
             # At `max_depth` the search is incomplete even if no state of the last level is within the constraints.
             if has_new and self._plan.max_depth is not None and len(self._levels) >= self._plan.max_depth:
@@ -170,7 +170,7 @@ class _Exploration:
             ),
             levels_within=self._levels_within(),
             symmetry=tuple(map(str, self._symmetry.domains)),
-            asymmetries=tuple(str(found.error) for found in self._symmetry.asymmetries),
+            asymmetries=tuple(str(asymmetry.error) for asymmetry in self._symmetry.asymmetries),
         )
 
     def _levels_within(self) -> tuple[int, ...] | None:
@@ -233,28 +233,28 @@ class _Exploration:
         With symmetry it is the stored state of the same orbit, or the state itself if none is stored.
         """
         if self._symmetry.domains:
-            images = (self._permuted(state, by) for by in self._permutations)
+            images = (self._permute(state, by) for by in self._permutations)
             return next((image for image in images if image in self._index), state)
         return state if self._view is None else self._view.key_of(state)
 
-    def _permuted(self, state: State, by: Permutation) -> State:
-        return permuted_state(self._spec.variables, state, by) if by else state
+    def _permute(self, state: State, by: Permutation) -> State:
+        return permute_state(self._spec.variables, state, by) if by else state
 
     def _images(self) -> Iterator[Permutation]:
         """Iterate over the permutations under which a state must be evaluated; the first one changes nothing."""
         return iter(self._permutations if self._symmetry.unordered_folds else self._permutations[:1])
 
-    def _permuted_trace(self, trace: tuple[TraceStep, ...], by: Permutation) -> tuple[TraceStep, ...]:
+    def _permute_trace(self, trace: tuple[TraceStep, ...], by: Permutation) -> tuple[TraceStep, ...]:
         return tuple(
             TraceStep(
-                step.action, self._permuted_arguments(step.action, step.arguments, by), self._permuted(step.state, by)
+                step.action, self._permute_arguments(step.action, step.arguments, by), self._permute(step.state, by)
             )
             for step in trace
         )
 
-    def _permuted_arguments(self, action: str | None, arguments: tuple[Any, ...], by: Permutation) -> tuple[Any, ...]:
+    def _permute_arguments(self, action: str | None, arguments: tuple[Any, ...], by: Permutation) -> tuple[Any, ...]:
         kinds = next(([p.type for p in shape.parameters] for shape in self._spec.shapes() if shape.name == action), [])
-        return tuple(permuted(kind, argument, by) for kind, argument in zip(kinds, arguments, strict=True))
+        return tuple(permute(kind, argument, by) for kind, argument in zip(kinds, arguments, strict=True))
 
     def _expand_level(self, frontier: list[int]) -> End | None:
         """Expand every state of a level; return why it stopped early, or None."""
@@ -274,9 +274,11 @@ class _Exploration:
         state = self.states[number]
         steps, failures = self._spec.expand(state)
         for by in self._images():
-            found = failures if by == self._permutations[0] else self._spec.expand(self._permuted(state, by))[1]
-            for failure in found:
-                trace = self._permuted_trace(self.trace_to(number), by)
+            bounds_failures = (
+                failures if by == self._permutations[0] else self._spec.expand(self._permute(state, by))[1]
+            )
+            for failure in bounds_failures:
+                trace = self._permute_trace(self.trace_to(number), by)
                 self._fail(violations.bounds_in_action(self._spec, failure.action, failure.arguments, trace))
         for step in steps:
             self._generated += 1
@@ -316,9 +318,9 @@ class _Exploration:
         is_true = if_failed
         for by in self._images():
             try:
-                is_true = self._spec.holds(name, self._permuted(self.states[number], by))
+                is_true = self._spec.holds(name, self._permute(self.states[number], by))
             except BoundsError:
-                trace = self._permuted_trace(self.trace_to(number), by)
+                trace = self._permute_trace(self.trace_to(number), by)
                 self._fail(violations.bounds_in_property(self._spec, name, trace))
                 return if_failed
         return is_true
@@ -329,13 +331,13 @@ class _Exploration:
                 continue
             for by in self._images():
                 try:
-                    states = self._permuted(step.state, by), self._permuted(self.states[number], by)
+                    states = self._permute(step.state, by), self._permute(self.states[number], by)
                     if self._spec.holds(name, *states) or name in self._violations:
                         continue
                     trace = self._trace_with(number, step)
                     self._violations[name] = violations.false_property(self._spec, name, trace)
                 except BoundsError:
-                    trace = self._permuted_trace(self._trace_with(number, step), by)
+                    trace = self._permute_trace(self._trace_with(number, step), by)
                     self._fail(violations.bounds_in_property(self._spec, name, trace))
 
     def _fail(self, violation: Violation) -> None:

@@ -55,11 +55,11 @@ class GraphDigest:
 def absorb(lanes: Lanes, words: Iterable[int]) -> Lanes:
     """Return the lanes after some words, each a number modulo 2**64."""
     for word in words:
-        lanes = tuple(_mixed(((lane ^ (word & WORD_MASK)) + GAMMA) & WORD_MASK) for lane in lanes)
+        lanes = tuple(_mix(((lane ^ (word & WORD_MASK)) + GAMMA) & WORD_MASK) for lane in lanes)
     return lanes
 
 
-def _mixed(number: int) -> int:
+def _mix(number: int) -> int:
     number = (number ^ number >> SHIFTS[0]) * FIRST_FACTOR & WORD_MASK
     number = (number ^ number >> SHIFTS[1]) * SECOND_FACTOR & WORD_MASK
     return number ^ number >> SHIFTS[2]

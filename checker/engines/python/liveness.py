@@ -110,23 +110,23 @@ class LivenessDecider:
         started = time.perf_counter()
         totals = _Totals()
         spec = self._graph.spec
-        found = liveness_property(spec, name)
+        declared = liveness_property(spec, name)
         try:
-            violation = self._violation(found, totals)
+            violation = self._violation(declared, totals)
         except _EvaluationError as error:
             violation = violations.bounds_in_liveness(
                 spec, name, error.method, error.arguments, self._graph.trace_to(error.state)
             )
         seconds = time.perf_counter() - started
         statistics = LivenessStatistics(
-            name, len(found.choices(spec)), totals.states, totals.edges, totals.components, seconds
+            name, len(declared.choices(spec)), totals.states, totals.edges, totals.components, seconds
         )
         return LivenessDecision(statistics, violation)
 
-    def _violation(self, found: LivenessProperty, totals: _Totals) -> Violation | None:
+    def _violation(self, declared: LivenessProperty, totals: _Totals) -> Violation | None:
         best: tuple[_Stem, Obligation] | None = None
         # All choices are evaluated first: a value that leaves its bounds is reported before any lasso.
-        for obligation in self.obligations(found.name):
+        for obligation in self.obligations(declared.name):
             stem = self._shortest_stem(obligation, totals)
             if stem is not None and (best is None or stem.distance < best[0].distance):
                 best = stem, obligation
@@ -136,7 +136,7 @@ class LivenessDecider:
         loop = self._loop(stem.first, stem.component, obligation.must_visit)
         trace = [*self._graph.trace_to(stem.source), *map(self._trace_step, (*stem.edges, *loop))]
         loop_start = len(trace) - 1 - len(loop)
-        return lasso_violation(self._graph.spec, found.name, obligation.arguments, tuple(trace), loop_start)
+        return lasso_violation(self._graph.spec, declared.name, obligation.arguments, tuple(trace), loop_start)
 
     def _trace_step(self, edge: _Edge) -> TraceStep:
         return TraceStep(edge.step.action, edge.step.arguments, edge.step.state)
@@ -145,15 +145,15 @@ class LivenessDecider:
 
     def obligations(self, name: str) -> list[Obligation]:
         """Return the obligation of a property for each choice of its parameters."""
-        found = liveness_property(self._graph.spec, name)
-        return [self._obligation(found, arguments) for arguments in found.choices(self._graph.spec)]
+        declared = liveness_property(self._graph.spec, name)
+        return [self._obligation(declared, arguments) for arguments in declared.choices(self._graph.spec)]
 
-    def _obligation(self, found: LivenessProperty, arguments: tuple[Any, ...]) -> Obligation:
+    def _obligation(self, declared: LivenessProperty, arguments: tuple[Any, ...]) -> Obligation:
         """Return where an obligation begins, and the states in which it stays open."""
-        goal = self._truth(found.name, arguments)
+        goal = self._truth(declared.name, arguments)
         inside = [number for number, is_inside in enumerate(self._graph.is_inside) if is_inside]
         false = frozenset(number for number in inside if not goal[number])
-        match found.role:
+        match declared.role:
             case Role.EVENTUALLY:
                 return Obligation(arguments, [number for number in false if self._graph.depths[number] == 0], false)
             case Role.ALWAYS_EVENTUALLY:
@@ -161,7 +161,7 @@ class LivenessDecider:
             case Role.EVENTUALLY_ALWAYS:
                 return Obligation(arguments, inside, frozenset(inside), false)
             case _:
-                premise = self._truth(found.premise, found.premise_arguments(arguments))
+                premise = self._truth(declared.premise, declared.premise_arguments(arguments))
                 return Obligation(arguments, [number for number in sorted(false) if premise[number]], false)
 
     def _truth(self, method: str, arguments: tuple[Any, ...]) -> list[bool]:
@@ -250,10 +250,14 @@ class LivenessDecider:
             if must_visit is not None and not component & must_visit:
                 continue
             enabled, taken = self.enabled_and_taken(component)
-            lacking = {found: where for found, where in enabled.items() if found not in taken}
-            if any(found.strength == "weak" and len(where) == len(component) for found, where in lacking.items()):
+            lacking = {fair_class: where for fair_class, where in enabled.items() if fair_class not in taken}
+            if any(
+                fair_class.strength == "weak" and len(where) == len(component) for fair_class, where in lacking.items()
+            ):
                 continue
-            removed = {number for found, where in lacking.items() if found.strength == "strong" for number in where}
+            removed = {
+                number for fair_class, where in lacking.items() if fair_class.strength == "strong" for number in where
+            }
             if removed:
                 yield from self._fair_components(component - removed, must_visit, totals)
             else:
@@ -263,8 +267,8 @@ class LivenessDecider:
         """Return whether a behaviour that visits exactly these strongly connected states for ever is fair."""
         enabled, taken = self.enabled_and_taken(component)
         return (must_visit is None or bool(component & must_visit)) and not any(
-            found not in taken and (found.strength == "strong" or len(where) == len(component))
-            for found, where in enabled.items()
+            fair_class not in taken and (fair_class.strength == "strong" or len(where) == len(component))
+            for fair_class, where in enabled.items()
         )
 
     def enabled_and_taken(self, component: frozenset[int]) -> tuple[dict[FairClass, set[int]], set[FairClass]]:
@@ -273,8 +277,8 @@ class LivenessDecider:
         taken: set[FairClass] = set()
         for number in component:
             for edge in self._edges_of(number):
-                for found in edge.classes:
-                    enabled.setdefault(found, set()).add(number)
+                for fair_class in edge.classes:
+                    enabled.setdefault(fair_class, set()).add(number)
                 if edge.target in component:
                     taken.update(edge.classes)
         return enabled, taken
@@ -332,16 +336,18 @@ class LivenessDecider:
             if not lacking:
                 return loop
             known |= lacking
-            wanted += [self._helps(found) for found in sorted(lacking, key=str)]
+            wanted += [self._helps(fair_class) for fair_class in sorted(lacking, key=str)]
 
-    def _helps(self, found: FairClass) -> Callable[[_Edge], bool]:
+    def _helps(self, fair_class: FairClass) -> Callable[[_Edge], bool]:
         """Return the test whether a step makes a loop fair to a class: it takes it, or leads to a state without it."""
 
         def helps(edge: _Edge) -> bool:
-            if found in edge.classes:
+            if fair_class in edge.classes:
                 return True
             assert edge.target is not None
-            return found.strength == "weak" and not any(found in other.classes for other in self._edges_of(edge.target))
+            return fair_class.strength == "weak" and not any(
+                fair_class in other.classes for other in self._edges_of(edge.target)
+            )
 
         return helps
 
@@ -353,14 +359,14 @@ class LivenessDecider:
         for number, taken_edge in zip(numbers, loop, strict=True):
             assert number is not None
             for edge in self._edges_of(number):
-                for found in edge.classes:
-                    enabled.setdefault(found, set()).add(number)
+                for fair_class in edge.classes:
+                    enabled.setdefault(fair_class, set()).add(number)
                 if edge.target == taken_edge.target:
                     taken.update(edge.classes)
         return {
-            found
-            for found, where in enabled.items()
-            if found not in taken and (found.strength == "strong" or len(where) == len(set(numbers)))
+            fair_class
+            for fair_class, where in enabled.items()
+            if fair_class not in taken and (fair_class.strength == "strong" or len(where) == len(set(numbers)))
         }
 
     def _loop_with(

@@ -31,12 +31,12 @@ class LivenessRanks:
 
 def liveness_ranks(decider: LivenessDecider, name: str) -> list[LivenessRanks]:
     """Return the ranks for each choice of the parameters of a liveness property that holds."""
-    found = []
+    all_ranks = []
     for obligation in decider.obligations(name):
         ranks = LivenessRanks(obligation.arguments)
         _rank(decider, ranks, frozenset(decider.distances(obligation)[0]), obligation.must_visit, None)
-        found.append(ranks)
-    return found
+        all_ranks.append(ranks)
+    return all_ranks
 
 
 def _rank(
@@ -60,10 +60,12 @@ def _reason(
 ) -> tuple[FairClass | None, frozenset[int]]:
     """Return a class that excludes a component, and the states that enable it; None and all states if none need."""
     enabled, taken = decider.enabled_and_taken(component)
-    lacking = {found: where for found, where in enabled.items() if found not in taken}
+    lacking = {fair_class: where for fair_class, where in enabled.items() if fair_class not in taken}
     if must_visit is not None and not component & must_visit:
         return None, component
     # A class that every state enables excludes the whole component.
-    found = max(lacking, key=lambda found: (len(lacking[found]) == len(component), found.strength == "strong"))
-    assert found.strength == "strong" or len(lacking[found]) == len(component), "the component is fair"
-    return found, frozenset(lacking[found])
+    fair_class = max(
+        lacking, key=lambda fair_class: (len(lacking[fair_class]) == len(component), fair_class.strength == "strong")
+    )
+    assert fair_class.strength == "strong" or len(lacking[fair_class]) == len(component), "the component is fair"
+    return fair_class, frozenset(lacking[fair_class])

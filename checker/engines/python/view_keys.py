@@ -36,4 +36,4 @@ class ViewKeys:
         """Return the value of the view in a state; raise BoundsError if it leaves its bounds."""
         assert self._view.function.result is not None
         with self._spec.bound():
-            return self._view.function.result.coerce(self._spec.viewed(self._view.name, state))
+            return self._view.function.result.coerce(self._spec.value_of_view(self._view.name, state))

@@ -232,7 +232,7 @@ class _BoundedSearch:
 
     def _search_bounds(self, length: int) -> None:
         """Search for an action that leaves a type's bounds in the last state."""
-        failing = [both(found.assumed, found.failed) for found in self.system.transitions]
+        failing = [both(candidate.assumed, candidate.failed) for candidate in self.system.transitions]
         if any_of(failing) is False:
             return
         query = self._ask(both(self.system.within_constraints, any_of(failing)), length)
@@ -245,8 +245,8 @@ class _BoundedSearch:
         for transition, condition in zip(self.system.transitions, failing, strict=True):
             if z3.is_true(query.evaluate(truth_term(self.unrolling.at(condition, last)))):
                 arguments = self.unrolling.arguments(query, transition, last)
-                found = violations.bounds_in_action(self.system.spec, transition.name, arguments, trace)
-                self.found.violations.append(found)
+                violation = violations.bounds_in_action(self.system.spec, transition.name, arguments, trace)
+                self.found.violations.append(violation)
                 return
 
     def _ask(self, truth: Truth, length: int) -> AnsweredQuery:

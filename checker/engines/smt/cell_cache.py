@@ -40,7 +40,7 @@ class CellCache:
         self._context = f"proof {context} {sources_digest('engines/smt')} {z3.get_full_version()}"
         self._actions = {action.name: digest_of_parts(action) for action in program.actions}
         predicates = [*program.properties, *program.constraints]
-        self._predicates = {found.name: digest_of_parts(found) for found in predicates}
+        self._predicates = {predicate.name: digest_of_parts(predicate) for predicate in predicates}
 
     def load(self, place: tuple[str, str]) -> CachedCell | None:
         """Return a cell if an earlier proof of it is valid for this spec."""

@@ -53,22 +53,22 @@ def work_of(
     limits: QueryLimits,
 ) -> CellWork:
     """Ask a cell with some hypotheses, and return the work."""
-    found = CellWork()
+    work = CellWork()
     with_hypotheses = cells.conditions(place, frozenset(needed))
     for conditions in with_hypotheses:
         solver = make_solver()
         solver.add(*[truth_term(condition) for condition in conditions])
         started = time.perf_counter()
         if ask(solver, _first_limits(conditions, limits)).answer == "unknown":
-            _ask_instances(cells, conditions, limits, found)
-        found.seconds.append(time.perf_counter() - started)
+            _ask_instances(cells, conditions, limits, work)
+        work.seconds.append(time.perf_counter() - started)
         statistics = solver.statistics()
         for name in statistics.keys():  # noqa: SIM118 - it is no dict
             if name in _STATISTICS:
-                found.statistics[_STATISTICS[name]] += int(statistics.get_key_value(name))
-    found.terms = _terms(with_hypotheses)
-    found.hypothesis_terms = found.terms - _terms(cells.conditions(place, frozenset()))
-    return found
+                work.statistics[_STATISTICS[name]] += int(statistics.get_key_value(name))
+    work.terms = _terms(with_hypotheses)
+    work.hypothesis_terms = work.terms - _terms(cells.conditions(place, frozenset()))
+    return work
 
 
 def _first_limits(conditions: list[Truth], limits: QueryLimits) -> QueryLimits:
@@ -78,14 +78,14 @@ def _first_limits(conditions: list[Truth], limits: QueryLimits) -> QueryLimits:
     return QueryLimits(min(QUANTIFIED_SECONDS, limits.seconds), limits.cancelled)
 
 
-def _ask_instances(cells: RefutableCells, conditions: list[Truth], limits: QueryLimits, found: CellWork) -> None:
+def _ask_instances(cells: RefutableCells, conditions: list[Truth], limits: QueryLimits, work: CellWork) -> None:
     """Refute conditions by instances, and count both."""
     instances = cells.instances(conditions, limits.seconds or QUANTIFIED_SECONDS)
     if instances is None:
-        found.unanswered += 1
+        work.unanswered += 1
     else:
-        found.by_instances += 1
-        found.instances += len(instances)
+        work.by_instances += 1
+        work.instances += len(instances)
 
 
 def _terms(conjunctions: list[list[Truth]]) -> int:

@@ -67,10 +67,10 @@ class _FairClasses:
         """Return all classes."""
         self._refuse_many_instances()
         with self._spec.bound():
-            found = [each for name in self._spec.fairness if name != NEXT for each in self._of_name(name)]
+            classes = [each for name in self._spec.fairness if name != NEXT for each in self._of_name(name)]
             if NEXT in self._spec.fairness:
-                found.append(self._of_next())
-        return found
+                classes.append(self._of_next())
+        return classes
 
     def _refuse_many_instances(self) -> None:
         fair = [
@@ -106,7 +106,9 @@ class _FairClasses:
         ]
         # Instances that differ in other arguments have the same items.
         distinct = {tuple(term.get_id() for _, term in pairs): pairs for pairs in items}
-        values = [[stand_ins[n]] if n in stand_ins else _all_values(found.type) for n, found in enumerate(first)]
+        values = [
+            [stand_ins[n]] if n in stand_ins else _all_values(value_type.type) for n, value_type in enumerate(first)
+        ]
         for choice in itertools.product(*values):
             instances = {
                 action: self._instances(action, dict(zip(places, choice, strict=True)))
@@ -124,15 +126,17 @@ class _FairClasses:
 
     def _instances(self, name: str, fixed: dict[int, Value] | None = None) -> list[tuple[Value, ...]]:
         """Return the arguments of an action, with some of them fixed by position."""
-        found: list[tuple[Value, ...]] = [()]
+        instances: list[tuple[Value, ...]] = [()]
         for position, parameter in enumerate(self._shapes[name].parameters):
             if fixed is not None and position in fixed:
-                found = [(*earlier, fixed[position]) for earlier in found]
+                instances = [(*earlier, fixed[position]) for earlier in instances]
             elif parameter.collection is None:
-                found = [(*earlier, value) for earlier in found for value in _all_values(parameter.type)]
+                instances = [(*earlier, value) for earlier in instances for value in _all_values(parameter.type)]
             else:
-                found = [(*earlier, item) for earlier in found for item in self._items(name, earlier, parameter.type)]
-        return found
+                instances = [
+                    (*earlier, item) for earlier in instances for item in self._items(name, earlier, parameter.type)
+                ]
+        return instances
 
     def _items(self, name: str, earlier: tuple[Value, ...], kind: Type) -> Sequence[Value]:
         """Return the items of the collection that binds the parameter of an action after some earlier arguments."""
@@ -143,9 +147,9 @@ class _FairClasses:
             context.frame.locals[parameter.local] = converted(value, declared.type, parameter.local.type)[0]
         collection = parameters[len(earlier)].collection
         assert collection is not None
-        found = SymbolicStatements(context).expressions.evaluate(collection)
+        evaluated = SymbolicStatements(context).expressions.evaluate(collection)
         # Blank items after the end are no items: the action is disabled for them.
-        return found.items if isinstance(found, SymbolicArray) else _all_values(kind)
+        return evaluated.items if isinstance(evaluated, SymbolicArray) else _all_values(kind)
 
     @cached_property
     def _actions(self) -> dict[str, nodes.Action]:

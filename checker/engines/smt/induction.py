@@ -23,7 +23,7 @@ from checker.engines.smt.proof_cells import (
     OnQuery,
     ProofAids,
     ProofCell,
-    proved_cells,
+    prove_cells,
 )
 from checker.engines.smt.small_models import smallest_model
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, Solver, ask, guarded, new_solver, satisfiable
@@ -59,8 +59,8 @@ def prove(
     cells = FiniteCells(system, targets, lemmas, limits, aids.known)
     cells.refuse_vacuous_proof()
     never_taken = cells.never_taken()
-    found = {cell.place: cell for cell in proved_cells(cells, aids, on_query)}
-    ordered = sorted(found.values(), key=lambda cell: cells.conjuncts.index(cell.conjunct))
+    by_place = {cell.place: cell for cell in prove_cells(cells, aids, on_query)}
+    ordered = sorted(by_place.values(), key=lambda cell: cells.conjuncts.index(cell.conjunct))
     return InductionProof(targets, lemmas, ordered, never_taken)
 
 
@@ -85,9 +85,9 @@ class FiniteCells:
         invariants = [name for name in names if self._properties[name].role is not Role.STEP_INVARIANT]
         self.hypotheses: dict[str, Truth] = dict(conditions_before_a_step(system))
         self.hypotheses |= {name: self._properties[name].holds for name in invariants}
-        self._transitions = {INIT: system.initial, **{found.name: found for found in system.transitions}}
+        self._transitions = {INIT: system.initial, **{transition.name: transition for transition in system.transitions}}
         self.places: list[CellPlace] = [(name, INIT) for name in [*invariants, BOUNDS]]
-        self.places += [(name, found.name) for found in system.transitions for name in self.conjuncts]
+        self.places += [(name, transition.name) for transition in system.transitions for name in self.conjuncts]
         self._solvers: dict[str, Solver] = {}
 
     @property
@@ -112,12 +112,12 @@ class FiniteCells:
     def never_taken(self) -> list[str]:
         """Return the actions that are disabled in every state of the hypothesis."""
         return [
-            found.name
-            for found in self.system.transitions
-            if ask(self._solver(found.name), self.limits, *self._taken(found)).answer == "no"
+            transition.name
+            for transition in self.system.transitions
+            if ask(self._solver(transition.name), self.limits, *self._takes(transition)).answer == "no"
         ]
 
-    def _taken(self, transition: Transition) -> list[Truth]:
+    def _takes(self, transition: Transition) -> list[Truth]:
         solver = self._solver(transition.name)
         return [guarded(solver, transition.taken), *map(_marker, self.hypotheses)]
 
@@ -132,7 +132,7 @@ class FiniteCells:
             )
             if query.answer == "no":
                 return ProofCell(conjunct, action, "proved", query.seconds, needed=tuple(needed))
-        return self._asked(place, violated)
+        return self._ask(place, violated)
 
     def conditions(self, place: CellPlace, needed: frozenset[str]) -> list[list[Truth]]:
         """Return the conjunctions that are unsatisfiable if the cell is proved with some of the hypotheses."""
@@ -165,7 +165,7 @@ class FiniteCells:
                 solver.add(z3.Implies(_marker(name), truth_term(truth)))
         return self._solvers[action]
 
-    def _asked(self, place: CellPlace, violated: Truth) -> ProofCell:
+    def _ask(self, place: CellPlace, violated: Truth) -> ProofCell:
         """Ask a cell with all hypotheses; a counterexample has small values."""
         conjunct, action = place
         solver, transition = self._solver(action), self._transitions[action]
@@ -175,13 +175,13 @@ class FiniteCells:
         if query.answer == "unknown":
             return ProofCell(conjunct, action, "unknown", query.seconds, query.reason)
         if query.answer == "no":
-            used = {found.decl().name() for found in solver.unsat_core()} if violated is not False else set()
+            used = {marker.decl().name() for marker in solver.unsat_core()} if violated is not False else set()
             needed = tuple(name for name in self.hypotheses if _MARKER + name in used)
             return ProofCell(conjunct, action, "proved", query.seconds, needed=needed)
         values = [*self.system.state.values(), *(parameter.value for parameter in transition.parameters)]
         small = smallest_model(solver, query, asked, values, self.limits)
-        found = self._counterexample(conjunct, transition, small)
-        return ProofCell(conjunct, action, "fails", query.seconds, counterexample=found)
+        counterexample = self._counterexample(conjunct, transition, small)
+        return ProofCell(conjunct, action, "fails", query.seconds, counterexample=counterexample)
 
     def _counterexample(self, conjunct: str, transition: Transition, query: AnsweredQuery) -> CounterexampleToInduction:
         system = self.system

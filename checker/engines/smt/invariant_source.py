@@ -98,14 +98,14 @@ class ConstantExpression:
 
 def constant_expressions(system: TransitionSystem) -> list[ConstantExpression]:
     """Return the Python expression of each Z3 constant of a system's state, in the constants' order."""
-    found = [
+    expressions = [
         expression
         for name, kind in system.program.variables.items()
         for expression in _expressions(kind, ConstantExpression(f"self.{name}", {}))
         if len(expression.values) != 1
     ]
-    assert len(found) == len(system.constants)
-    return found
+    assert len(expressions) == len(system.constants)
+    return expressions
 
 
 def _expressions(kind: Type, here: ConstantExpression) -> Iterator[ConstantExpression]:
@@ -160,24 +160,24 @@ def _expressions(kind: Type, here: ConstantExpression) -> Iterator[ConstantExpre
 
 
 def _names(kind: Type) -> list[str]:
-    return [_written(kind, value) for value in kind.values()]
+    return [_python_text(kind, value) for value in kind.values()]
 
 
-def _written(kind: Type, value: Any) -> str:
+def _python_text(kind: Type, value: Any) -> str:
     """Return a value as a Python expression."""
     if isinstance(kind, DomainType):
         return f"{kind.declared.__name__}[{value.index}]"
     if isinstance(kind, EnumType):
         return f"{kind.declared.__name__}.{value.name}"
     if isinstance(kind, OptionType):
-        return "None" if value is None else _written(kind.item, value)
+        return "None" if value is None else _python_text(kind.item, value)
     if isinstance(kind, TupleType):
-        return repr(value) if not kind.items else f"({', '.join(map(_written, kind.items, value))},)"
+        return repr(value) if not kind.items else f"({', '.join(map(_python_text, kind.items, value))},)"
     if isinstance(kind, StructType):
-        fields = (f"{name}={_written(field, value.field(name))}" for name, field in kind.fields)
+        fields = (f"{name}={_python_text(field, value.field(name))}" for name, field in kind.fields)
         return f"{kind.declared.__name__}({', '.join(fields)})"
     if isinstance(kind, SetType):
-        return f"{{{', '.join(_written(kind.item, item) for item in value)}}}" if len(value) else "set()"
+        return f"{{{', '.join(_python_text(kind.item, item) for item in value)}}}" if len(value) else "set()"
     return repr(value)
 
 
@@ -229,17 +229,17 @@ class _InvariantWriter:
             else:
                 rest.append(term)
         together = z3.And if is_and else z3.Or
-        return [self.text(together(*found)) for found in alone.values()] + [self.text(term) for term in rest]
+        return [self.text(together(*group)) for group in alone.values()] + [self.text(term) for term in rest]
 
     def _constants(self, term: Term) -> set[int]:
         """Return the indices of the constants with bits that occur in a formula."""
-        found, waiting = set(), [term]
+        constants, waiting = set(), [term]
         while waiting:
             part = waiting.pop()
             waiting += part.children()
             if z3.is_const(part) and part.decl().name() in self.numbers:
-                found.add(self.bits[self.numbers[part.decl().name()]].constant)
-        return found
+                constants.add(self.bits[self.numbers[part.decl().name()]].constant)
+        return constants
 
     def _patterns(self, term: Term, constant: int) -> frozenset[int]:
         """Return the bit patterns of a constant for which a formula about it alone is true."""

@@ -78,9 +78,9 @@ def _step(
     unrolling.start_anywhere()
     properties = [system.properties[name] for name in names]
     for index in range(proof.k):
-        for found in properties:
-            if found.role is not Role.STEP_INVARIANT or index:
-                unrolling.add(found.holds, index)
+        for predicate in properties:
+            if predicate.role is not Role.STEP_INVARIANT or index:
+                unrolling.add(predicate.holds, index)
         if index + 1 == proof.k:
             on_depth(proof.k, BOUNDS)
             # A failing action has no successor, so this is asked before the path is extended.
@@ -88,23 +88,23 @@ def _step(
             query = _ask(unrolling, failing, index, limits)
             _note(proof, BOUNDS, unrolling, query)
             if query.answer == "yes":
-                proof.failed_actions[BOUNDS] = _failed_action(system, unrolling, query, index)
+                proof.failed_actions[BOUNDS] = _failing_action(system, unrolling, query, index)
         unrolling.extend()
-    for found in properties:
-        on_depth(proof.k, found.name)
-        _note(proof, found.name, unrolling, _ask(unrolling, negate(found.holds), proof.k, limits))
+    for predicate in properties:
+        on_depth(proof.k, predicate.name)
+        _note(proof, predicate.name, unrolling, _ask(unrolling, negate(predicate.holds), proof.k, limits))
 
 
 def _fails(system: TransitionSystem) -> Truth:
     """Return whether some action leaves the bounds of a type."""
-    return any_of(both(found.assumed, found.failed) for found in system.transitions)
+    return any_of(both(transition.assumed, transition.failed) for transition in system.transitions)
 
 
-def _failed_action(system: TransitionSystem, unrolling: Unrolling, query: AnsweredQuery, index: int) -> ActionCall:
+def _failing_action(system: TransitionSystem, unrolling: Unrolling, query: AnsweredQuery, index: int) -> ActionCall:
     """Return the action instance that leaves the bounds of a type in state `index` of the model."""
-    for found in system.transitions:
-        if z3.is_true(query.evaluate(truth_term(unrolling.at(both(found.assumed, found.failed), index)))):
-            return ActionCall(found.name, unrolling.arguments(query, found, index))
+    for transition in system.transitions:
+        if z3.is_true(query.evaluate(truth_term(unrolling.at(both(transition.assumed, transition.failed), index)))):
+            return ActionCall(transition.name, unrolling.arguments(query, transition, index))
     raise AssertionError("no action leaves the bounds of a type in the model")
 
 

@@ -77,11 +77,11 @@ class LassoSearch:
         # The interpreter checks the lassos, so it must enumerate the parameters.
         self._spec = system.spec.with_enumerated_parameters()
         self._classes = fair_classes(system, self._spec, unrolling.following)
-        self._obligations = self._typed_obligations(names)
+        self._obligations = self._type_obligations(names)
         self._labels: dict[tuple[Any, ...], Truth] = {}
         self._paths: dict[int, _LassoPath] = {}
 
-    def _typed_obligations(self, names: list[str]) -> dict[str, list[_Obligation]]:
+    def _type_obligations(self, names: list[str]) -> dict[str, list[_Obligation]]:
         typed = type_liveness(self._spec, names)
         with self._spec.bound():
             calls = [
@@ -89,12 +89,12 @@ class LassoSearch:
                 for number, (call, predicate) in enumerate(zip(typed.calls, typed.predicates, strict=True))
             ]
         obligations: dict[str, list[_Obligation]] = {name: [] for name in names}
-        for name, found in typed.properties.items():
-            for arguments in found.choices(self._spec):
+        for name, declared in typed.properties.items():
+            for arguments in declared.choices(self._spec):
                 goal = calls[typed.number(name, arguments)]
-                given = found.premise_arguments(arguments)
-                premise = calls[typed.number(found.premise, given)] if found.premise else None
-                obligations[name].append(_Obligation(found.role, arguments, goal, premise))
+                given = declared.premise_arguments(arguments)
+                premise = calls[typed.number(declared.premise, given)] if declared.premise else None
+                obligations[name].append(_Obligation(declared.role, arguments, goal, premise))
         return obligations
 
     # Questions about the current length.
@@ -133,13 +133,17 @@ class LassoSearch:
     def _ask(self, name: str, before: int | None) -> AnsweredQuery:
         path = self._path()
         starts_before = True if before is None else path.is_in_loop(before - 1)
-        violated = any_of(self._violated(path, obligation) for obligation in self._obligations[name])
+        violated = any_of(self._violates(path, obligation) for obligation in self._obligations[name])
         return ask_condition(self._unrolling.solver, self._limits, all_of((path.is_fair, starts_before, violated)))
 
     def _violation(self, name: str, query: AnsweredQuery) -> Violation:
         path = self._path()
         start = next(i for i in range(path.length) if self._is_true(query, path.is_in_loop(i)))
-        violated = next(found for found in self._obligations[name] if self._is_true(query, self._violated(path, found)))
+        violated = next(
+            obligation
+            for obligation in self._obligations[name]
+            if self._is_true(query, self._violates(path, obligation))
+        )
         try:
             return lasso_violation(self._spec, name, violated.arguments, self._unrolling.trace(query), start)
         except WrongLassoError as error:
@@ -151,54 +155,54 @@ class LassoSearch:
 
     # Conditions on states and steps. Each has a literal, so that Z3 translates it once.
 
-    def _labelled(self, key: tuple[Any, ...], truth: Callable[[], Truth]) -> Truth:
+    def _label(self, key: tuple[Any, ...], truth: Callable[[], Truth]) -> Truth:
         """Return a literal that is equivalent to a condition; `key` identifies the condition."""
         if key not in self._labels:
-            found = truth()
-            if not isinstance(found, bool):
+            answer = truth()
+            if not isinstance(answer, bool):
                 literal = z3.Bool(" ".join(map(str, key)))
-                self._unrolling.solver.add(literal == found)
-                found = literal
-            self._labels[key] = found
+                self._unrolling.solver.add(literal == answer)
+                answer = literal
+            self._labels[key] = answer
         return self._labels[key]
 
     def _goal(self, obligation: _Obligation, index: int) -> Truth:
         return self._call(obligation.goal, index)
 
     def _call(self, call: _Call, index: int) -> Truth:
-        return self._labelled(("call", call.number, index), lambda: self._unrolling.at(call.property.holds, index))
+        return self._label(("call", call.number, index), lambda: self._unrolling.at(call.property.holds, index))
 
-    def _owed(self, obligation: _Obligation, index: int) -> Truth:
+    def _owes(self, obligation: _Obligation, index: int) -> Truth:
         """Return whether the premise was true in a state up to `index`, and the goal has been false from there on."""
         premise = obligation.premise
         assert premise is not None
         key = ("owed", obligation.goal.number, premise.number, index)
-        before = index > 0 and self._owed(obligation, index - 1)
-        return self._labelled(
+        before = index > 0 and self._owes(obligation, index - 1)
+        return self._label(
             key, lambda: both(negate(self._goal(obligation, index)), either(self._call(premise, index), before))
         )
 
-    def _enabled(self, number: int, chosen: _Item, index: int) -> Truth:
+    def _enables(self, number: int, chosen: _Item, index: int) -> Truth:
         """Return whether state `index` enables a class; `chosen` is an item for the placeholders."""
-        found = self._classes[number]
-        return self._labelled(
-            ("enabled", number, *chosen, index), lambda: self._of_item(found, found.enabled, chosen, index)
+        fair_class = self._classes[number]
+        return self._label(
+            ("enabled", number, *chosen, index), lambda: self._of_item(fair_class, fair_class.enabled, chosen, index)
         )
 
     def _takes(self, number: int, chosen: _Item, index: int) -> Truth:
         """Return whether the step from state `index` takes a class."""
-        found = self._classes[number]
-        return self._labelled(
-            ("takes", number, *chosen, index), lambda: self._of_item(found, found.taken, chosen, index)
+        fair_class = self._classes[number]
+        return self._label(
+            ("takes", number, *chosen, index), lambda: self._of_item(fair_class, fair_class.taken, chosen, index)
         )
 
-    def _of_item(self, found: SymbolicFairClass, truth: Truth, chosen: _Item, index: int) -> Truth:
+    def _of_item(self, fair_class: SymbolicFairClass, truth: Truth, chosen: _Item, index: int) -> Truth:
         truth = self._unrolling.at(truth, index)
         if not chosen or isinstance(truth, bool):
             return truth
         state, item = chosen
-        terms = [self._unrolling.at(term, state) for term in found.items[item]]
-        return z3.substitute(truth, *zip(found.placeholders, terms, strict=True))
+        terms = [self._unrolling.at(term, state) for term in fair_class.items[item]]
+        return z3.substitute(truth, *zip(fair_class.placeholders, terms, strict=True))
 
     # Conditions on a lasso of the current length.
 
@@ -218,38 +222,38 @@ class LassoSearch:
 
     def _fair(self, path: _LassoPath) -> list[Truth]:
         """Return that the loop is fair to every class."""
-        found = []
+        conditions = []
         for number, fair_class in enumerate(self._classes):
             if fair_class.strength == "weak":
-                found += [self._weakly_fair(path, number, item) for item in _items(fair_class, path.last)]
+                conditions += [self._weakly_fair(path, number, item) for item in _items(fair_class, path.last)]
             elif fair_class.placeholders:
                 for index in range(path.length):
                     is_fair = (self._strongly_fair(path, number, item, [index]) for item in _items(fair_class, index))
-                    found.append(all_of(is_fair))
+                    conditions.append(all_of(is_fair))
             else:
-                found.append(self._strongly_fair(path, number, (), list(range(path.length))))
-        return found
+                conditions.append(self._strongly_fair(path, number, (), list(range(path.length))))
+        return conditions
 
     def _weakly_fair(self, path: _LassoPath, number: int, item: _Item) -> Truth:
         """Return whether the loop is weakly fair to a class.
 
         The last state is the first state of the loop, or the only one. An item that it does not have is disabled there.
         """
-        disabled = path.some_in_loop(lambda index: negate(self._enabled(number, item, index)))
-        return either(disabled, self._taken(path, number, item))
+        disabled = path.some_in_loop(lambda index: negate(self._enables(number, item, index)))
+        return either(disabled, self._takes_class(path, number, item))
 
     def _strongly_fair(self, path: _LassoPath, number: int, item: _Item, indices: list[int]) -> Truth:
         """Return whether the loop is strongly fair to a class that only the states `indices` may enable."""
         disabled = all_of(
-            implies(path.is_in_loop(index), negate(self._enabled(number, item, index))) for index in indices
+            implies(path.is_in_loop(index), negate(self._enables(number, item, index))) for index in indices
         )
-        return either(disabled, self._taken(path, number, item))
+        return either(disabled, self._takes_class(path, number, item))
 
-    def _taken(self, path: _LassoPath, number: int, item: _Item) -> Truth:
+    def _takes_class(self, path: _LassoPath, number: int, item: _Item) -> Truth:
         """Return whether a step of the loop takes a class. A path that stays in its last state has no such step."""
         return any_of(both(path.is_in_loop(index), self._takes(number, item, index)) for index in range(path.last))
 
-    def _violated(self, path: _LassoPath, obligation: _Obligation) -> Truth:
+    def _violates(self, path: _LassoPath, obligation: _Obligation) -> Truth:
         """Return whether the lasso violates a property for a choice of its parameters."""
         false_in_loop = path.all_in_loop(lambda index: negate(self._goal(obligation, index)))
         match obligation.role:
@@ -260,7 +264,7 @@ class LassoSearch:
             case Role.EVENTUALLY_ALWAYS:
                 return path.some_in_loop(lambda index: negate(self._goal(obligation, index)))
             case _:
-                owed = [implies(path.starts_at(index), self._owed(obligation, index)) for index in range(path.length)]
+                owed = [implies(path.starts_at(index), self._owes(obligation, index)) for index in range(path.length)]
                 return all_of((false_in_loop, *owed))
 
 
@@ -268,9 +272,9 @@ _Item = tuple[int, int] | tuple[()]
 """An item of a collection: the index of the state that has it, and its number there. () for a class without items."""
 
 
-def _items(found: SymbolicFairClass, index: int) -> list[_Item]:
+def _items(fair_class: SymbolicFairClass, index: int) -> list[_Item]:
     """Return the items for the placeholders of a class in a state."""
-    return [(index, number) for number in range(len(found.items))] if found.placeholders else [()]
+    return [(index, number) for number in range(len(fair_class.items))] if fair_class.placeholders else [()]
 
 
 class _LassoPath:

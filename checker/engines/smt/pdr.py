@@ -107,7 +107,7 @@ class _Spacer:
     def _unknown(self, reason: str, started: float) -> PdrResult:
         seconds = time.perf_counter() - started
         if self.limits.seconds is not None and seconds >= self.limits.seconds:
-            states = self._excluded_states()
+            states = self._depth_without_violation()
             reason = (
                 f"timeout: no answer within {self.limits.seconds:g} s; "
                 f"Spacer excluded violations by traces of up to {states} state{'' if states == 1 else 's'}"
@@ -116,7 +116,7 @@ class _Spacer:
             raise KeyboardInterrupt
         return PdrResult("unknown", seconds, reason=reason)
 
-    def _excluded_states(self) -> int:
+    def _depth_without_violation(self) -> int:
         """Return the number of states up to which Spacer has excluded every violation."""
         # Spacer excludes one level after the other. A violation in state n, counted from 1, is a derivation of the
         # rules of level n + 1.
@@ -137,22 +137,22 @@ class _Spacer:
             fixedpoint.set("timeout", max(1, int(self.limits.seconds * 1000)))
         fixedpoint.register_relation(self.reached, self.bad)
         before, after = self.reached(*self.now), self.reached(*self.next)
-        rules = [(after, [self._blasted(self._leads_on(system.initial))])]
+        rules = [(after, [self._blast(self._leads_on(system.initial))])]
         bad: list[Truth] = [both(system.initial.assumed, system.initial.failed)]
         # Constraints restrict steps only: the properties are also checked in a state that violates a constraint.
-        steps = [both(system.within_constraints, found.assumed) for found in system.transitions]
-        for found, within in zip(system.transitions, steps, strict=True):
-            rules.append((after, [before, self._blasted(both(within, self._leads_on(found)))]))
-            rules.append((self.bad(), [before, self._blasted(both(within, found.failed))]))
+        steps = [both(system.within_constraints, transition.assumed) for transition in system.transitions]
+        for transition, within in zip(system.transitions, steps, strict=True):
+            rules.append((after, [before, self._blast(both(within, self._leads_on(transition)))]))
+            rules.append((self.bad(), [before, self._blast(both(within, transition.failed))]))
         for name in self.names:
             property_ = system.properties[name]
             if property_.role is not Role.STEP_INVARIANT:
-                rules.append((self.bad(), [before, self._blasted(negate(property_.holds))]))
+                rules.append((self.bad(), [before, self._blast(negate(property_.holds))]))
                 continue
-            for found, within in zip(system.transitions, steps, strict=True):
-                violated = negate(system.over(property_.holds, found.successor, system.state))
-                rules.append((self.bad(), [before, self._blasted(all_of((within, found.enabled, violated)))]))
-        rules.append((self.bad(), [self._blasted(any_of(bad))]))
+            for transition, within in zip(system.transitions, steps, strict=True):
+                violated = negate(system.over(property_.holds, transition.successor, system.state))
+                rules.append((self.bad(), [before, self._blast(all_of((within, transition.enabled, violated)))]))
+        rules.append((self.bad(), [self._blast(any_of(bad))]))
         fixedpoint.declare_var(*self.now, *self.next, *self.extra)
         for head, body in rules:
             fixedpoint.rule(head, body)
@@ -165,7 +165,7 @@ class _Spacer:
         pairs = [term for _, term in assignments(self.system.state, state)]
         return [self.next[number] == _bit_of(pairs[bit.constant], bit.place) for number, bit in enumerate(self.bits)]
 
-    def _blasted(self, truth: Truth) -> Term:
+    def _blast(self, truth: Truth) -> Term:
         """Return a condition as a formula over bits only."""
         # Each Z3 constant of the state and of parameters is replaced by a term over its bits. Bit-blasting then turns
         # the operations on bit-vectors into Boolean formulas.
@@ -204,12 +204,12 @@ class _Spacer:
         The derivation has one rule for each state and two for the query, so its length is an upper bound.
         """
         most = len(list(self.fixedpoint.get_rules_along_trace()))
-        found = search(self.system, self.names, most, self.limits)
+        bounded = search(self.system, self.names, most, self.limits)
         seconds = time.perf_counter() - started
-        if found.violations:
-            return PdrResult("violated", seconds, violation=found.violations[0])
-        assert found.unknown, f"the engines disagree: Spacer finds a violation of {most} states, bounded search none"
-        why = found.unknown[0].reason
+        if bounded.violations:
+            return PdrResult("violated", seconds, violation=bounded.violations[0])
+        assert bounded.unknown, f"the engines disagree: Spacer finds a violation of {most} states, bounded search none"
+        why = bounded.unknown[0].reason
         reason = f"Spacer finds a violation of up to {most} states, but its trace was not found: {why}"
         return PdrResult("unknown", seconds, reason=reason)
 

@@ -117,8 +117,8 @@ class InductionProof:
         while waiting:
             name = waiting.pop()
             used.add(name)
-            needed = {found for cell in self.cells if cell.conjunct == name for found in cell.needed}
-            waiting += [found for found in needed if found not in used]
+            needed = {lemma for cell in self.cells if cell.conjunct == name for lemma in cell.needed}
+            waiting += [lemma for lemma in needed if lemma not in used]
         return [name for name in self.lemmas if name not in used]
 
 
@@ -165,7 +165,7 @@ def seed_of(place: CellPlace, seed: int) -> int:
     return zlib.crc32(f"{seed} {'/'.join(place)}".encode()) % 2**31 if seed else 0
 
 
-def proved_cells(prover: CellProver, aids: ProofAids, on_query: OnQuery) -> list[ProofCell]:
+def prove_cells(prover: CellProver, aids: ProofAids, on_query: OnQuery) -> list[ProofCell]:
     """Return the cells of a proof: from the cache, then proved in this process, then in several.
 
     Raises KeyboardInterrupt if Ctrl-C ended a query.
@@ -180,34 +180,34 @@ def proved_cells(prover: CellProver, aids: ProofAids, on_query: OnQuery) -> list
     while waiting and (aids.processes == 1 or time.perf_counter() - started < SERIAL_SECONDS):
         place = waiting.pop(0)
         on_query(*place)
-        cells[place] = _proved(prover, place, aids)
-    for cell in _proved_in_processes(prover, aids, waiting):
+        cells[place] = _prove(prover, place, aids)
+    for cell in _prove_in_processes(prover, aids, waiting):
         on_query(*cell.place)
         # A state of a spec in a file cannot be sent between processes: the step is found again here.
-        cells[cell.place] = _asked(prover, cell.place, aids) if cell.outcome == "fails" else cell
+        cells[cell.place] = _ask(prover, cell.place, aids) if cell.outcome == "fails" else cell
     return [cells[place] for place in prover.places]
 
 
-def _asked(prover: CellProver, place: CellPlace, aids: ProofAids) -> ProofCell:
+def _ask(prover: CellProver, place: CellPlace, aids: ProofAids) -> ProofCell:
     """Prove one cell with its own random seed."""
     with seeded(seed_of(place, aids.seed)):
         return prover.cell(place)
 
 
-def _proved(prover: CellProver, place: CellPlace, aids: ProofAids) -> ProofCell:
+def _prove(prover: CellProver, place: CellPlace, aids: ProofAids) -> ProofCell:
     """Prove one cell, measure the work, and store the cell."""
     started = time.process_time()
-    cell = _asked(prover, place, aids)
+    cell = _ask(prover, place, aids)
     if aids.cache is not None and cell.outcome == "proved":
         aids.cache.store(cell.place, cell.needed, cell.seconds)
     return replace(cell, processor_seconds=time.process_time() - started)
 
 
-def _proved_in_processes(prover: CellProver, aids: ProofAids, places: Sequence[CellPlace]) -> Iterator[ProofCell]:
+def _prove_in_processes(prover: CellProver, aids: ProofAids, places: Sequence[CellPlace]) -> Iterator[ProofCell]:
     cancelled = threading.Event()
 
     def prove(number: int, cancelled: threading.Event) -> ProofCell:
-        return replace(_proved(prover, places[number], aids), counterexample=None)
+        return replace(_prove(prover, places[number], aids), counterexample=None)
 
     def died(number: int) -> ProofCell:
         return ProofCell(*places[number], "unknown", 0.0, "the process that asked it died twice")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from checker.engines.smt.refutation import Refutation, watched_spec
+from checker.engines.smt.refutation import Refutation, spec_with_lemmas_watched
 from checker.errors import BoundsError, UserError
 from checker.language.interpreter import State
 from checker.language.spec import Spec
@@ -48,7 +48,7 @@ class ReachableStates:
 
     def __init__(self, spec: Spec, workers: int, names: Sequence[str] = (), cancelled: threading.Event | None = None):
         # The prover's spec may have symbolic parameters, which the explorer cannot take.
-        self._spec = watched_spec(spec).with_enumerated_parameters()
+        self._spec = spec_with_lemmas_watched(spec).with_enumerated_parameters()
         self._workers, self._names, self._cancelled = workers, list(names), cancelled
         self.violations: tuple[Violation, ...] = ()
         self.seconds = 0.0

@@ -54,7 +54,7 @@ class ProcessorTime:
             self._plan.cancelled.set()
 
 
-def watched_spec(spec: Spec) -> Spec:
+def spec_with_lemmas_watched(spec: Spec) -> Spec:
     """Return a spec of which the lemmas are invariants, so that an exploration evaluates them too."""
     watched = copy.copy(spec)
     watched.roles = {name: Role.INVARIANT if role is Role.LEMMA else role for name, role in spec.roles.items()}
@@ -71,9 +71,12 @@ def refuted(spec: Spec, names: list[str], workers: int) -> Refutation:
     plan = Plan(tuple(names), stop="all", workers=workers, max_states=MAX_STATES, quick=True)
     plan.on_progress = ProcessorTime(plan, MAX_SECONDS * workers).look
     try:
-        found = explore(watched_spec(spec), plan)
+        result = explore(spec_with_lemmas_watched(spec), plan)
     except UserError as error:
         return Refutation(reason=error.message)
     return Refutation(
-        tuple(found.violations), found.distinct_states, found.ended == "complete", found.seconds + found.compile_seconds
+        tuple(result.violations),
+        result.distinct_states,
+        result.ended == "complete",
+        result.seconds + result.compile_seconds,
     )

@@ -131,7 +131,7 @@ def ask(solver: Any, limits: QueryLimits, *assumptions: Truth) -> AnsweredQuery:
         solver.set("timeout", max(1, int(limits.seconds * 1000)))
     started = time.perf_counter()
     try:
-        answer = _ANSWERS[solver.check(*[found for found in assumptions if found is not True]).r]
+        answer = _ANSWERS[solver.check(*[term for term in assumptions if term is not True]).r]
     except z3.Z3Exception as error:
         if was_interrupted(str(error), time.perf_counter() - started, limits):
             raise KeyboardInterrupt from None

@@ -8,7 +8,7 @@ from typing import Any
 
 import z3
 
-from checker.engines.smt.lowering.conversion import converted, shaped
+from checker.engines.smt.lowering.conversion import converted, value_with_shape
 from checker.engines.smt.lowering.encoding import constant, decoded, new_value, well_formed
 from checker.engines.smt.lowering.evaluation import State, SymbolicContext, SymbolicFailure
 from checker.engines.smt.lowering.logic import Term, Truth, all_of, any_of, both, negate, truth_term
@@ -100,8 +100,8 @@ class TransitionSystem:
                 for action in self.program.actions
             ]
             self.initial = self._initial()
-            self.properties = {found.name: self.lowered(found) for found in self.program.properties}
-            self.constraints = [self.lowered(found) for found in self.program.constraints]
+            self.properties = {predicate.name: self.lowered(predicate) for predicate in self.program.properties}
+            self.constraints = [self.lowered(predicate) for predicate in self.program.constraints]
             self.well_formed = self._well_formed(self.state)
 
     @property
@@ -123,7 +123,7 @@ class TransitionSystem:
     @property
     def within_constraints(self) -> Truth:
         """Whether every constraint is true in the state."""
-        return all_of(found.holds for found in self.constraints)
+        return all_of(constraint.holds for constraint in self.constraints)
 
     # Lowering.
 
@@ -135,9 +135,9 @@ class TransitionSystem:
             parameters.append(SymbolicParameter(parameter.local.name, kind, value))
             context.frame.locals[parameter.local] = converted(value, kind, parameter.local.type)[0]
         SymbolicStatements(context).visit_all(action.body)
-        found = context.roots["self"]
+        variables = context.roots["self"]
         # `over` substitutes the successor for the constants of the state, so both need the same sorts.
-        successor = {name: shaped(kind, found[name]) for name, kind in self.program.variables.items()}
+        successor = {name: value_with_shape(kind, variables[name]) for name, kind in self.program.variables.items()}
         assumed = all_of(well_formed(parameter.type, parameter.value) for parameter in parameters)
         return Transition(action.name, tuple(parameters), assumed, context.alive, tuple(context.failures), successor)
 
@@ -199,7 +199,7 @@ def assignments(state: State, values: State) -> list[tuple[Term, Term]]:
             one = mine if isinstance(mine, (bool, z3.ExprRef)) else mine.term
             # A part with one possible value is concrete and has no constant.
             if isinstance(one, z3.ExprRef):
-                pairs.append((one, _sorted_like(one, theirs)))
+                pairs.append((one, _sort_like(one, theirs)))
     return pairs
 
 
@@ -215,7 +215,7 @@ def folded(term: Term) -> Truth:
     return False if z3.is_false(term) else term
 
 
-def _sorted_like(one: Term, part: Any) -> Term:
+def _sort_like(one: Term, part: Any) -> Term:
     """Return a truth value or integer as a Z3 expression of the same sort as `one`."""
     if not hasattr(part, "term"):
         return truth_term(part)

@@ -63,7 +63,7 @@ class Unrolling:
             successor = {name: merged(take, transition.successor[name], value) for name, value in successor.items()}
         only_one = [negate(all_of((one, other))) for index, one in enumerate(takes) for other in takes[:index]]
         # Not an equivalence: several actions can be enabled, but a step takes one.
-        enabled = [implies(take, found.taken) for take, found in zip(takes, system.transitions, strict=True)]
+        enabled = [implies(take, each.taken) for take, each in zip(takes, system.transitions, strict=True)]
         return all_of((any_of(takes), *only_one, *enabled, system.is_state(self.following, successor)))
 
     @property
@@ -128,19 +128,19 @@ class Unrolling:
 
     def trace(self, query: AnsweredQuery) -> tuple[TraceStep, ...]:
         """Return the path of a model as a trace; the interpreter confirms each step."""
-        found = []
+        steps = []
         for index in range(self.length):
             state = self.system.decoded(self.system.state, lambda term, at=index: query.evaluate(self.at(term, at)))  # type: ignore[misc]
             if index == 0:
-                found.append(TraceStep(None, (), state))
+                steps.append(TraceStep(None, (), state))
             else:
-                transition = self._taken(query, index - 1)
+                transition = self._transition_at(query, index - 1)
                 arguments = self.arguments(query, transition, index - 1)
-                found.append(TraceStep(transition.name, arguments, state))
-        confirm(self.system, tuple(found))
-        return tuple(found)
+                steps.append(TraceStep(transition.name, arguments, state))
+        confirm(self.system, tuple(steps))
+        return tuple(steps)
 
-    def _taken(self, query: AnsweredQuery, index: int) -> Transition:
+    def _transition_at(self, query: AnsweredQuery, index: int) -> Transition:
         for take, transition in zip(self._takes, self.system.transitions, strict=True):
             if z3.is_true(query.evaluate(self.at(take, index))):
                 return transition
@@ -159,8 +159,8 @@ def confirm(system: TransitionSystem, trace: tuple[TraceStep, ...]) -> None:
         assert step.action is not None
         with system.spec.bound():
             try:
-                found = system.spec.step(before.state, step.action, *step.arguments)
+                successor = system.spec.step(before.state, step.action, *step.arguments)
             except (Disabled, BoundsError) as error:
                 raise AssertionError(f"the engines disagree: {step} in {before.state}: {error!r}") from error
-        if found != step.state:
-            raise AssertionError(f"the engines disagree: {step} in {before.state}: {found} against {step.state}")
+        if successor != step.state:
+            raise AssertionError(f"the engines disagree: {step} in {before.state}: {successor} against {step.state}")

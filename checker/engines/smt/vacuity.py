@@ -60,7 +60,7 @@ def refuse_contradictions(hypothesis: Iterable[tuple[str, Truth]], solver: Any, 
         solver.add(z3.Implies(marker, truth_term(truth)))
     if ask(solver, limits, *[z3.Bool(name) for name in markers]).answer != "no":
         return
-    core = [markers[found.decl().name()] for found in solver.unsat_core()]
+    core = [markers[literal.decl().name()] for literal in solver.unsat_core()]
     named = " and ".join(name for name in core if name != TYPES) or TYPES
     verb = "contradict each other" if " and " in named else "is false in every state"
     raise SpecError(

@@ -48,7 +48,7 @@ class _MutatedSpec:
 
 
 @functools.lru_cache(maxsize=1)
-def _mutated_spec(target: str) -> _MutatedSpec:
+def _mutate(target: str) -> _MutatedSpec:
     # Cached, because every load of a spec file creates a new module with new functions.
     spec = registry.select_spec(target).spec
     return _MutatedSpec(spec, mutants_of(spec))
@@ -68,7 +68,7 @@ class MutationTask:
 
     def spec(self) -> Spec:
         """Return the spec with its constants set; raise UserError if the name is unknown."""
-        return _mutated_spec(self.target).spec(**dict(self.constants)).with_fairness(dict(self.fair))
+        return _mutate(self.target).spec(**dict(self.constants)).with_fairness(dict(self.fair))
 
 
 @dataclass
@@ -118,9 +118,9 @@ def run_campaign(
     mutant. Raises SpecError if the original cannot be explored.
     """
     started = time.perf_counter()
-    _mutated_spec.cache_clear()
+    _mutate.cache_clear()
     original = mutant_run_of(_explore(task.spec(), task, max_states=None, seconds=None))
-    candidates = _mutated_spec(task.target).mutants
+    candidates = _mutate(task.target).mutants
     with _pool(workers) as pool:
         numbers = _well_typed(pool, task, len(candidates))
         report = MutationReport(task, original, [candidates[number] for number in numbers], len(numbers))
@@ -150,17 +150,17 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 def _well_typed(pool: ProcessPoolExecutor, task: MutationTask, count: int) -> list[int]:
     """Return the numbers of the candidates that are specs of the language: a change can give an expression no type."""
     starts = range(0, count, _TYPED_TOGETHER)
-    found = pool.map(typed_mutants, [task] * len(starts), [range(start, start + _TYPED_TOGETHER) for start in starts])
-    return [number for numbers in found for number in numbers]
+    batches = pool.map(type_mutants, [task] * len(starts), [range(start, start + _TYPED_TOGETHER) for start in starts])
+    return [number for numbers in batches for number in numbers]
 
 
-def typed_mutants(task: MutationTask, numbers: range) -> list[int]:
+def type_mutants(task: MutationTask, numbers: range) -> list[int]:
     """Return those of some mutants, by their indices, that the front end takes."""
     return [number for number in numbers if _is_typed(task, number)]
 
 
 def _is_typed(task: MutationTask, number: int) -> bool:
-    mutants = _mutated_spec(task.target).mutants
+    mutants = _mutate(task.target).mutants
     if number >= len(mutants):
         return False
     mutant = mutants[number]
@@ -182,7 +182,7 @@ def _spread(count: int, most: int | None) -> list[int]:
 
 def try_mutant(task: MutationTask, original: MutantRun, number: int) -> MutantVerdict:
     """Explore one mutant, by its index, and return its verdict."""
-    mutant = _mutated_spec(task.target).mutants[number]
+    mutant = _mutate(task.target).mutants[number]
     started = time.perf_counter()
     most = max(STATES_FACTOR * original.distinct_states, FEWEST_STATES)
 
@@ -194,10 +194,10 @@ def try_mutant(task: MutationTask, original: MutantRun, number: int) -> MutantVe
 
     with mutated(mutant.method.function, mutant.mutation.tree):
         try:
-            found = mutant_run_of(_explore(task.spec(), task, max_states=most, seconds=SECONDS_A_MUTANT))
+            mutant_run = mutant_run_of(_explore(task.spec(), task, max_states=most, seconds=SECONDS_A_MUTANT))
         except UserError as error:
             return MutantVerdict("invalid", (), error.message, None, time.perf_counter() - started)
-    outcome = verdict_of(original, found, has_same_graph)
+    outcome = verdict_of(original, mutant_run, has_same_graph)
     if outcome.status == "equivalent" and mutant.is_shared:
         # Its properties are other ones, although they have the same verdicts.
         outcome = dataclasses.replace(outcome, status="survived", why=f"{outcome.why}: only properties differ")

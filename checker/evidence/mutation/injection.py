@@ -26,7 +26,7 @@ def mutated(function: FunctionType, tree: ast.FunctionDef) -> Iterator[str]:
     """
     original = function.__code__
     file = f"<mutant {next(_numbers)} of {function.__qualname__}>"
-    text, code = _compiled(tree, file, original)
+    text, code = _compile(tree, file, original)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     function.__code__ = code
     try:
@@ -36,7 +36,7 @@ def mutated(function: FunctionType, tree: ast.FunctionDef) -> Iterator[str]:
         del linecache.cache[file]
 
 
-def _compiled(tree: ast.FunctionDef, file: str, original: CodeType) -> tuple[str, CodeType]:
+def _compile(tree: ast.FunctionDef, file: str, original: CodeType) -> tuple[str, CodeType]:
     """Return the text of a definition and its code object, which has the free variables of the original code."""
     body = list(tree.body)
     if original.co_freevars:

@@ -42,29 +42,31 @@ class Mutant:
 
 def mutants_of(spec: type[Spec]) -> list[Mutant]:
     """Return the mutants of a spec: the methods of the most basic class first, each method from the top down."""
-    steps = _reached(spec, [name for name, role in spec.roles.items() if role is Role.ACTION] + ["init"])
-    of_properties = set(_reached(spec, [name for name, role in spec.roles.items() if role in PROPERTY_ROLES]))
-    found = []
+    steps = _reachable_methods(spec, [name for name, role in spec.roles.items() if role is Role.ACTION] + ["init"])
+    of_properties = set(_reachable_methods(spec, [name for name, role in spec.roles.items() if role in PROPERTY_ROLES]))
+    mutants = []
     for method in steps:
         source = source_of(method.function)
         is_shared = method in of_properties
-        found += [Mutant(method, mutation, source.file, is_shared) for mutation in mutations(source.tree)]
-    return found
+        mutants += [Mutant(method, mutation, source.file, is_shared) for mutation in mutations(source.tree)]
+    return mutants
 
 
-def _reached(spec: type[Spec], names: list[str]) -> list[Method]:
+def _reachable_methods(spec: type[Spec], names: list[str]) -> list[Method]:
     """Return the methods that the named methods of a spec call, directly or indirectly, including themselves.
 
     Methods of the most basic class come first, module functions last.
     """
-    found: dict[Method, None] = {}
+    methods: dict[Method, None] = {}
     open_methods = [method for name in names if (method := _method(spec, name, after=None)) is not None]
     while open_methods:
         method = open_methods.pop(0)
-        if method not in found:
-            found[method] = None
-            open_methods += _called(spec, method)
-    return sorted(found, key=lambda method: (_inheritance_rank(spec, method), method.function.__code__.co_firstlineno))
+        if method not in methods:
+            methods[method] = None
+            open_methods += _calls(spec, method)
+    return sorted(
+        methods, key=lambda method: (_inheritance_rank(spec, method), method.function.__code__.co_firstlineno)
+    )
 
 
 def _inheritance_rank(spec: type[Spec], method: Method) -> int:
@@ -76,20 +78,20 @@ def _inheritance_rank(spec: type[Spec], method: Method) -> int:
 def _method(spec: type[Spec], name: str, after: type | None) -> Method | None:
     order = spec.__mro__
     for owner in order[order.index(after) + 1 :] if after is not None else order:
-        found = vars(owner).get(name)
-        if isinstance(found, FunctionType) and issubclass(owner, Spec) and owner is not Spec:
-            return Method(found, owner)
+        function = vars(owner).get(name)
+        if isinstance(function, FunctionType) and issubclass(owner, Spec) and owner is not Spec:
+            return Method(function, owner)
     return None
 
 
-def _called(spec: type[Spec], method: Method) -> Iterator[Method]:
+def _calls(spec: type[Spec], method: Method) -> Iterator[Method]:
     tree = source_of(method.function).tree
     receiver = tree.args.args[0].arg if method.owner is not None and tree.args.args else None
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            found = _callee(spec, method, receiver, node.func)
-            if found is not None:
-                yield found
+            method_called = _callee(spec, method, receiver, node.func)
+            if method_called is not None:
+                yield method_called
 
 
 def _callee(spec: type[Spec], method: Method, receiver: str | None, called: ast.expr) -> Method | None:
@@ -104,6 +106,6 @@ def _callee(spec: type[Spec], method: Method, receiver: str | None, called: ast.
     return _method(spec, called.attr, after=method.owner) if is_super else None
 
 
-def _plain(found: Any) -> Method | None:
-    is_of_spec = isinstance(found, FunctionType) and not found.__module__.startswith("checker.language")
-    return Method(found, None) if is_of_spec else None
+def _plain(function: Any) -> Method | None:
+    is_of_spec = isinstance(function, FunctionType) and not function.__module__.startswith("checker.language")
+    return Method(function, None) if is_of_spec else None

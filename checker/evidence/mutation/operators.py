@@ -74,7 +74,7 @@ def _nodes(tree: ast.FunctionDef) -> Iterator[tuple[Path, ast.AST]]:
             yield from below(statement, (("body", position),))
 
 
-def _changed(tree: ast.FunctionDef, path: Path, new: ast.AST) -> ast.FunctionDef:
+def _change(tree: ast.FunctionDef, path: Path, new: ast.AST) -> ast.FunctionDef:
     result = copy.deepcopy(tree)
     node: ast.AST = result
     for field, position in path[:-1]:
@@ -92,7 +92,7 @@ def _mutation(
     operator: str, tree: ast.FunctionDef, path: Path, node: ast.stmt | ast.expr, new: ast.AST, after: str = ""
 ) -> Mutation:
     before = ast.unparse(node).split("\n")[0]
-    changed = ast.fix_missing_locations(_changed(tree, path, ast.copy_location(new, node)))
+    changed = ast.fix_missing_locations(_change(tree, path, ast.copy_location(new, node)))
     _rename_unread(changed)
     return Mutation(operator, node.lineno, before, after or _text(new), changed)
 
@@ -181,7 +181,7 @@ def _of_comparison(tree: ast.FunctionDef, path: Path, node: ast.Compare) -> Iter
         if len(node.ops) == 1:
             yield _mutation("negate a condition", tree, path, node, ast.UnaryOp(ast.Not(), node))
         if not isinstance(node.comparators[position], ast.Constant):
-            yield _mutation("shift a bound", tree, path, node, _shifted(node, position))
+            yield _mutation("shift a bound", tree, path, node, _shift(node, position))
 
 
 def _with_operator(node: ast.Compare, position: int, operator: ast.cmpop) -> ast.Compare:
@@ -190,7 +190,7 @@ def _with_operator(node: ast.Compare, position: int, operator: ast.cmpop) -> ast
     return new
 
 
-def _shifted(node: ast.Compare, position: int) -> ast.Compare:
+def _shift(node: ast.Compare, position: int) -> ast.Compare:
     """Return `a < b` as `a < b - 1`, and `a <= b` as `a <= b + 1`.
 
     The shift in the other direction would be equivalent to swapping < and <=.

@@ -35,7 +35,7 @@ def mutant_run_of(result: Result) -> MutantRun:
         BOUNDS if violation.kind == "bounds_error" else violation.property: violation.length
         for violation in result.violations
     }
-    coverage = {name: (found.generated, found.distinct) for name, found in result.coverage.items()}
+    coverage = {name: (counts.generated, counts.distinct) for name, counts in result.coverage.items()}
     is_complete = result.ended in ("complete", "violation") and not result.undecided
     return MutantRun(result.distinct_states, result.generated_states, result.levels, coverage, violated, is_complete)
 
@@ -51,32 +51,32 @@ class MutantVerdict:
     seconds: float = field(default=0.0, compare=False)
 
 
-def verdict_of(original: MutantRun, found: MutantRun, has_same_graph: Callable[[], bool | None]) -> MutantVerdict:
+def verdict_of(original: MutantRun, mutant_run: MutantRun, has_same_graph: Callable[[], bool | None]) -> MutantVerdict:
     """Return the verdict on a mutant: a property kills it if its verdict or counterexample length differs.
 
     `has_same_graph` compares the graphs of both: the initial states, the states, and the steps with their actions and
     arguments. It is called only if the counts are the same, and returns None if a graph is not known completely.
     """
-    names = dict.fromkeys([*found.violated, *original.violated])
+    names = dict.fromkeys([*mutant_run.violated, *original.violated])
     killed_by = tuple(
         name
         for name in names
-        if found.violated.get(name) != original.violated.get(name)
+        if mutant_run.violated.get(name) != original.violated.get(name)
         # If the mutant was not explored completely, a missing violation proves nothing.
-        and (name in found.violated or found.is_complete)
+        and (name in mutant_run.violated or mutant_run.is_complete)
     )
     if killed_by:
-        return MutantVerdict("killed", killed_by, "", found)
-    if not found.is_complete:
+        return MutantVerdict("killed", killed_by, "", mutant_run)
+    if not mutant_run.is_complete:
         why = (
-            f"no property is violated in the {found.distinct_states:,} explored states "
+            f"no property is violated in the {mutant_run.distinct_states:,} explored states "
             f"(the original has {original.distinct_states:,})"
         )
-        return MutantVerdict("undecided", (), why, found)
-    if not _has_same_counts(original, found):
-        return MutantVerdict("survived", (), _difference(original, found), found)
+        return MutantVerdict("undecided", (), why, mutant_run)
+    if not _has_same_counts(original, mutant_run):
+        return MutantVerdict("survived", (), _difference(original, mutant_run), mutant_run)
     status, why = _GRAPHS[has_same_graph()]
-    return MutantVerdict(status, (), why, found)
+    return MutantVerdict(status, (), why, mutant_run)
 
 
 _GRAPHS: dict[bool | None, tuple[Status, str]] = {
@@ -87,21 +87,21 @@ _GRAPHS: dict[bool | None, tuple[Status, str]] = {
 """The status of a mutant with the counts of the original, and the reason, by whether the graphs are the same."""
 
 
-def _has_same_counts(original: MutantRun, found: MutantRun) -> bool:
-    return (found.levels, found.generated_states, found.coverage) == (
+def _has_same_counts(original: MutantRun, mutant_run: MutantRun) -> bool:
+    return (mutant_run.levels, mutant_run.generated_states, mutant_run.coverage) == (
         original.levels,
         original.generated_states,
         original.coverage,
     )
 
 
-def _difference(original: MutantRun, found: MutantRun) -> str:
-    states = f"{found.distinct_states:,} states instead of {original.distinct_states:,}"
-    steps = f"{found.generated_states:,} steps instead of {original.generated_states:,}"
-    if found.distinct_states < original.distinct_states:
+def _difference(original: MutantRun, mutant_run: MutantRun) -> str:
+    states = f"{mutant_run.distinct_states:,} states instead of {original.distinct_states:,}"
+    steps = f"{mutant_run.generated_states:,} steps instead of {original.generated_states:,}"
+    if mutant_run.distinct_states < original.distinct_states:
         return f"{states}: no invariant can detect missing behaviour, but a @reachable could"
-    if found.distinct_states > original.distinct_states:
+    if mutant_run.distinct_states > original.distinct_states:
         return f"{states}: no property forbids the additional behaviour"
-    if found.generated_states != original.generated_states:
+    if mutant_run.generated_states != original.generated_states:
         return f"the same number of states, {steps}"
     return "the same numbers of states and steps, but by other actions or at other depths"

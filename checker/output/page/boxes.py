@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from checker.language.declared_types import Struct, declared_fields
+from checker.language.declared_types import Struct, fields_of_struct
 from checker.language.types import BagType, MapType, SeqType, SetType
 from checker.language.values import show
 
@@ -47,7 +47,7 @@ def rows_of_boxes(title: str, before: Any, after: Any, text: Text = show) -> Ite
 
 def _entry_boxes(key: str, old: Any, new: Any, text: Text) -> tuple[Box, ...]:
     """Return the box of an unchanged map entry, or the boxes of the old and the new entry."""
-    return (Box(text(new), "kept", key),) if old == new else _replaced(key, old, new, text)
+    return (Box(text(new), "kept", key),) if old == new else _boxes_of_change(key, old, new, text)
 
 
 def boxes_of(before: Any, after: Any, text: Text = show) -> tuple[Box, ...]:
@@ -59,7 +59,9 @@ def boxes_of(before: Any, after: Any, text: Text = show) -> tuple[Box, ...]:
         removed, added = old[start:end], new[new_start:new_end]
         indices = list(range(new_start, new_end)) if is_sequence else [None] * len(added)
         if edit == "replace" and len(removed) == len(added):
-            boxes += [box for found in zip(indices, removed, added, strict=True) for box in _replaced(*found, text)]
+            boxes += [
+                box for group in zip(indices, removed, added, strict=True) for box in _boxes_of_change(*group, text)
+            ]
             continue
         if edit != "equal":
             boxes += [Box(text(item), "removed") for item in removed]
@@ -68,13 +70,13 @@ def boxes_of(before: Any, after: Any, text: Text = show) -> tuple[Box, ...]:
     return tuple(boxes)
 
 
-def _replaced(index: int | str | None, old: Any, new: Any, text: Text) -> tuple[Box, ...]:
+def _boxes_of_change(index: int | str | None, old: Any, new: Any, text: Text) -> tuple[Box, ...]:
     """Return the boxes of a replaced item."""
     if text(old) != text(new) or not (isinstance(new, Struct) and type(old) is type(new)):
         return Box(text(old), "removed"), Box(text(new), "added", index)
     # Both are printed alike, because `shows` of the struct leaves out the changed fields: name these.
     fields = [
-        f"{name} {show(new.field(name))}" for name in declared_fields(type(new)) if new.field(name) != old.field(name)
+        f"{name} {show(new.field(name))}" for name in fields_of_struct(type(new)) if new.field(name) != old.field(name)
     ]
     return (Box(f"{text(new)}, {', '.join(fields)}", "added", index),)
 

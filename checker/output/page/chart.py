@@ -16,9 +16,9 @@ from typing import Any, Literal
 from checker.explain.drawn_expressions import item_text
 from checker.explain.lane_owners import FailureBindings, LaneOwner, identity, lane_owners, type_of, value_of
 from checker.explain.message_transfers import MessageTransfer, transfers
-from checker.explain.step_effects import StepEffect, is_lane_alive, lost_and_gained
+from checker.explain.step_effects import StepEffect, difference_of_logs, is_lane_alive
 from checker.explain.step_events import StepEvent
-from checker.explain.step_sentences import StepSentence, described_steps
+from checker.explain.step_sentences import StepSentence, describe_steps
 from checker.language.default_drawing import drawing_of
 from checker.language.drawing import Drawing, EventKind, Log
 from checker.language.spec import Spec
@@ -139,7 +139,7 @@ class _ChartBuilder:
         with spec.bound():
             self._owners = lane_owners(spec, self._drawing)
         failed = violation.failed_action if violation is not None else None
-        self._rows = [_Row(*found) for found in described_steps(spec, trace, failed, start)]
+        self._rows = [_Row(*described) for described in describe_steps(spec, trace, failed, start)]
         self._transfers = transfers(spec, trace)
         self._bindings = bindings_of(spec, violation) if violation is not None and trace else FailureBindings()
         for row in self._rows:
@@ -192,8 +192,10 @@ class _ChartBuilder:
         is_arrow = any(arrow.action == row.event.action for arrow in self._drawing.arrows)
         if declared.at or is_arrow or not self._drawing.channels:
             return row.event.lane
-        arrived = [found.target for found in self._transfers if found.arrived == number and not found.is_lost]
-        sent = [found.source for found in self._transfers if found.sent == number]
+        arrived = [
+            transfer.target for transfer in self._transfers if transfer.arrived == number and not transfer.is_lost
+        ]
+        sent = [transfer.source for transfer in self._transfers if transfer.sent == number]
         return next(iter([*arrived, *sent]), row.event.lane)
 
     def _finding(self, row: _Row) -> str:
@@ -210,7 +212,11 @@ class _ChartBuilder:
         if row.event is None or not row.lane:
             return
         number, lane = row.sentence.number, row.lane
-        ends = {(found.source, found.target) for found in self._transfers if number in (found.sent, found.arrived)}
+        ends = {
+            (transfer.source, transfer.target)
+            for transfer in self._transfers
+            if number in (transfer.sent, transfer.arrived)
+        }
         for effect in row.event.effects:
             is_elsewhere = effect.is_single and effect.lane != lane and effect.kind in ("items", "appended")
             if is_elsewhere and self._is_said(row, effect) and (lane, effect.lane) not in ends:
@@ -218,7 +224,7 @@ class _ChartBuilder:
 
     def _remove_idle_lanes(self) -> tuple[str, ...]:
         """Remove the lanes in which nothing happens, unless that is every lane, and return their titles."""
-        busy = {title for found in self._transfers for title in (found.source, found.target)}
+        busy = {title for transfer in self._transfers for title in (transfer.source, transfer.target)}
         for row in self._rows:
             effects = row.event.effects if row.event is not None else ()
             busy |= {row.lane, *row.logs, *(effect.lane for effect in effects)}
@@ -250,14 +256,15 @@ class _ChartBuilder:
             if effect.short not in row.labels.get(effect.lane, ()):
                 row.labels.setdefault(effect.lane, []).extend(self._lines_in(effect.lane, effect.short))
         arrows = [
-            (found.sent if found.sent > 1 else found.arrived or 1, _lines(found.text)) for found in self._transfers
+            (transfer.sent if transfer.sent > 1 else transfer.arrived or 1, _lines(transfer.text))
+            for transfer in self._transfers
         ]
         for number, lines in [*arrows, *((number, _lines(effect.short)) for number, _, effect in self._changes)]:
             self._rows[number - 1].lines_above = max(self._rows[number - 1].lines_above, len(lines))
 
     def _silent_changes(self) -> Iterator[tuple[_Row, StepEffect]]:
         """Yield the changes of the lanes that have no event, message or log: labels show them, as nothing else does."""
-        shown = {title for found in self._transfers for title in (found.source, found.target)}
+        shown = {title for transfer in self._transfers for title in (transfer.source, transfer.target)}
         shown |= {effect.lane for _, _, effect in self._changes}
         shown |= {title for row in self._rows for title in (row.lane, *row.logs)}
         declared = {owner.title: owner.lane for owner in self._owners}
@@ -301,8 +308,9 @@ class _ChartBuilder:
             return False
         number = row.sentence.number
         has_message = any(
-            (found.sent == number and found.source == row.lane) or (found.arrived == number and not found.is_lost)
-            for found in self._transfers
+            (transfer.sent == number and transfer.source == row.lane)
+            or (transfer.arrived == number and not transfer.is_lost)
+            for transfer in self._transfers
         )
         return not has_message and not any(effect.kind == "appended" for effect in event.effects)
 
@@ -343,7 +351,7 @@ class _ChartBuilder:
         missing: dict[int, Any],
         bindings: FailureBindings,
     ) -> tuple[ChartCell, ...]:
-        start, lost, gained = lost_and_gained(before, after)
+        start, lost, gained = difference_of_logs(before, after)
         is_shifted = start == 0 and 0 < len(lost) < len(before) and after == before[len(lost) :] + gained
         if not is_shifted:
             missing.update({start + offset: item for offset, item in enumerate(lost)})
@@ -495,11 +503,11 @@ class _ChartBuilder:
     def _arrows(self) -> Iterator[ChartArrow]:
         # The labels of messages that one step loses stand above one another, that of the first one at the top.
         placed = sorted(self._transfers, key=lambda each: each.sent if each.is_lost else 0, reverse=True)
-        for found in placed:
-            if found.source in self._x and found.target in self._x:
-                yield self._message(found)
+        for transfer in placed:
+            if transfer.source in self._x and transfer.target in self._x:
+                yield self._message(transfer)
         # A change in the lane that a message comes from in the same step, as by acks=1: both arrows are horizontal.
-        answered = {(found.arrived, found.source, found.target) for found in self._transfers}
+        answered = {(transfer.arrived, transfer.source, transfer.target) for transfer in self._transfers}
         for number, lane, effect in self._changes:
             y = self._rows[number - 1].y
             is_below = (number, effect.lane, lane) in answered
@@ -507,20 +515,20 @@ class _ChartBuilder:
             ends = (self._x[lane], y), (self._x[effect.lane], y)
             yield self._arrow(*ends, "change", effect.short, effect.text, is_below)
 
-    def _message(self, found: MessageTransfer) -> ChartArrow:
+    def _message(self, transfer: MessageTransfer) -> ChartArrow:
         # What is there from the beginning was not sent by a step: the arrow is that of its delivery.
-        sent = found.sent if found.sent > 1 else found.arrived or 1
-        start = (self._x[found.source], self._rows[sent - 1].y)
-        target = self._x[found.target]
-        where = f"{found.source} to {found.target}: {found.text}"
-        if found.arrived is None:
+        sent = transfer.sent if transfer.sent > 1 else transfer.arrived or 1
+        start = (self._x[transfer.source], self._rows[sent - 1].y)
+        target = self._x[transfer.target]
+        where = f"{transfer.source} to {transfer.target}: {transfer.text}"
+        if transfer.arrived is None:
             end = (start[0] + (target - start[0]) * 0.6, self._bottom - 4)
-            return self._arrow(start, end, "open", found.text, f"{where}, still in flight")
-        y = self._rows[found.arrived - 1].y
-        if found.is_lost:
+            return self._arrow(start, end, "open", transfer.text, f"{where}, still in flight")
+        y = self._rows[transfer.arrived - 1].y
+        if transfer.is_lost:
             end = (start[0] + (target - start[0]) * 0.6, y)
-            return self._arrow(start, end, "lost", found.text, f"{where}, lost in step {found.arrived}")
-        return self._arrow(start, (target, y), "", found.text, where)
+            return self._arrow(start, end, "lost", transfer.text, f"{where}, lost in step {transfer.arrived}")
+        return self._arrow(start, (target, y), "", transfer.text, where)
 
     def _arrow(
         self,
@@ -587,5 +595,5 @@ def _lines(text: str, width: int = _LABEL) -> list[str]:
 
 def _colour(item: Any, log: Log) -> int | None:
     value = identity(item, log)
-    found = value if isinstance(value, int) else getattr(value, "index", None)
-    return found % 7 if isinstance(found, int) else None
+    number = value if isinstance(value, int) else getattr(value, "index", None)
+    return number % 7 if isinstance(number, int) else None

@@ -12,7 +12,7 @@ from checker.language.default_drawing import drawing_of
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.output.counterexample_text import constants_text, non_default_constants
-from checker.output.lasso_text import owed_text
+from checker.output.lasso_text import obligation_text
 from checker.output.page.chart import chart
 from checker.output.page.chart_parts import SequenceChart
 from checker.output.page.lanes import StateRenderer, StateView
@@ -83,7 +83,7 @@ def original_column(spec: Spec, violation: Violation, name: str) -> ComparedSpec
     steps = [
         ComparedStep(
             "original",
-            owed_text(spec, violation, number - 1),
+            obligation_text(spec, violation, number - 1),
             step.state,
             is_state and number == last,
             step.action,
@@ -142,7 +142,7 @@ def _charts(violation: Violation, columns: Sequence[ComparedSpec]) -> list[Seque
     for _ in range(2):
         charts = [chart(original.spec, violation.trace, violation, least_heights=heights)]
         charts += [chart(column.spec, column.trace, least_heights=heights) for column in others]
-        heights = tuple(max(row.height for row in rows) for rows in zip(*(found.rows for found in charts), strict=True))
+        heights = tuple(max(row.height for row in rows) for rows in zip(*(each.rows for each in charts), strict=True))
     return charts
 
 
@@ -164,8 +164,8 @@ def _view(column: ComparedSpec, renderer: StateRenderer | None, index: int, is_v
 
 def _with_differences(views: list[ComparedView]) -> list[ComparedView]:
     first, *others = views
-    found = [differing_parts(first.view or first.tables, view.view or view.tables) for view in others]
-    differs = [frozenset[PartKey]().union(*found), *found]
+    differences = [differing_parts(first.view or first.tables, view.view or view.tables) for view in others]
+    differs = [frozenset[PartKey]().union(*differences), *differences]
     return [replace(view, differs=parts) for view, parts in zip(views, differs, strict=True)]
 
 

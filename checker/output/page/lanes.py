@@ -139,7 +139,7 @@ class StateRenderer:
             old = self._spec.in_state(before if before is not None else after)
             new = self._spec.in_state(after)
             leader_marks = self._leader_marks(new)
-            member_columns = tuple(found for owner in self.owners for found in self._member_columns(owner, old, new))
+            member_columns = tuple(column for owner in self.owners for column in self._member_columns(owner, old, new))
             lanes = tuple(
                 self._lane(owner, old, new, leader_marks.get(owner.title, ()), is_violated) for owner in self.owners
             )
@@ -149,7 +149,7 @@ class StateRenderer:
         return StateView(lanes, member_columns, possible_members)
 
     def _may_be_member(self, owner: LaneOwner, column: MemberColumn) -> bool:
-        observer = next(found for found in self.owners if found.title == column.observer)
+        observer = next(each for each in self.owners if each.title == column.observer)
         return owner.kind is not None and any(
             isinstance(kind, SetType) and kind.item == owner.kind
             for kind in (type_of(self._spec, observer, name) for name in observer.lane.members)
@@ -177,7 +177,7 @@ class StateRenderer:
             or any(box.change != "kept" for _, row in boxes for box in row)
             or any(cell.change != "kept" for ruler in logs for cell in ruler.cells)
             or any(marker.before is not None for ruler in logs for marker in ruler.markers)
-            or any(found.members != found.before for found in self._member_columns(owner, old, new))
+            or any(column.members != column.before for column in self._member_columns(owner, old, new))
         )
         return LaneView(
             owner.title, leader_marks, logs, boxes, facts, owner.member is None, is_changed, bindings.names(owner)
@@ -221,9 +221,9 @@ class StateRenderer:
         for owner in self.owners:
             for name, words in owner.lane.crowned.items():
                 value = value_of(new, owner, name)
-                for found in self.owners:
-                    if is_of(found, value) or (found is owner and value is True):
-                        leader_marks[found.title] = (*leader_marks.get(found.title, ()), words)
+                for each in self.owners:
+                    if is_of(each, value) or (each is owner and value is True):
+                        leader_marks[each.title] = (*leader_marks.get(each.title, ()), words)
         return leader_marks
 
     def _member_columns(self, owner: LaneOwner, old: Any, new: Any) -> Iterator[MemberColumn]:

@@ -44,11 +44,11 @@ def lasso_view(violation: Violation) -> LassoView | None:
     if violation.loop_start is None:
         return None
     count = len(violation.trace)
-    fairness = tuple(_linked(sentence, count) for sentence in violation.fairness)
+    fairness = tuple(_link(sentence, count) for sentence in violation.fairness)
     return LassoView(violation.loop_start + 1, count, loop_text(violation), fairness)
 
 
-def _linked(sentence: str, count: int) -> tuple[SentencePart, ...]:
+def _link(sentence: str, count: int) -> tuple[SentencePart, ...]:
     """Return a sentence with a link for each `state 9` that is one of `count` states."""
     parts = []
     for text in filter(None, re.split(r"(\bstate \d+)", sentence)):

@@ -67,16 +67,16 @@ def _rows(name: str, kind: Type, old: object, new: object) -> list[tuple[tuple[s
         pairs = list(zip(old.items_in_order(), new.items_in_order(), strict=True))  # type: ignore[attr-defined]
         if isinstance(kind.value, MapType) or len(keys) > _MOST_COLUMNS:
             return [
-                found
+                row
                 for key, (was, now) in zip(keys, pairs, strict=True)
-                for found in _rows(f"{name}[{key}]", kind.value, was, now)
+                for row in _rows(f"{name}[{key}]", kind.value, was, now)
             ]
         return [(tuple(keys), StateTableRow(name, tuple(_entry(was, now) for was, now in pairs)))]
     if isinstance(kind, StructType) and not (kind.declared.shows or isinstance(kind, TupleType)):
         return [
-            found
+            row
             for field, part in kind.fields
-            for found in _rows(f"{name}.{field}", part, old.field(field), new.field(field))  # type: ignore[attr-defined]
+            for row in _rows(f"{name}.{field}", part, old.field(field), new.field(field))  # type: ignore[attr-defined]
         ]
     return [((), StateTableRow(name, (_entry(old, new),)))]
 

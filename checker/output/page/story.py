@@ -20,7 +20,7 @@ from checker.language.interpreter import State, call_text
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.language.values import show
-from checker.output.lasso_text import owed_text
+from checker.output.lasso_text import obligation_text
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.lasso import LassoView, lasso_view
 from checker.output.page.state_tables import StateTable, tables
@@ -155,7 +155,7 @@ def property_value(spec: Spec, name: str, state: State, old: State | None) -> bo
         return None
 
 
-def drawn_variables(drawing: Drawing) -> frozenset[str]:
+def variables_of_lanes(drawing: Drawing) -> frozenset[str]:
     """Return the variables that the lanes of a drawing show in full."""
     names = {name for lane in drawing.lanes for name in lane.names()}
     # A path shows only a part of its variable: `quorum.leader` leaves out the rest of `quorum`.
@@ -192,7 +192,7 @@ class _StoryBuilder:
         if drawing is not None and self._trace:
             self._renderer = StateRenderer(spec, drawing, bindings_of(spec, violation), self._trace[-1].state)
         self.transfers = transfers(spec, self._trace)
-        self._drawn = drawn_variables(drawing) if drawing is not None else frozenset()
+        self._drawn = variables_of_lanes(drawing) if drawing is not None else frozenset()
         self._seen_false: set[str] = set()
         self._refined = {name: abstract_steps(spec, name, self._trace) for name in refinements_of(spec)}
 
@@ -201,7 +201,7 @@ class _StoryBuilder:
             yield self._step(index, step)
         failed = self._violation.failed_action
         if failed is not None and self._trace:
-            yield self._failed(failed)
+            yield self._failing_step(failed)
 
     def _step(self, index: int, step: TraceStep) -> StoryStep:
         before = self._trace[index - 1].state if index else None
@@ -217,25 +217,25 @@ class _StoryBuilder:
             listings=executed(self._spec, before, step.action, step.arguments)
             if before is not None and step.action
             else (),
-            enabled=self._enabled(before, str(step)) if before is not None else (),
+            enabled=self._enabled_actions(before, str(step)) if before is not None else (),
             properties=tuple(self._properties(step.state, before)),
             transfers=tuple(transfer for transfer in self.transfers if transfer.arrived == index + 1),
             view=self._renderer.draw(before, step.state, is_violated=is_violated)
             if self._renderer is not None
             else None,
             tables=tables(self._spec, before, step.state, self._drawn),
-            owed=owed_text(self._spec, self._violation, index),
-            refined=tuple(self._refined_steps(index)),
+            owed=obligation_text(self._spec, self._violation, index),
+            refined=tuple(self._steps_of_refinements(index)),
         )
 
-    def _refined_steps(self, index: int) -> Iterator[RefinedStep]:
+    def _steps_of_refinements(self, index: int) -> Iterator[RefinedStep]:
         for name, steps in self._refined.items():
             if steps is not None:
                 abstract = abstract_spec(self._spec, name)
                 before = steps[index - 1].state if index else None
                 yield RefinedStep(abstract.name, steps[index], tables(abstract, before, steps[index].state))
 
-    def _failed(self, call: ActionCall) -> StoryStep:
+    def _failing_step(self, call: ActionCall) -> StoryStep:
         """Return the step of an action that leaves the bounds of a type, so that it has no successor state."""
         last = self._trace[-1].state
         return StoryStep(
@@ -246,7 +246,7 @@ class _StoryBuilder:
             summary=self._summary(call.action),
             changes=(),
             listings=executed(self._spec, last, call.action, call.arguments),
-            enabled=self._enabled(last, str(call)),
+            enabled=self._enabled_actions(last, str(call)),
             properties=(),
             transfers=(),
             view=self._renderer.draw(last, last, is_violated=True) if self._renderer is not None else None,
@@ -264,13 +264,13 @@ class _StoryBuilder:
         method = getattr(type(self._spec), action or "init", None)
         return first_sentence(method.__doc__ or "") if action is not None and method is not None else ""
 
-    def _enabled(self, before: State, taken: str) -> tuple[EnabledAction, ...]:
+    def _enabled_actions(self, before: State, taken: str) -> tuple[EnabledAction, ...]:
         if not self._has_enabled:
             return ()
         steps, failures = self._spec.expand(before)
         calls: dict[str, list[str]] = {}
-        found = [*((s.action, s.arguments) for s in steps), *((f.action, f.arguments) for f in failures)]
-        for action, arguments in found:
+        ways = [*((s.action, s.arguments) for s in steps), *((f.action, f.arguments) for f in failures)]
+        for action, arguments in ways:
             calls.setdefault(action, []).append(call_text(action, arguments))
         return tuple(EnabledAction(action, tuple(texts), taken in texts) for action, texts in calls.items())
 

@@ -21,10 +21,10 @@ def ticket_links(spec: type[Spec], text: str) -> tuple[tuple[str, str], ...]:
     """
     package = importlib.import_module(spec.__module__.partition(".")[0])
     addresses: dict[str, str] = getattr(package, "TICKETS", {})
-    found = {
+    links = {
         ticket: address.format(ticket) for pattern, address in addresses.items() for ticket in re.findall(pattern, text)
     }
-    return tuple(found.items())
+    return tuple(links.items())
 
 
 def with_links(text: str, addresses: Mapping[str, str]) -> Markup:

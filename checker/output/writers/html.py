@@ -5,7 +5,7 @@ from __future__ import annotations
 from checker.output.formats import Counterexample
 from checker.output.page.render import PageContext, counterexample_page
 from checker.output.page.tickets import ticket_links
-from checker.run.expectation import checked_properties
+from checker.run.expectation import properties_to_check
 from checker.run.registered_functions import story_of
 
 
@@ -18,7 +18,7 @@ def write(counterexample: Counterexample) -> str:
         origin.command,
         counterexample.description,
         counterexample.notes,
-        checked=checked_properties(scenario) if scenario is not None else None,
+        checked=properties_to_check(scenario) if scenario is not None else None,
         remedy=f"{origin.target.rpartition('/')[0]}/{scenario.fixed_by}" if scenario and scenario.fixed_by else "",
         index=counterexample.index,
         entry=tuple(story_of(f"{origin.target}/{scenario.name}")) if scenario is not None else (),

@@ -87,8 +87,8 @@ def itf_value(kind: Type, value: Any) -> Any:
                 return {"tag": "None", "value": {"#tup": []}}
             return {"tag": "Some", "value": itf_value(kind.item, value)}
         case UnionType():
-            found = kind.alternative_of(value)
-            return {"tag": str(found), "value": itf_value(found, value)}
+            alternative = kind.alternative_of(value)
+            return {"tag": str(alternative), "value": itf_value(alternative, value)}
         case TupleType():
             return {"#tup": [itf_value(part, item) for part, item in zip(kind.items, value, strict=True)]}
         case StructType():

@@ -18,8 +18,8 @@ from checker.output.output_files import write_whole
 from checker.output.styled_lines import BLANK, Line, line
 from checker.run.endings import StoppedError
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
-from kafka_tools.experiments.experiment import Experiment, known_experiments, read_experiment
-from kafka_tools.lab.cluster.cluster_command import performed
+from kafka_tools.experiments.experiment import Experiment, experiment_files, read_experiment
+from kafka_tools.lab.cluster.cluster_command import perform_experiment
 from kafka_tools.lab.cluster.experiment_run import new_folder
 
 FILE = "experiments.json"
@@ -59,7 +59,7 @@ def run_every_experiment(version: str | None, out: Path | None) -> int:
     Experiments that describe other releases than `version` are left out. The status is 1 if an outcome is not as
     expected, otherwise 3 if an experiment did not end or did not run.
     """
-    known = [read_experiment(path.stem, version) for path in known_experiments()]
+    known = [read_experiment(path.stem, version) for path in experiment_files()]
     experiments = [each for each in known if each.describes(each.kafka)]
     others = [each.name for each in known if each not in experiments]
     if out is not None:
@@ -86,7 +86,7 @@ def _result(experiment: Experiment, out: Path | None) -> ExperimentResult:
     """Run an experiment and return its result. A missing extra is an error: every experiment needs it."""
     begun = time.monotonic()
     try:
-        outcome = performed(experiment, out)
+        outcome = perform_experiment(experiment, out)
     except (InputError, StoppedError, OSError) as error:
         reason = str(error) if isinstance(error, OSError) else error.message
         print(f"{experiment.name} did not run: {reason}\n", flush=True)

@@ -160,16 +160,16 @@ class Cluster:
         """Return the cluster of a folder; raise InputError if there is none."""
         file = folder / _FILE
         try:
-            found = json.loads(read_data_text(file))
+            content = json.loads(read_data_text(file))
             return Cluster(
                 folder,
-                str(found["version"]),
-                [_node(number, node) for number, node in enumerate(found["nodes"], 1)],
-                str(found["identifier"]),
-                {str(name): str(value) for name, value in dict(found["settings"]).items()},
-                bool(found["has_proxies"]),
-                _process(found["proxies"]),
-                is_traced=bool(found.get("is_traced", False)),
+                str(content["version"]),
+                [_node(number, node) for number, node in enumerate(content["nodes"], 1)],
+                str(content["identifier"]),
+                {str(name): str(value) for name, value in dict(content["settings"]).items()},
+                bool(content["has_proxies"]),
+                _process(content["proxies"]),
+                is_traced=bool(content.get("is_traced", False)),
             )
         except FileNotFoundError:
             raise InputError(f"{folder} has no cluster: `python -m checker cluster up {folder}` makes one") from None
@@ -465,25 +465,25 @@ def _addresses(ports: Mapping[str, int]) -> str:
     return ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in ports.items())
 
 
-def _node(number: int, found: Mapping[str, Any]) -> Node:
+def _node(number: int, content: Mapping[str, Any]) -> Node:
     """Return a node of a file; raise ValueError, KeyError or TypeError if it is not one."""
-    if found["number"] != number:
+    if content["number"] != number:
         raise ValueError(number)
-    return Node(number, _ports(found["ports"]), _ports(found["advertised"]), _process(found["process"]))
+    return Node(number, _ports(content["ports"]), _ports(content["advertised"]), _process(content["process"]))
 
 
-def _ports(found: Mapping[str, object]) -> dict[str, int]:
-    return {name: _natural(found[name]) for name in (BROKER, CONTROLLER, CLIENT)}
+def _ports(content: Mapping[str, object]) -> dict[str, int]:
+    return {name: _natural(content[name]) for name in (BROKER, CONTROLLER, CLIENT)}
 
 
-def _process(found: Mapping[str, object] | None) -> ProcessId | None:
-    return None if found is None else ProcessId(_natural(found["pid"]), _natural(found["started"]))
+def _process(content: Mapping[str, object] | None) -> ProcessId | None:
+    return None if content is None else ProcessId(_natural(content["pid"]), _natural(content["started"]))
 
 
-def _natural(found: object) -> int:
-    if type(found) is not int or found < 0:
-        raise ValueError(found)
-    return found
+def _natural(number: object) -> int:
+    if type(number) is not int or number < 0:
+        raise ValueError(number)
+    return number
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from checker.output.output_files import write_whole
 from checker.output.styled_lines import BLANK, Line, line
 from checker.printable import printable
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
-from kafka_tools.experiments.experiment import Experiment, known_experiments, read_experiment
+from kafka_tools.experiments.experiment import Experiment, experiment_files, read_experiment
 from kafka_tools.experiments.steps import MESSAGES, STEPS
 from kafka_tools.lab.cluster.cluster import CLIENT, Cluster, Node
 from kafka_tools.lab.cluster.experiment_run import ExperimentRun, Outcome, new_folder
@@ -129,10 +129,10 @@ def list_experiments(version: str | None, out: Path | None) -> int:
     """Print the known experiments and the steps that a file may have; return the exit status."""
     if version is not None or out is not None:
         raise InputError("list runs nothing: it takes neither --kafka nor --out")
-    rows = [read_experiment(str(path)) for path in known_experiments()]
-    width = max(len(found.name) for found in rows)
-    for found in rows:
-        print(f"{found.name:{width}}  {found.entry:4} {found.title}")
+    rows = [read_experiment(str(path)) for path in experiment_files()]
+    width = max(len(row.name) for row in rows)
+    for row in rows:
+        print(f"{row.name:{width}}  {row.entry:4} {row.title}")
     print("\nSteps of an experiment:")
     widest = max(map(len, STEPS)) + 1
     for step, text in STEPS.items():
@@ -167,13 +167,13 @@ def run_experiment(
 
     `observer` sees the traffic. `finish` is called with the outcome and its folder, and returns lines to print.
     """
-    outcome = performed(read_experiment(name, version), out, observer=observer, finish=finish)
+    outcome = perform_experiment(read_experiment(name, version), out, observer=observer, finish=finish)
     if outcome.unfinished:
         return EXIT_STOPPED
     return EXIT_VIOLATED if outcome.differences else EXIT_OK
 
 
-def performed(
+def perform_experiment(
     experiment: Experiment,
     out: Path | None,
     *,

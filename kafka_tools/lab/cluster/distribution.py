@@ -70,7 +70,7 @@ def libraries(version: str) -> Path:
     release(version)
     require_java()
     folder = cache_folder() / version
-    with _locked(folder):
+    with _lock(folder):
         if not (folder / _MANIFEST).exists():
             _fetch(version, folder)
         _check(folder)
@@ -102,7 +102,7 @@ def cache_folder() -> Path:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _lock(folder: Path) -> Iterator[None]:
     """Let one process at a time fetch a release."""
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with open(folder.parent / f".{folder.name}.lock", "a", opener=lock_opener) as lock:

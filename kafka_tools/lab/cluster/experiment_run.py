@@ -36,8 +36,8 @@ from kafka_tools.lab.cluster.proxy import ProxyNetwork, TrafficObserver
 from kafka_tools.lab.cluster.reassignment import reassign
 from kafka_tools.lab.cluster.traffic import ObserverGroup, TrafficJournal
 from kafka_tools.lab.cluster.transaction_outcome import (
-    committed_records,
     open_transactions,
+    records_of_committed,
     transaction_counts,
 )
 
@@ -156,7 +156,7 @@ class ExperimentRun:
             self._start_producer()
             self._run_steps()
             if self.experiment.has_transactions:
-                self.outcome.committed = committed_records(self._cluster.direct, _TOPIC, wanted.partitions)
+                self.outcome.committed = records_of_committed(self._cluster.direct, _TOPIC, wanted.partitions)
             self._find_leader()
         self._collect()
         return self.outcome
@@ -209,7 +209,7 @@ class ExperimentRun:
             case ["forward"]:
                 self._network.forward()
             case ["cut"]:
-                self._network.cut_clients()
+                self._network.disconnect_clients()
             case ["restore"]:
                 self._network.restore_clients()
             case ["cut", one, other]:

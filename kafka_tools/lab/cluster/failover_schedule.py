@@ -67,38 +67,38 @@ def failover_schedule(calls: Sequence[TraceCall], constants: Mapping[str, Any]) 
 
     The records of the trace are sent just before the first broker ends, when the state shows who has them.
     """
-    found = _Failover()
+    failover = _Failover()
     topic: dict[str, object] = {"min.insync.replicas": _min_isr(constants)}
     for call in calls:
         broker = next((str(value) for value in call.arguments.values()), "")
         if call.action in _ENDS:
-            if not found.has_sent:
-                found.send(call.before, call.before, _leader(call.before))
-            found.end(broker, _ENDS[call.action], "killed" if call.action == "broker_crash" else "stopped")
+            if not failover.has_sent:
+                failover.send(call.before, call.before, _leader(call.before))
+            failover.end(broker, _ENDS[call.action], "killed" if call.action == "broker_crash" else "stopped")
         elif call.action in _ELECTIONS:
-            found.elect(broker)
+            failover.elect(broker)
             if broker not in _in_sync(call.before):
                 topic["unclean.leader.election.enable"] = True
         elif call.action == "broker_restart":
-            found.steps.append(f"start {_number(broker)}")
-            found.states.pop(_number(broker), None)
+            failover.steps.append(f"start {_number(broker)}")
+            failover.states.pop(_number(broker), None)
         elif call.action in _UNFORCED:
-            found.unforced.append(str(call))
+            failover.unforced.append(str(call))
     replicas = len(calls[0].before["log"])
     acks = str(constants.get("acks", "all"))
     return ProposedSchedule(
         brokers=max(replicas, _LEAST_BROKERS),
         replicas=replicas,
-        steps=[*found.steps, "finish"],
-        unforced=found.unforced,
+        steps=[*failover.steps, "finish"],
+        unforced=failover.unforced,
         topic=topic,
         producer={"acks": acks, "enable.idempotence": False},
     )
 
 
 def _in_sync(state: Mapping[str, Any]) -> Sequence[str]:
-    found = state["quorum"]["isr"] if "quorum" in state else state["isr"]
-    return list(found)
+    members = state["quorum"]["isr"] if "quorum" in state else state["isr"]
+    return list(members)
 
 
 def _leader(state: Mapping[str, Any]) -> str:

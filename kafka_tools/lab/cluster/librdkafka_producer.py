@@ -90,8 +90,8 @@ class RecordedProducer:
 
 
 def _name(error: Exception) -> str:
-    found: Any = error.args[0] if error.args else None
-    return str(found.name()) if hasattr(found, "name") else type(error).__name__
+    cause: Any = error.args[0] if error.args else None
+    return str(cause.name()) if hasattr(cause, "name") else type(error).__name__
 
 
 def _print_fatal(error: Any) -> None:

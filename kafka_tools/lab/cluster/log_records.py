@@ -13,12 +13,12 @@ from kafka_tools.audit.record_batches import CONTROL, HEADER_BYTES, varint
 def values_of(folder: Path) -> list[str]:
     """Return the values of all records of a partition's folder, in the order of their offsets."""
     listed = opened_folder(folder, log_directory(folder.parent))
-    found: list[str] = []
+    values: list[str] = []
     for descriptor, rows in batches_of(listed, checks_crc=True):
         for row in rows[rows["attributes"] & CONTROL == 0]:
             data = os.pread(descriptor, int(row["size"]), int(row["position"]))
-            found += _values(data[HEADER_BYTES:], int(row["records"]))
-    return found
+            values += _values(data[HEADER_BYTES:], int(row["records"]))
+    return values
 
 
 def _values(data: bytes, records: int) -> Iterator[str]:

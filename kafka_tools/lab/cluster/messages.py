@@ -86,17 +86,17 @@ def correlation_of(response: bytes) -> int:
 
 
 def _after_tagged_fields(message: bytes, position: int) -> int:
-    count, position = unsigned_varint(message, position)
+    count, position = read_unsigned_varint(message, position)
     if count > MOST_TAGGED_FIELDS:
         raise ValueError(f"a request header of more than {MOST_TAGGED_FIELDS} tagged fields")
     for _ in range(count):
-        _, position = unsigned_varint(message, position)
-        size, position = unsigned_varint(message, position)
+        _, position = read_unsigned_varint(message, position)
+        size, position = read_unsigned_varint(message, position)
         position += size
     return position
 
 
-def unsigned_varint(message: bytes, position: int) -> tuple[int, int]:
+def read_unsigned_varint(message: bytes, position: int) -> tuple[int, int]:
     """Return an unsigned number of at most five bytes, and the position after it.
 
     Raises IndexError if the message ends before, and ValueError if the number is longer.

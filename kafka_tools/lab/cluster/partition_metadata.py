@@ -35,7 +35,7 @@ def partition_metadata(address: tuple[str, int], topic: str, partition: int) -> 
     An answer that is no Metadata response counts as none.
     """
     try:
-        return _found(response_to(_request(topic), address, _SECONDS), partition)
+        return _partition_in(response_to(_request(topic), address, _SECONDS), partition)
     except (OSError, struct.error):
         return None
 
@@ -48,8 +48,8 @@ def newest(views: Mapping[int, PartitionMetadata | None]) -> PartitionMetadata |
 
 def leader_of(views: Mapping[int, PartitionMetadata | None]) -> int | None:
     """Return the leader of the highest leader epoch if it knows itself that it leads, otherwise None."""
-    found = newest(views)
-    return found.leader if found is not None and views.get(found.leader) == found else None
+    view = newest(views)
+    return view.leader if view is not None and views.get(view.leader) == view else None
 
 
 def _request(topic: str) -> bytes:
@@ -67,9 +67,9 @@ class _Reader:
 
     def number(self, kind: str) -> int:
         """Return the next number; `kind` is a format character of `struct`."""
-        (found,) = struct.unpack_from(f">{kind}", self._data, self._position)
+        (value,) = struct.unpack_from(f">{kind}", self._data, self._position)
         self._position += struct.calcsize(f">{kind}")
-        return int(found)
+        return int(value)
 
     def numbers(self) -> tuple[int, ...]:
         """Return the next array of 32-bit numbers."""
@@ -81,7 +81,7 @@ class _Reader:
         self._position += max(length, 0)
 
 
-def _found(response: bytes, partition: int) -> PartitionMetadata | None:
+def _partition_in(response: bytes, partition: int) -> PartitionMetadata | None:
     """Return a partition of a response about one topic; None if the response does not have it."""
     reader = _Reader(response)
     reader.number("i")  # the correlation id

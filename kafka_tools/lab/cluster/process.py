@@ -40,14 +40,14 @@ class ProcessId:
     @property
     def is_alive(self) -> bool:
         """Whether the process runs or is stopped by a signal."""
-        found = _state(self.pid)
-        return found is not None and found[1] == self.started and found[0] not in "ZX"
+        state = _state(self.pid)
+        return state is not None and state[1] == self.started and state[0] not in "ZX"
 
     @property
     def is_paused(self) -> bool:
         """Whether SIGSTOP stopped the process."""
-        found = _state(self.pid)
-        return found is not None and found[1] == self.started and found[0] == "T"
+        state = _state(self.pid)
+        return state is not None and state[1] == self.started and state[0] == "T"
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal, if the process is alive."""
@@ -96,8 +96,8 @@ def started(
         )
     # The process is ours until `wait` has asked for its status: Python must not warn about it.
     process.returncode = 0
-    found = _state(process.pid)
-    return ProcessId(process.pid, found[1] if found else -1)
+    state = _state(process.pid)
+    return ProcessId(process.pid, state[1] if state else -1)
 
 
 def python_command(module: str, *arguments: str) -> list[str]:

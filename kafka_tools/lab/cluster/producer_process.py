@@ -111,9 +111,9 @@ class ProducerProcess:
     @property
     def last_words(self) -> str:
         """The last error that the process wrote."""
-        found = [line.strip() for line in self._output.read_text(errors="replace").splitlines() if line.strip()]
-        causes = [line for line in found if "Exception" in line or "rror" in line]
-        return (causes or found or ["it wrote nothing"])[-1][:300]
+        lines = [line.strip() for line in self._output.read_text(errors="replace").splitlines() if line.strip()]
+        causes = [line for line in lines if "Exception" in line or "rror" in line]
+        return (causes or lines or ["it wrote nothing"])[-1][:300]
 
     @property
     def acknowledged(self) -> list[RecordFuture]:

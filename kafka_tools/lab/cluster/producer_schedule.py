@@ -115,32 +115,32 @@ def producer_schedule(
     calls: Sequence[TraceCall], constants: Mapping[str, Any], *, idempotent: bool
 ) -> ProposedSchedule:
     """Return the schedule of a trace of the plain or the idempotent producer."""
-    found = _Translation()
+    translation = _Translation()
     seen: set[int] = set()
     for call in calls:
         if call.action in _DRAINS:
-            found.drain()
+            translation.drain()
         elif call.action in _HANDLES:
-            found.handle()
+            translation.handle()
         elif call.action in _FAULTS:
-            found.fault(call)
+            translation.fault(call)
         elif call.action not in _FOLLOW:
-            found.unforced.append(str(call))
-        if call.action == "receive_response" and found.in_flight:
-            found.in_flight.pop(0)
+            translation.unforced.append(str(call))
+        if call.action == "receive_response" and translation.in_flight:
+            translation.in_flight.pop(0)
         if call.action == "application_send" and (record := call.arguments.get("record")) is not None:
             if record in seen:
-                found.again.append(record)
+                translation.again.append(record)
             seen.add(record)
-    found.send_waiting([])
+    translation.send_waiting([])
     in_flight = constants.get("max_in_flight")
     settings = {"max.in.flight.requests.per.connection": in_flight} if isinstance(in_flight, int) else {}
     return ProposedSchedule(
         brokers=1,
         replicas=1,
-        steps=[*found.steps, "finish"],
-        unforced=found.unforced,
-        broker=found.broker,
+        steps=[*translation.steps, "finish"],
+        unforced=translation.unforced,
+        broker=translation.broker,
         producer={"enable.idempotence": idempotent, **settings},
     )
 

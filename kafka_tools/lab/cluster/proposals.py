@@ -65,20 +65,20 @@ def _calls(trace: TraceFile) -> list[TraceCall]:
     ]
 
 
-def _file(trace: TraceFile, found: ProposedSchedule) -> str:
+def _file(trace: TraceFile, schedule: ProposedSchedule) -> str:
     comments = [f"# Proposed for a trace of {trace.origin.name}, which violates {trace.property}."]
-    comments += [f"# The harness cannot force: {text}." for text in found.unforced]
+    comments += [f"# The harness cannot force: {text}." for text in schedule.unforced]
     named = _ENTRY.match(trace.origin.scenario or "")
     head = [
         f'title = "The counterexample of {trace.origin.name}"',
         *([f'entry = "{named[1].upper()}"'] if named else []),
-        f"brokers = {found.brokers}",
-        *([f"replicas = {list(range(1, found.replicas + 1))}"] if found.replicas < found.brokers else []),
+        f"brokers = {schedule.brokers}",
+        *([f"replicas = {list(range(1, schedule.replicas + 1))}"] if schedule.replicas < schedule.brokers else []),
         "steps = [",
-        *_lines(found.steps),
+        *_lines(schedule.steps),
         "]",
     ]
-    tables = {"broker": found.broker, "topic": found.topic, "producer": found.producer}
+    tables = {"broker": schedule.broker, "topic": schedule.topic, "producer": schedule.producer}
     tables["expect"] = {EXPECTED[trace.property]: "1 or more"}
     for name, content in tables.items():
         if content:

@@ -226,9 +226,9 @@ class ProxyNetwork:
         """End all rules that lose, delay or duplicate messages."""
         self._call(self._forward)
 
-    def cut_clients(self) -> None:
+    def disconnect_clients(self) -> None:
         """Close every connection of a client, and refuse new ones until `restore_clients`."""
-        self._call(self._cut_clients)
+        self._call(self._disconnect_clients)
 
     def restore_clients(self) -> None:
         """Accept connections of clients again."""
@@ -236,7 +236,7 @@ class ProxyNetwork:
 
     def cut(self, one: int, other: int) -> None:
         """Close the connections between two brokers, and refuse new ones until `heal`."""
-        self._call(lambda: self._cut(frozenset((one, other))))
+        self._call(lambda: self._disconnect(frozenset((one, other))))
 
     def heal(self) -> None:
         """Accept all connections between brokers again."""
@@ -261,11 +261,11 @@ class ProxyNetwork:
     def _forward(self) -> None:
         self._rules = [rule for rule in self._rules if rule.fault == "hold"]
 
-    def _cut_clients(self) -> None:
+    def _disconnect_clients(self) -> None:
         self._is_cut_from_clients = True
         self._close_where(lambda connection: connection.opener == CLIENT)
 
-    def _cut(self, pair: frozenset[int]) -> None:
+    def _disconnect(self, pair: frozenset[int]) -> None:
         self._cuts.add(pair)
         self._close_where(lambda connection: frozenset((connection.opener, connection.link.broker)) == pair)
 
@@ -563,10 +563,10 @@ async def _send(writer: asyncio.StreamWriter, message: bytes) -> None:
 
 def _port_of_peer(writer: asyncio.StreamWriter) -> int:
     """Return the port of the other side; raise ConnectionError if it is gone."""
-    found = writer.get_extra_info("peername")
-    if found is None:
+    peer = writer.get_extra_info("peername")
+    if peer is None:
         raise ConnectionError
-    return int(found[1])
+    return int(peer[1])
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

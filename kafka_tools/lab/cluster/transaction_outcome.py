@@ -34,7 +34,7 @@ def transaction_counts(calls: Sequence[ProducerCall], committed: Sequence[str], 
     }
 
 
-def committed_records(bootstrap: str, topic: str, partitions: int) -> list[str]:
+def records_of_committed(bootstrap: str, topic: str, partitions: int) -> list[str]:
     """Return the values that a consumer with isolation.level=read_committed reads, partition by partition.
 
     The consumer stops at the last stable offset of each partition. Raises StoppedError if a partition does not answer.
@@ -49,31 +49,31 @@ def committed_records(bootstrap: str, topic: str, partitions: int) -> list[str]:
         "enable.partition.eof": True,
         "log_level": 0,
     }
-    found: list[str] = []
+    values: list[str] = []
     for partition in range(partitions):
         consumer = Consumer(settings)
         consumer.assign([TopicPartition(topic, partition, 0)])
         try:
-            found += _until_end(consumer, f"{topic}-{partition}")
+            values += _until_end(consumer, f"{topic}-{partition}")
         finally:
             consumer.close()
-    return found
+    return values
 
 
 def _until_end(consumer: object, name: str) -> list[str]:
     from confluent_kafka import Consumer, KafkaError
 
     assert isinstance(consumer, Consumer)
-    found: list[str] = []
+    values: list[str] = []
     for _ in range(int(_READ_SECONDS / _POLL_SECONDS)):
         message = consumer.poll(_POLL_SECONDS)
         if message is None:
             continue
         error = message.error()
         if error is None:
-            found.append((message.value() or b"").decode(errors="replace"))
+            values.append((message.value() or b"").decode(errors="replace"))
         elif error.code() == KafkaError._PARTITION_EOF:
-            return found
+            return values
     raise StoppedError(f"a consumer with read_committed does not reach the end of {name} within {_READ_SECONDS} s")
 
 

@@ -28,29 +28,29 @@ class AnswerConsistency:
         self._leader: Any = None
         self._next_leader: Any = None
 
-    def __call__(self, found: Event) -> str | None:
+    def __call__(self, fields: Event) -> str | None:
         """Return how an event contradicts earlier ones, or None."""
         compare = {
             "send": self._send,
             "request": self._request,
             "response": self._response,
-            "closed": self._closed,
-            "failed": self._failed,
-            "restarted": self._restarted,
+            "closed": self._close,
+            "failed": self._fail,
+            "restarted": self._restart,
             "leader_restarted": self._leader_restarted,
-            "failed_over": self._failed_over,
-        }.get(str(found["event"]))
-        return None if compare is None else compare(found)
+            "failed_over": self._fail_over,
+        }.get(str(fields["event"]))
+        return None if compare is None else compare(fields)
 
-    def _send(self, found: Event) -> str | None:
+    def _send(self, fields: Event) -> str | None:
         self._sends += 1
-        if found["record"] != self._sends:
-            return f"record {found['record']} is sent after record {self._sends - 1}"
+        if fields["record"] != self._sends:
+            return f"record {fields['record']} is sent after record {self._sends - 1}"
         return None
 
-    def _request(self, found: Event) -> str | None:
-        self._open.append(found)
-        producer, leader = found.get("producer_id"), found.get("broker")
+    def _request(self, fields: Event) -> str | None:
+        self._open.append(fields)
+        producer, leader = fields.get("producer_id"), fields.get("broker")
         if self._producer not in (None, producer):
             return f"the producer id is {producer}, before it was {self._producer}"
         if (expected := self._next_leader or self._leader) not in (None, leader):
@@ -58,50 +58,50 @@ class AnswerConsistency:
         self._producer, self._leader, self._next_leader = producer, leader, None
         return None
 
-    def _response(self, found: Event) -> str | None:
-        position = next((n for n, sent in enumerate(self._open) if _answers(found, sent)), None)
+    def _response(self, fields: Event) -> str | None:
+        position = next((n for n, sent in enumerate(self._open) if _answers(fields, sent)), None)
         if position is None:
-            named = ", ".join(f"{name} {found[name]}" for name in _REPEATED if name in found)
+            named = ", ".join(f"{name} {fields[name]}" for name in _REPEATED if name in fields)
             return f"no request without an answer has {named}"
         self._answered.append(self._open.pop(position))
-        self._errors.update((record, found["error"]) for record in found["records"])
-        if ("offset" in found) != (found["error"] == "none"):
-            return f"the error is {found['error']}, and the offset {found.get('offset')}"
+        self._errors.update((record, fields["error"]) for record in fields["records"])
+        if ("offset" in fields) != (fields["error"] == "none"):
+            return f"the error is {fields['error']}, and the offset {fields.get('offset')}"
         return None
 
-    def _closed(self, found: Event) -> str | None:
-        unanswered = found.get("unanswered", [])
+    def _close(self, fields: Event) -> str | None:
+        unanswered = fields.get("unanswered", [])
         lost = [record for sent in self._open for record in sent["records"]]
         without = sorted(lost)
         # The answers of a connection arrive in order, so that the client may lack the last ones.
         while self._answered and len(lost) < max(len(unanswered), 1):
             lost += self._answered.pop()["records"]
         self._open, self._answered = [], []
-        if found.get("broker") != self._leader:
-            return f"the connection to broker {found.get('broker')} ends, and the requests went to {self._leader}"
-        if "unanswered" in found and unanswered != sorted(lost):
+        if fields.get("broker") != self._leader:
+            return f"the connection to broker {fields.get('broker')} ends, and the requests went to {self._leader}"
+        if "unanswered" in fields and unanswered != sorted(lost):
             return f"unanswered is {unanswered}; the requests without an answer are {without}"
         return None
 
-    def _failed(self, found: Event) -> str | None:
+    def _fail(self, fields: Event) -> str | None:
         """Compare an error of the broker with the answers. A client has others, such as a time-out."""
-        if found["error"] in ERRORS.values() and (found["record"], found["error"]) not in self._errors:
-            return f"record {found['record']} failed with {found['error']}, and no answer has that error"
+        if fields["error"] in ERRORS.values() and (fields["record"], fields["error"]) not in self._errors:
+            return f"record {fields['record']} failed with {fields['error']}, and no answer has that error"
         return None
 
-    def _restarted(self, found: Event) -> str | None:
-        if found["broker"] == self._leader:
-            return f"broker {found['broker']} leads: its restart is leader_restarted"
-        self._next_leader = found["broker"]
+    def _restart(self, fields: Event) -> str | None:
+        if fields["broker"] == self._leader:
+            return f"broker {fields['broker']} leads: its restart is leader_restarted"
+        self._next_leader = fields["broker"]
         return None
 
-    def _leader_restarted(self, found: Event) -> str | None:
-        return None if found["broker"] == self._leader else f"broker {found['broker']} does not lead"
+    def _leader_restarted(self, fields: Event) -> str | None:
+        return None if fields["broker"] == self._leader else f"broker {fields['broker']} does not lead"
 
-    def _failed_over(self, found: Event) -> str | None:
-        if found["broker"] == self._leader or self._next_leader not in (None, found["broker"]):
-            return f"broker {found['broker']} does not lead next"
-        self._next_leader = found["broker"]
+    def _fail_over(self, fields: Event) -> str | None:
+        if fields["broker"] == self._leader or self._next_leader not in (None, fields["broker"]):
+            return f"broker {fields['broker']} does not lead next"
+        self._next_leader = fields["broker"]
         return None
 
 

@@ -30,48 +30,48 @@ class RecordsInEvents(Forgetting):
 
     def total(self, events: Sequence[Found]) -> int:
         """Return the number of records that the producer was to send."""
-        sent = [found.get("records") for found in events if found.get("event") == "configured"]
+        sent = [fields.get("records") for fields in events if fields.get("event") == "configured"]
         return next((number for number in sent if type(number) is int), 0)
 
     def named(self, events: Sequence[Found]) -> list[list[Any]]:
         """Return the records that each event names."""
-        return [list(self.named_by(found)) for found in events]
+        return [list(self.named_by(fields)) for fields in events]
 
-    def named_by(self, found: Found) -> Iterable[Any]:
+    def named_by(self, fields: Found) -> Iterable[Any]:
         """Iterate over the records of an event; the last event, `log`, shows them all and names none."""
-        if found.get("event") in self.skipped or found.get("event") in ("configured", "log"):
+        if fields.get("event") in self.skipped or fields.get("event") in ("configured", "log"):
             return
-        if "record" in found:
-            yield found["record"]
+        if "record" in fields:
+            yield fields["record"]
         for name in ("records", "unanswered"):
-            records = found.get(name)
+            records = fields.get(name)
             if isinstance(records, list):
                 yield from records
 
-    def contradiction(self, found: Found, forgotten: Forgotten) -> str | None:
+    def contradiction(self, fields: Found, forgotten: Forgotten) -> str | None:
         """Return the first difference between the event `log` and what was forgotten of the log."""
-        if found.get("event") != "log" or not isinstance(found.get("records"), list):
+        if fields.get("event") != "log" or not isinstance(fields.get("records"), list):
             return None
         for offset, record in enumerate(forgotten.entries):
-            shown = found["records"][offset] if offset < len(found["records"]) else "nothing"
+            shown = fields["records"][offset] if offset < len(fields["records"]) else "nothing"
             if shown != record:
                 return f"the log has record {record} at offset {offset}; the event says {shown}"
         return None
 
-    def renumbered(self, found: Found, forgotten: Forgotten) -> Found:
+    def renumbered(self, fields: Found, forgotten: Forgotten) -> Found:
         """Return an event with the numbers of the states."""
         changed: dict[str, Any] = {}
-        if _is_number(found.get("record")):
-            changed["record"] = found["record"] - forgotten.records
-        if _is_number(found.get("offset")):
-            changed["offset"] = found["offset"] - forgotten.offsets
+        if _is_number(fields.get("record")):
+            changed["record"] = fields["record"] - forgotten.records
+        if _is_number(fields.get("offset")):
+            changed["offset"] = fields["offset"] - forgotten.offsets
         for name in ("records", "unanswered"):
-            if found.get("event") != "configured" and isinstance(found.get(name), list):
-                first = forgotten.offsets if found.get("event") == "log" else 0
+            if fields.get("event") != "configured" and isinstance(fields.get(name), list):
+                first = forgotten.offsets if fields.get("event") == "log" else 0
                 changed[name] = [
-                    record - forgotten.records if _is_number(record) else record for record in found[name][first:]
+                    record - forgotten.records if _is_number(record) else record for record in fields[name][first:]
                 ]
-        return found | changed
+        return fields | changed
 
 
 def _is_number(value: Any) -> bool:
@@ -127,7 +127,9 @@ class FinishedRecords(RecordsInEvents):
                 break
             end = sum(1 for entry in log if entry <= record)
             later = [spec.offset[number] for number in range(record + 1, spec.constants["records"] + 1)]
-            if all(entry <= record for entry in log[:end]) and all(found is None or found >= end for found in later):
+            if all(entry <= record for entry in log[:end]) and all(
+                position is None or position >= end for position in later
+            ):
                 prefixes.append(FinishedPrefix(record, tuple(log[:end])))
         return prefixes
 
@@ -200,7 +202,7 @@ class FinishedBatches(RecordsInEvents):
         log, batches = list(spec.log[p]), spec.constants["batches"]
         abandoned = [] if spec.abandoned[p] is None else [spec.abandoned[p].id]
         held = [*spec.queue[p], *spec.in_flight[p], *(request.batch.id for request in spec.requests[p]), *abandoned]
-        offsets = [found.offset for found in (*spec.requests[p], *spec.cached[p])]
+        offsets = [batch.offset for batch in (*spec.requests[p], *spec.cached[p])]
         prefixes = []
         for count in range(1, min([most, *held]) + 1):
             if spec.is_pending(p, count - 1):
@@ -208,7 +210,7 @@ class FinishedBatches(RecordsInEvents):
             end = sum(1 for entry in log if entry.id < count)
             later = [*offsets, *(spec.batch[p][b].offset for b in range(count, batches))]
             is_front = all(entry.id < count for entry in log[:end])
-            if is_front and _may_begin_at(spec, p, end) and all(found is None or found >= end for found in later):
+            if is_front and _may_begin_at(spec, p, end) and all(batch is None or batch >= end for batch in later):
                 prefixes.append(FinishedPrefix(count, tuple(entry.id + 1 for entry in log[:end])))
         return prefixes
 
@@ -233,7 +235,7 @@ class FinishedBatches(RecordsInEvents):
         if spec.abandoned[p] is not None:
             spec.abandoned[p] = replace(spec.abandoned[p], id=spec.abandoned[p].id - count)
         spec.log[p] = [replace(entry, id=entry.id - count) for entry in list(spec.log[p])[first:]]
-        spec.cached[p] = [replace(found, offset=found.offset - first) for found in spec.cached[p]]
+        spec.cached[p] = [replace(batch, offset=batch.offset - first) for batch in spec.cached[p]]
         spec.snapshots[p] = {offset - first for offset in spec.snapshots[p] if offset > first}
         spec.forgotten[p] = max(spec.forgotten[p] - first, 0)
         if "follower_end" in spec.variables:

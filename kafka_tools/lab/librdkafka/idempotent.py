@@ -27,19 +27,19 @@ class IdempotentClient(Mapping):
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
         """Return the producer's settings and the number of each kind of fault."""
-        settings = next(found for found in events if found["event"] == "configured")
-        requests = [found for found in events if found["event"] == "request"]
-        errors = [found["error"] for found in events if found["event"] == "response"]
-        contents = [len(found["records"]) for found in events if found["event"] == "log"]
+        settings = next(fields for fields in events if fields["event"] == "configured")
+        requests = [fields for fields in events if fields["event"] == "request"]
+        errors = [fields["error"] for fields in events if fields["event"] == "response"]
+        contents = [len(fields["records"]) for fields in events if fields["event"] == "log"]
         return {
             "batches": settings["records"],
             "log_size": max([settings["records"], *contents]) + 1,
             "max_in_flight": settings["max_in_flight"],
-            "max_epoch": max((found["epoch"] for found in requests), default=0) + 1,
+            "max_epoch": max((fields["epoch"] for fields in requests), default=0) + 1,
             "max_sequence": 2 * settings["records"] + 1,
             "max_refusals": sum(error in REFUSALS for error in errors),
             "max_rejections": errors.count("invalid record"),
-            "max_disconnects": sum(found["event"] == "closed" for found in events),
+            "max_disconnects": sum(fields["event"] == "closed" for fields in events),
         }
 
     def consistency(self) -> Consistency:
@@ -47,45 +47,45 @@ class IdempotentClient(Mapping):
         return AnswerConsistency()
 
     @event("request")
-    def request(self, found: Found) -> PossibleStep:
+    def request(self, fields: Found) -> PossibleStep:
         """The client has put a batch on the wire."""
-        (record,) = found["records"]
-        sent = {"id": record - 1, "epoch": found["epoch"], "sequence": found["sequence"]}
+        (record,) = fields["records"]
+        sent = {"id": record - 1, "epoch": fields["epoch"], "sequence": fields["sequence"]}
         return PossibleStep("drain").after({"requests[p1][len(requests[p1]) - 1].batch": sent})
 
     @event("response")
-    def response(self, found: Found) -> PossibleStep:
+    def response(self, fields: Found) -> PossibleStep:
         """The broker has answered the oldest request that it has not answered."""
-        (record,) = found["records"]
+        (record,) = fields["records"]
         newest = "requests[p1][handled(p1) - 1]"
-        if found["error"] in REFUSALS:
+        if fields["error"] in REFUSALS:
             return PossibleStep("refuse_as_not_leader").after({f"{newest}.batch.id": record - 1})
-        if found["error"] == "invalid record":
+        if fields["error"] == "invalid record":
             return PossibleStep("reject_permanently").after({f"{newest}.batch.id": record - 1})
-        error = {f"{newest}.error": found["error"]}
-        offset = {f"{newest}.offset": found["offset"]} if "offset" in found else {}
+        error = {f"{newest}.error": fields["error"]}
+        offset = {f"{newest}.offset": fields["offset"]} if "offset" in fields else {}
         return PossibleStep("handle_produce").after({f"{newest}.batch.id": record - 1} | error | offset)
 
     @event("closed")
-    def closed(self, found: Found) -> PossibleStep:
+    def closed(self, fields: Found) -> PossibleStep:
         """The connection closed: the client had not read the answers to its unanswered requests, if they are known."""
-        return PossibleStep("disconnect").before(in_flight_before(found.get("unanswered", ())))
+        return PossibleStep("disconnect").before(in_flight_before(fields.get("unanswered", ())))
 
     @event("delivered")
-    def delivered(self, found: Found) -> Observation:
+    def delivered(self, fields: Found) -> Observation:
         """The application learned that the record is in the log."""
-        batch = {"outcome": "acked", "offset": found["offset"]}
-        return Observation({f"batch[p1][{found['record'] - 1}]": batch})
+        batch = {"outcome": "acked", "offset": fields["offset"]}
+        return Observation({f"batch[p1][{fields['record'] - 1}]": batch})
 
     @event("failed")
-    def failed(self, found: Found) -> Observation:
+    def failed(self, fields: Found) -> Observation:
         """The application learned that the record failed."""
-        return Observation({f"batch[p1][{found['record'] - 1}].outcome": "failed"})
+        return Observation({f"batch[p1][{fields['record'] - 1}].outcome": "failed"})
 
     @event("log")
-    def log(self, found: Found) -> Observation:
+    def log(self, fields: Found) -> Observation:
         """The contents of the partition at the end."""
-        return Observation({"[entry.id + 1 for entry in log[p1]]": found["records"]})
+        return Observation({"[entry.id + 1 for entry in log[p1]]": fields["records"]})
 
 
 def in_flight_before(unanswered: Iterable[int]) -> Expectations:

@@ -39,13 +39,13 @@ class Library:
     """
 
     def __init__(self) -> None:
-        found = importlib.util.find_spec("confluent_kafka")
-        if found is None or found.origin is None:
+        module = importlib.util.find_spec("confluent_kafka")
+        if module is None or module.origin is None:
             raise MissingExtraError(
                 "recording needs confluent-kafka, which is not installed: pip install 'tidemark[record]', "
                 "or pip install -e '.[record]' in a checkout"
             )
-        package = Path(found.origin).parent
+        package = Path(module.origin).parent
         folders = (package.parent / "confluent_kafka.libs", package / ".dylibs")
         files = sorted(file for folder in folders for file in folder.glob("librdkafka*"))
         try:

@@ -27,8 +27,8 @@ class PlainClient(Mapping):
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
         """Return the producer's settings and the number of each kind of fault."""
-        settings = next(found for found in events if found["event"] == "configured")
-        errors = [found["error"] for found in events if found["event"] == "response"]
+        settings = next(fields for fields in events if fields["event"] == "configured")
+        errors = [fields["error"] for fields in events if fields["event"] == "response"]
         return {
             "records": settings["records"],
             "max_in_flight": settings["max_in_flight"],
@@ -39,7 +39,7 @@ class PlainClient(Mapping):
             "mute_partitions": False,
             "refusals": sum(error in REFUSALS for error in errors),
             "rejections": errors.count("invalid record"),
-            "disconnects": sum(found["event"] == "closed" for found in events),
+            "disconnects": sum(fields["event"] == "closed" for fields in events),
             **({"broker_limit": settings["batch_size"] - 1} if "message too large" in errors else {}),
         }
 
@@ -48,49 +48,51 @@ class PlainClient(Mapping):
         return AnswerConsistency()
 
     @event("send")
-    def send(self, found: Found) -> PossibleStep:
+    def send(self, fields: Found) -> PossibleStep:
         """The application sends the next record."""
-        return PossibleStep("application_send", record=found["record"])
+        return PossibleStep("application_send", record=fields["record"])
 
     @event("request")
-    def request(self, found: Found) -> PossibleStep:
+    def request(self, fields: Found) -> PossibleStep:
         """The client has put a batch on the wire."""
         return PossibleStep("sender_drain", partition=0).after(
-            {"wire[n1][len(wire[n1]) - 1].records": found["records"]}
+            {"wire[n1][len(wire[n1]) - 1].records": fields["records"]}
         )
 
     @event("response")
-    def response(self, found: Found) -> PossibleStep:
+    def response(self, fields: Found) -> PossibleStep:
         """The broker has answered the oldest request that it has not answered."""
         newest = "responses[n1][len(responses[n1]) - 1]"
-        if found["error"] == "none":
+        if fields["error"] == "none":
             return PossibleStep("broker_append").after(
-                {f"{newest}.records": found["records"], f"{newest}.base": found["offset"]}
+                {f"{newest}.records": fields["records"], f"{newest}.base": fields["offset"]}
             )
         refusals = {"message too large": "broker_finds_batch_too_large", "invalid record": "broker_reject"}
-        return PossibleStep(refusals.get(found["error"], "broker_refuse")).after(
-            {f"{newest}.records": found["records"]}
+        return PossibleStep(refusals.get(fields["error"], "broker_refuse")).after(
+            {f"{newest}.records": fields["records"]}
         )
 
     @event("closed")
-    def closed(self, found: Found) -> PossibleStep:
+    def closed(self, fields: Found) -> PossibleStep:
         """The connection closed: the client had not read the answers to its unanswered requests."""
         is_in_flight = "any({} in batch.records for batch in in_flight[n1])"
         return PossibleStep("connection_closed").before(
-            {is_in_flight.format(record): True for record in found["unanswered"]}
+            {is_in_flight.format(record): True for record in fields["unanswered"]}
         )
 
     @event("delivered")
-    def delivered(self, found: Found) -> Observation:
+    def delivered(self, fields: Found) -> Observation:
         """The application learned that the record is in the log."""
-        return Observation({f"future[{found['record']}]": "succeeded", f"offset[{found['record']}]": found["offset"]})
+        return Observation(
+            {f"future[{fields['record']}]": "succeeded", f"offset[{fields['record']}]": fields["offset"]}
+        )
 
     @event("failed")
-    def failed(self, found: Found) -> Observation:
+    def failed(self, fields: Found) -> Observation:
         """The application learned that the record failed."""
-        return Observation({f"future[{found['record']}]": "failed"})
+        return Observation({f"future[{fields['record']}]": "failed"})
 
     @event("log")
-    def log(self, found: Found) -> Observation:
+    def log(self, fields: Found) -> Observation:
         """The contents of the partition at the end."""
-        return Observation({"log[0]": found["records"]})
+        return Observation({"log[0]": fields["records"]})

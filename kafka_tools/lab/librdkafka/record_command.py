@@ -18,7 +18,7 @@ def record_run(log: Path, setup: RecordingSetup) -> None:
     """Record a run to a file; print what it contains and the command that validates it."""
     events = record(setup)
     write(log, events)
-    counts = {name: sum(found["event"] == name for found in events) for name in ("request", "delivered", "failed")}
+    counts = {name: sum(fields["event"] == name for fields in events) for name in ("request", "delivered", "failed")}
     for fault in setup.faults:
         if fault.request > counts["request"]:
             print(f"{fault.what}@{fault.request} did not happen: the producer sent fewer requests", file=sys.stderr)

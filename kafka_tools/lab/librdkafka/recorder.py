@@ -146,9 +146,9 @@ class ProduceRecorder(TrafficObserver):
     def answered(self, request: PassingRequest, response: bytes) -> None:
         """Note the response to a Produce request."""
         if request.header.kind == "Produce":
-            found = produce_response(response)
-            offset = {"offset": found.offset} if found.error == 0 else {}
-            error = ERRORS.get(found.error, str(found.error))
+            answer = produce_response(response)
+            offset = {"offset": answer.offset} if answer.error == 0 else {}
+            error = ERRORS.get(answer.error, str(answer.error))
             self._journal.note("response", records=_records(produce_request(request.data)), error=error, **offset)
 
     def closed(self, connection: int, unanswered: list[PassingRequest]) -> None:

@@ -55,15 +55,15 @@ class WireReader:
 
     def number(self, kind: str) -> int:
         """Return the next number; `kind` is a format character of `struct`."""
-        found = struct.unpack_from(f">{kind}", self._data, self._at)
+        numbers = struct.unpack_from(f">{kind}", self._data, self._at)
         self._at += struct.calcsize(f">{kind}")
-        return int(found[0])
+        return int(numbers[0])
 
     def take(self, length: int) -> bytes:
         """Return the next bytes; none for a negative length, which encodes null."""
-        found = self._data[self._at : self._at + max(length, 0)]
+        taken = self._data[self._at : self._at + max(length, 0)]
         self._at += max(length, 0)
-        return found
+        return taken
 
     def varint(self) -> int:
         """Return a zigzag-encoded number of variable length."""

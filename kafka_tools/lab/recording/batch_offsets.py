@@ -19,8 +19,8 @@ def in_batches(events: Sequence[Event], partition: str) -> list[Event]:
     Raises InputError if two batches overlap, as after a truncation, or if an answer to a fetch has several batches.
     """
     ends = sorted({0} | {event["end"] for event in events if event["event"] == "appended"})
-    found = [_translated(event, ends) for event in events]
-    for before, event in zip(events, found, strict=True):
+    translated = [_translate(event, ends) for event in events]
+    for before, event in zip(events, translated, strict=True):
         if (
             event["event"] == "appended"
             and bisect.bisect_left(ends, before["end"] - before["records"]) != event["end"] - 1
@@ -38,17 +38,20 @@ def in_batches(events: Sequence[Event], partition: str) -> list[Event]:
                 )
         if event["event"] == "appended":
             del event["records"]
-    return found
+    return translated
 
 
-def _translated(event: Event, ends: list[int]) -> Event:
-    found = dict(event)
+def _translate(event: Event, ends: list[int]) -> Event:
+    translated = dict(event)
     for name in _OFFSETS:
-        if name in found:
-            found[name] = bisect.bisect_left(ends, found[name])
-    if "epoch_start" in found:
-        start = bisect.bisect_left(ends, found["epoch_start"]["start"])
-        found["epoch_start"] = {**found["epoch_start"], "start": start}
-    if "diverging" in found and found["diverging"]["end"] >= 0:
-        found["diverging"] = {**found["diverging"], "end": bisect.bisect_left(ends, found["diverging"]["end"])}
-    return found
+        if name in translated:
+            translated[name] = bisect.bisect_left(ends, translated[name])
+    if "epoch_start" in translated:
+        start = bisect.bisect_left(ends, translated["epoch_start"]["start"])
+        translated["epoch_start"] = {**translated["epoch_start"], "start": start}
+    if "diverging" in translated and translated["diverging"]["end"] >= 0:
+        translated["diverging"] = {
+            **translated["diverging"],
+            "end": bisect.bisect_left(ends, translated["diverging"]["end"]),
+        }
+    return translated

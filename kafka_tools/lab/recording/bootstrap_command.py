@@ -40,7 +40,7 @@ def record_through_proxies(log: Path, bootstrap: str, listen: str, partition: st
             f"--bootstrap {bootstrap}: no broker answers there within {_SECONDS:.0f} s. Its listener must be without "
             "TLS, because the proxies read what passes"
         )
-    with _opened(log) as stream:
+    with _open(log) as stream:
 
         def write(event: dict[str, Any]) -> None:
             try:
@@ -52,7 +52,7 @@ def record_through_proxies(log: Path, bootstrap: str, listen: str, partition: st
         producers.network = ProxyNetwork([Link(port, _NO_BROKER, target)], producers, host, ProxyLimits())
         with _listening(producers.network, listen) as network:
             producers.add_proxy(target, network.ports[0])
-            print(f"clients connect with bootstrap.servers={_shown(host, network.ports[0])}", flush=True)
+            print(f"clients connect with bootstrap.servers={_text(host, network.ports[0])}", flush=True)
             _wait(producers.has_failed, seconds)
     for line in summary(log, producers):
         print(line)
@@ -77,7 +77,7 @@ def address_of(text: str, option: str) -> Address:
     return host.strip("[]"), int(port)
 
 
-def _shown(host: str, port: int) -> str:
+def _text(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -96,7 +96,7 @@ def summary(log: Path, producers: PassingProducers) -> Iterator[str]:
         yield f"python -m checker validate producer/idempotent_producer {log} --by trace --mapping {mapping}"
 
 
-def _opened(log: Path) -> FileIO:
+def _open(log: Path) -> FileIO:
     """Return a new file without a buffer, so that a kill loses no event that was written."""
     try:
         log.parent.mkdir(parents=True, exist_ok=True)

@@ -64,8 +64,8 @@ class _Copier(FlexibleReader):
         host, port = self.text(is_flexible).decode(), self.number("i")
         # A coordinator that is not known has no address.
         if host:
-            name, port = _proxied(self._proxy_of(number, (host, port)))
-            length = _unsigned(len(name) + 1) if is_flexible else struct.pack(">h", len(name))
+            name, port = _to_proxy(self._proxy_of(number, (host, port)))
+            length = _unsigned_varint(len(name) + 1) if is_flexible else struct.pack(">h", len(name))
             self.replace(start, length + name + struct.pack(">i", port))
 
     def brokers(self, is_flexible: bool, has_rack: bool) -> None:
@@ -81,18 +81,18 @@ class _Copier(FlexibleReader):
         return bytes(self._written + self._data[self._copied :])
 
 
-def _proxied(address: Address) -> tuple[bytes, int]:
+def _to_proxy(address: Address) -> tuple[bytes, int]:
     return address[0].encode(), address[1]
 
 
-def _unsigned(number: int) -> bytes:
+def _unsigned_varint(number: int) -> bytes:
     """Return an unsigned number of variable length."""
-    found = bytearray()
+    encoded = bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        encoded.append(number & 0x7F | 0x80)
         number >>= 7
-    found.append(number)
-    return bytes(found)
+    encoded.append(number)
+    return bytes(encoded)
 
 
 def _metadata(copier: _Copier, version: int) -> None:
@@ -154,7 +154,7 @@ def _produce(copier: _Copier, version: int) -> None:
             pass
         start = copier.position
         copier.skip_tags()
-        copier.replace(start, _unsigned(0))
+        copier.replace(start, _unsigned_varint(0))
 
 
 _REWRITERS: dict[str, Callable[[_Copier, int], None]] = {

@@ -61,12 +61,12 @@ def milliseconds(text: str) -> int:
 
 def read_broker_log(path: Path, broker: int) -> BrokerLog:
     """Return the observations of a log."""
-    found = BrokerLog()
-    found.observed = list(_combined(_recognised(read_lines(path), found, path), broker))
-    return found
+    log = BrokerLog()
+    log.observed = list(_combine(_recognise(read_lines(path), log, path), broker))
+    return log
 
 
-def _recognised(lines: Iterable[LogLine], log: BrokerLog, path: Path) -> Iterator[RecognisedLine]:
+def _recognise(lines: Iterable[LogLine], log: BrokerLog, path: Path) -> Iterator[RecognisedLine]:
     for line in lines:
         log.lines += 1
         recognised = recognise(line)
@@ -78,7 +78,7 @@ def _recognised(lines: Iterable[LogLine], log: BrokerLog, path: Path) -> Iterato
             yield recognised
 
 
-def _combined(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed]:
+def _combine(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed]:
     """Iterate over observations; fields that other lines of the same step have are added to the observation."""
     held: dict[tuple[str, str | None], list[Observed]] = {}
     causes: dict[str, Observed] = {}
@@ -109,11 +109,11 @@ def _combined(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed
                         if _precedes(other, observed, latest.get(key), isr.get(observed.partition, [])):
                             _absorb(observed, other)
                         elif (before := latest.get(key)) is not None:
-                            result += _absorbed_by(before, other, isr.get(observed.partition, []))
+                            result += _absorb_into(before, other, isr.get(observed.partition, []))
                 case _:
                     for other in held.pop(key, []):
                         if (before := latest.get(key)) is not None:
-                            result += _absorbed_by(before, other, isr.get(observed.partition, []))
+                            result += _absorb_into(before, other, isr.get(observed.partition, []))
             before = latest.get(key)
             result.append(observed)
             latest[key] = observed
@@ -128,7 +128,7 @@ def _combined(lines: Iterable[RecognisedLine], broker: int) -> Iterator[Observed
             # The broker may have died before it wrote the line of a count, and before it answered the fetch.
             is_of_count = other.kind == "committed" and other.partition is not None
             if (before := latest.get(key)) is not None and not (is_of_count and before.kind == "recorded"):
-                result += _absorbed_by(before, other, isr.get(key[1], []))
+                result += _absorb_into(before, other, isr.get(key[1], []))
     # A thread takes the time of its line before it waits for the other threads' lines to be written.
     return iter(sorted((each for each in result if each.kind not in _PARTS), key=lambda each: each.time))
 
@@ -184,7 +184,7 @@ def _precedes(other: Observed, observed: Observed, before: Observed | None, isr:
     return False
 
 
-def _absorbed_by(before: Observed, other: Observed, isr: list[int]) -> list[Observed]:
+def _absorb_into(before: Observed, other: Observed, isr: list[int]) -> list[Observed]:
     """Add the fields of a held line to the line before it, or return the line as an observation of its own.
 
     An append raises no high watermark by itself unless its leader is alone in the ISR: its thread has raised what
@@ -225,9 +225,9 @@ def _observations(recognised: RecognisedLine, broker: int) -> Iterator[Observed]
     time, thread = milliseconds(recognised.line.time), recognised.line.thread
     kind = recognised.kind
     if kind == "fetching":
-        found = _FETCHER.search(recognised.line.text)
-        leader = int(found[1]) if found else 0
-        for partition, fetched in _fetched(groups.get("partitions", "")):
+        match = _FETCHER.search(recognised.line.text)
+        leader = int(match[1]) if match else 0
+        for partition, fetched in _fetches(groups.get("partitions", "")):
             yield Observed(time, broker, kind, partition, {"leader": leader, **fetched}, thread)
         return
     if kind == "appended" and thread.startswith("ReplicaFetcherThread"):
@@ -246,7 +246,7 @@ _FETCHED = re.compile(
 )
 
 
-def _fetched(text: str) -> Iterator[tuple[str, dict[str, int]]]:
+def _fetches(text: str) -> Iterator[tuple[str, dict[str, int]]]:
     for partition, offset, leader_epoch, last_epoch in _FETCHED.findall(text):
         yield (
             partition,
@@ -260,17 +260,17 @@ _CHANGED = {"isr": "isr", "leader": "leader", "leaderEpoch": "leader_epoch", "pa
 
 def _difference(text: str) -> dict[str, Any]:
     """Return the new values of a partition's registration, its earlier ISR and leader, and if a directory is new."""
-    found: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     for name, before, after in _CHANGE.findall(text):
         if name in ("isr", "elr"):
-            found[name], found[f"{name}_before"] = _numbers(after.strip("[]")), _numbers(before.strip("[]"))
+            changes[name], changes[f"{name}_before"] = _numbers(after.strip("[]")), _numbers(before.strip("[]"))
         elif name in _CHANGED:
-            found[_CHANGED[name]] = int(after)
+            changes[_CHANGED[name]] = int(after)
             if name == "leader":
-                found["leader_before"] = int(before)
+                changes["leader_before"] = int(before)
         elif name == "directories":
-            found["has_new_directory"] = True
-    return found
+            changes["has_new_directory"] = True
+    return changes
 
 
 _LISTS = frozenset(("isr", "replicas", "followers"))

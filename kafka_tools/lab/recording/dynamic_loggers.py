@@ -25,7 +25,7 @@ def set_levels(port: int, broker: int, levels: Mapping[str, str]) -> None:
     body = struct.pack(">i", 1) + resource + struct.pack(">?", False)
     header = struct.pack(">hhi", _INCREMENTAL_ALTER_CONFIGS, _VERSION, 1) + _text("tidemark")
     try:
-        answer = _asked(port, header + body)
+        answer = _ask(port, header + body)
         error, length = struct.unpack_from(">hh", answer, 12)
     except (OSError, struct.error):
         raise InputError(f"broker {broker} does not answer at port {port}: is it running?") from None
@@ -39,7 +39,7 @@ def _text(text: str) -> bytes:
     return struct.pack(">h", len(data)) + data
 
 
-def _asked(port: int, message: bytes) -> bytes:
+def _ask(port: int, message: bytes) -> bytes:
     with socket.create_connection((LOOPBACK, port), _SECONDS) as connection:
         connection.sendall(struct.pack(">i", len(message)) + message)
         stream = connection.makefile("rb")

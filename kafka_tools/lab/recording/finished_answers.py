@@ -46,7 +46,7 @@ class FinishedAnswers(Forgetting):
 
         0, for a model with all batches, if the first sequence is not 0: a leader without state takes any.
         """
-        appended = _appended(events)
+        appended = _appends(events)
         if appended and appended[0][1][1] != 0:
             return 0
         return max((number for named in self.named(events) for number in named), default=0)
@@ -54,25 +54,25 @@ class FinishedAnswers(Forgetting):
     def named(self, events: Sequence[Found]) -> list[list[Any]]:
         """Return the batch that each event names: its sequence has a number also if the batch was not appended."""
         ends: dict[int, int] = {}  # the number of the last appended batch, by epoch
-        for offset, (epoch, _) in _contiguous(_appended(events)):
+        for offset, (epoch, _) in _contiguous(_appends(events)):
             ends[epoch] = offset + 1
-        found: list[list[Any]] = [[] for _ in events]
-        for event, named in zip(events, found, strict=True):
+        names_of_events: list[list[Any]] = [[] for _ in events]
+        for event, named in zip(events, names_of_events, strict=True):
             if _is_answer(event):
                 epoch, sequence = _batch(event)
                 begin = max((end for earlier, end in ends.items() if earlier < epoch), default=0)
                 named.append(begin + sequence + 1)
-        return found
+        return names_of_events
 
-    def renumbered(self, found: Found, forgotten: Forgotten) -> Found:
+    def renumbered(self, fields: Found, forgotten: Forgotten) -> Found:
         """Return an event with the offsets and sequences of the states."""
-        if not _is_answer(found):
-            return found
-        epoch, sequence = _batch(found)
+        if not _is_answer(fields):
+            return fields
+        epoch, sequence = _batch(fields)
         changed = {"sequence": sequence - _fewer(forgotten.sequences, epoch)}
-        if type(found.get("offset")) is int:
-            changed["offset"] = found["offset"] - forgotten.offsets
-        return {**found, **changed}
+        if type(fields.get("offset")) is int:
+            changed["offset"] = fields["offset"] - forgotten.offsets
+        return {**fields, **changed}
 
     def description(self, forgotten: int, first_offset: int) -> str:
         """Return what the numbers of a state mean after some batches were forgotten."""
@@ -113,25 +113,25 @@ class FinishedAnswers(Forgetting):
             spec.answer = replace(spec.answer, offset=max(spec.answer.offset - first, 0))
 
 
-def _is_answer(found: Found) -> bool:
+def _is_answer(fields: Found) -> bool:
     return (
-        found.get("event") == "response"
-        and found.get("error") in ANSWERS
-        and all(type(found.get(name)) is int for name in ("epoch", "sequence"))
+        fields.get("event") == "response"
+        and fields.get("error") in ANSWERS
+        and all(type(fields.get(name)) is int for name in ("epoch", "sequence"))
     )
 
 
-def _batch(found: Found) -> Batch:
-    return found["epoch"], found["sequence"]
+def _batch(fields: Found) -> Batch:
+    return fields["epoch"], fields["sequence"]
 
 
-def _appended(events: Sequence[Found]) -> list[tuple[int, Batch]]:
+def _appends(events: Sequence[Found]) -> list[tuple[int, Batch]]:
     """Return the offsets of answers, each with its batch, in the order of their first answers."""
-    found: dict[int, Batch] = {}
+    batches: dict[int, Batch] = {}
     for event in events:
         if _is_answer(event) and event["error"] == "none" and type(event.get("offset")) is int:
-            found.setdefault(event["offset"], _batch(event))
-    return list(found.items())
+            batches.setdefault(event["offset"], _batch(event))
+    return list(batches.items())
 
 
 def _contiguous(appended: Sequence[tuple[int, Batch]]) -> Iterator[tuple[int, Batch]]:

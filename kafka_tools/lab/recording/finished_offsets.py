@@ -60,7 +60,7 @@ class FinishedOffsets(Forgetting):
 
     def total(self, events: Sequence[Found]) -> int:
         """Return the largest offset of a trace."""
-        return max((offset for found in events for _, offset in _offsets(found)), default=0)
+        return max((offset for fields in events for _, offset in _offsets(fields)), default=0)
 
     def named(self, events: Sequence[Found]) -> list[list[Any]]:
         """Return the offsets that each event names.
@@ -69,8 +69,8 @@ class FinishedOffsets(Forgetting):
         what is not known: an event with it reads the beginning of the log.
         """
         checkpoints: dict[str, int] = {}
-        found = [[max(offset, 1) for _, offset in _offsets(event)] for event in events]
-        for event, named in zip(events, found, strict=True):
+        names_of_events = [[max(offset, 1) for _, offset in _offsets(event)] for event in events]
+        for event, named in zip(events, names_of_events, strict=True):
             broker = str(event.get("broker"))
             match event.get("event"):
                 case "checkpointed":
@@ -81,27 +81,27 @@ class FinishedOffsets(Forgetting):
                     named.append(1)
                 case "started":
                     named.append(checkpoints.get(broker, 1))
-        return found
+        return names_of_events
 
     def identities(self, window: int) -> int:
         """Return the largest number of records of a model with a window: the logs of two leaders may differ."""
         return min(2 * window, SMALL_UNIVERSE)
 
-    def takes_identity(self, found: Found) -> bool:
+    def takes_identity(self, fields: Found) -> bool:
         """Return whether an event appends a record."""
-        return found.get("event") == "appended"
+        return fields.get("event") == "appended"
 
     def identities_in(self, spec: Any) -> int:
         """Return the number of records that were appended in a state."""
         return int(spec.next_record_id)
 
-    def renumbered(self, found: Found, forgotten: Forgotten) -> Found:
+    def renumbered(self, fields: Found, forgotten: Forgotten) -> Found:
         """Return an event with the offsets of the states."""
         changed: dict[str, Any] = {}
-        for name, offset in _offsets(found):
+        for name, offset in _offsets(fields):
             number = offset - forgotten.offsets
-            changed[name] = number if name in _OFFSETS else {**found[name], _NESTED[name]: number}
-        return {**found, **changed}
+            changed[name] = number if name in _OFFSETS else {**fields[name], _NESTED[name]: number}
+        return {**fields, **changed}
 
     def description(self, forgotten: int, first_offset: int) -> str:
         """Return what the numbers of a state mean after some offsets were forgotten."""
@@ -124,31 +124,31 @@ class FinishedOffsets(Forgetting):
         kept = set(spec.acked) | {record.id for record in _records(spec)}
         names = {record: name for name, record in enumerate(sorted(kept - gone))}
         for replica in Replica:
-            spec.log[replica] = [_renamed(record, names) for record in spec.log[replica][removed:]]
+            spec.log[replica] = [_rename(record, names) for record in spec.log[replica][removed:]]
             spec.high_watermark[replica] = _after(spec.high_watermark[replica], removed)
             spec.checkpoint[replica] = _after(spec.checkpoint[replica], removed)
             spec.epoch_start[replica] = _after(spec.epoch_start[replica], removed)
             for other in Replica:
                 spec.remote_end[replica][other] = _after(spec.remote_end[replica][other], removed)
             spec.epoch_starts[replica] = [
-                replace(found, start=_after(found.start, removed)) for found in spec.epoch_starts[replica]
+                replace(entry, start=_after(entry.start, removed)) for entry in spec.epoch_starts[replica]
             ]
             if spec.fetches[replica] is not None:
                 spec.fetches[replica] = _fetch_after(spec.fetches[replica], removed)
-            spec.former_fetches[replica] = [_fetch_after(found, removed) for found in spec.former_fetches[replica]]
+            spec.former_fetches[replica] = [_fetch_after(entry, removed) for entry in spec.former_fetches[replica]]
             if spec.answers[replica] is not None:
                 spec.answers[replica] = _answer_after(spec.answers[replica], removed, names)
         spec.acked = {names[record] for record in spec.acked if record not in gone}
         spec.next_record_id = len(names)
 
 
-def _offsets(found: Found) -> Iterator[tuple[str, int]]:
+def _offsets(fields: Found) -> Iterator[tuple[str, int]]:
     """Iterate over the fields of an event that are or have offsets; -1 is the end of an unknown epoch."""
     for name in _OFFSETS:
-        if type(found.get(name)) is int:
-            yield name, found[name]
+        if type(fields.get(name)) is int:
+            yield name, fields[name]
     for name, part in _NESTED.items():
-        value = found.get(name)
+        value = fields.get(name)
         if isinstance(value, dict) and type(value.get(part)) is int and value[part] >= 0:
             yield name, value[part]
 
@@ -191,7 +191,7 @@ def _after(offset: int, removed: int) -> int:
     return max(offset - removed, 0)
 
 
-def _renamed(record: Any, names: Mapping[int, int]) -> Any:
+def _rename(record: Any, names: Mapping[int, int]) -> Any:
     return replace(record, id=names[record.id])
 
 
@@ -205,7 +205,7 @@ def _answer_after(answer: Any, removed: int, names: Mapping[int, int]) -> Any:
         diverging = replace(diverging, end=_after(diverging.end, removed))
     return replace(
         answer,
-        record=None if record is None else _renamed(record, names),
+        record=None if record is None else _rename(record, names),
         high_watermark=_after(answer.high_watermark, removed),
         diverging=diverging,
     )

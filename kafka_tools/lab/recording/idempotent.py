@@ -20,7 +20,7 @@ class IdempotentClientOfCluster(IdempotentClient):
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
         """Return the constants of the client, and the number of restarts and failovers."""
-        names = [found["event"] for found in events]
+        names = [fields["event"] for fields in events]
         return {
             **super().constants(events),
             "max_restarts": names.count("leader_restarted"),
@@ -29,16 +29,16 @@ class IdempotentClientOfCluster(IdempotentClient):
         }
 
     @event("restarted")
-    def restarted(self, found: Found) -> PossibleStep:
+    def restarted(self, fields: Found) -> PossibleStep:
         """The follower that leads later has restarted."""
         return PossibleStep("restart_follower")
 
     @event("leader_restarted")
-    def leader_restarted(self, found: Found) -> PossibleStep:
+    def leader_restarted(self, fields: Found) -> PossibleStep:
         """The leader has restarted, and leads again."""
         return PossibleStep("restart_broker")
 
     @event("failed_over")
-    def failed_over(self, found: Found) -> PossibleStep:
+    def failed_over(self, fields: Found) -> PossibleStep:
         """Another broker leads."""
         return PossibleStep("fail_over")

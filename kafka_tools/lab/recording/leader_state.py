@@ -27,15 +27,15 @@ class AnswersOfLeader(Mapping):
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
         """Return the rules of the brokers, and bounds that follow from the answers."""
-        answers = [found for found in events if found["event"] == "response"]
+        answers = [fields for fields in events if fields["event"] == "response"]
         return {
             "cache_size": 5,
             "no_state": "any",
             "restarts": True,
             "max_batch_records": 1,
             "log_size": len(answers) + 1,
-            "max_epoch": max((found["epoch"] for found in answers), default=0) + 1,
-            "max_sequence": max((found["sequence"] for found in answers), default=0) + 2,
+            "max_epoch": max((fields["epoch"] for fields in answers), default=0) + 1,
+            "max_sequence": max((fields["sequence"] for fields in answers), default=0) + 2,
         }
 
     def consistency(self) -> Consistency:
@@ -43,17 +43,17 @@ class AnswersOfLeader(Mapping):
         return AnswerConsistency()
 
     @event("response")
-    def response(self, found: Found) -> PossibleStep | None:
+    def response(self, fields: Found) -> PossibleStep | None:
         """The leader has answered a batch: appended it, recognised a duplicate, or refused it."""
-        if found["error"] in _REFUSED:
+        if fields["error"] in _REFUSED:
             return None
-        if found["error"] not in ANSWERS:
-            raise InputError(f"{found['error']}: the spec has no such answer, so that it cannot judge this producer")
-        offset = found.get("offset")
-        batch = {"epoch": found["epoch"], "sequence": found["sequence"], "records": 1}
-        return PossibleStep("produce", **batch).after({"answer": {"error": found["error"], "offset": offset}})
+        if fields["error"] not in ANSWERS:
+            raise InputError(f"{fields['error']}: the spec has no such answer, so that it cannot judge this producer")
+        offset = fields.get("offset")
+        batch = {"epoch": fields["epoch"], "sequence": fields["sequence"], "records": 1}
+        return PossibleStep("produce", **batch).after({"answer": {"error": fields["error"], "offset": offset}})
 
     @event("restarted", "leader_restarted")
-    def restarted(self, found: Found) -> PossibleStep:
+    def restarted(self, fields: Found) -> PossibleStep:
         """The broker that leads from now on has restarted."""
         return PossibleStep("restart")

@@ -263,10 +263,10 @@ def recognise(line: LogLine) -> RecognisedLine | None:
     if patterns is None:
         return None
     text, partition = line.text, None
-    while (found := _BRACKETS.match(text)) is not None:
-        named = _IN_BRACKETS.search(found[1])
+    while (brackets := _BRACKETS.match(text)) is not None:
+        named = _IN_BRACKETS.search(brackets[1])
         partition = named[1] if named else partition
-        text = text[found.end() :]
+        text = text[brackets.end() :]
     for pattern in patterns:
         if pattern.words in text[:200] and (pattern.kind not in ("leading", "following") or " starts at " in text):
             match = pattern.pattern.match(text)

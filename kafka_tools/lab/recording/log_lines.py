@@ -32,10 +32,10 @@ class LogLine:
 
 def parse_line(text: str, number: int) -> LogLine | None:
     """Return the parts of a line, or None for a line that continues the one before it, such as of a stack trace."""
-    found = _LINE.match(text)
-    if found is None:
+    match = _LINE.match(text)
+    if match is None:
         return None
-    time, _, thread, logger, message = found.groups()
+    time, _, thread, logger, message = match.groups()
     return LogLine(time, thread, logger, message, number)
 
 

@@ -96,10 +96,10 @@ class PartitionEvents:
 
     def result(self) -> list[Event]:
         """Return the events without requests that were not sent, and with those that were inferred later."""
-        found = list(self.events)
+        events = list(self.events)
         for position, event in sorted(self._inserted, key=lambda pair: -pair[0]):
-            found.insert(position, {**event, "time": found[position - 1]["time"]})
-        return [event for event in found if not any(event is unsent for unsent in self._unsent)]
+            events.insert(position, {**event, "time": events[position - 1]["time"]})
+        return [event for event in events if not any(event is unsent for unsent in self._unsent)]
 
     # Causality.
 
@@ -181,7 +181,10 @@ class PartitionEvents:
         self._isr, self._leader = list(fields["isr"]), fields["leader"]
         self._partition_epoch = self._leader_epoch = 0
         self._note(
-            "created", replicas=fields["replicas"], isr=self._named(fields["isr"]), leader=self._name(fields["leader"])
+            "created",
+            replicas=fields["replicas"],
+            isr=self._names_of(fields["isr"]),
+            leader=self._name(fields["leader"]),
         )
 
     def _on_configured(self, number: int, fields: dict[str, Any]) -> None:
@@ -191,7 +194,7 @@ class PartitionEvents:
     def _name(self, number: int) -> str | None:
         return self._names.get(number)
 
-    def _named(self, numbers: list[int]) -> list[str]:
+    def _names_of(self, numbers: list[int]) -> list[str]:
         return sorted(self._names[number] for number in numbers if number in self._names)
 
     def _note(self, event: str, **fields: Any) -> None:
@@ -211,10 +214,10 @@ class PartitionEvents:
             broker.high_watermark = fields["high_watermark"]
             if fields.get("end") != broker.high_watermark:
                 self._commit_by_count(number, broker.high_watermark)
-        found: dict[str, Any] = {"high_watermark": broker.high_watermark}
+        fields_of_leader: dict[str, Any] = {"high_watermark": broker.high_watermark}
         if "epoch_start" in fields:
-            found["epoch_start"] = fields["epoch_start"]
-        return found
+            fields_of_leader["epoch_start"] = fields["epoch_start"]
+        return fields_of_leader
 
     def _commit_by_count(self, number: int, high_watermark: int, slack: int = 0) -> bool:
         """Give a new high watermark to the count that has raised it, if the line is that of another thread.
@@ -366,7 +369,7 @@ class PartitionEvents:
         broker = self._brokers[number]
         if "epoch" not in fields:
             return
-        self._diverged(number)
+        self._diverge(number)
         broker.end, broker.fetch = min(broker.end, fields["end"]), None
         high_watermark = min(broker.high_watermark, broker.end)
         self._note(
@@ -378,7 +381,7 @@ class PartitionEvents:
         )
         self._commit(broker, high_watermark)
 
-    def _diverged(self, number: int) -> None:
+    def _diverge(self, number: int) -> None:
         """Note that the leader has answered a fetch that it does not count, which leaves no line in its log."""
         broker = self._brokers[number]
         if broker.fetch is not None and not broker.is_handled and broker.leader in self._brokers:
@@ -386,7 +389,7 @@ class PartitionEvents:
 
     def _on_reset(self, number: int, fields: dict[str, Any]) -> None:
         broker = self._brokers[number]
-        self._diverged(number)
+        self._diverge(number)
         broker.end, broker.fetch = min(broker.end, fields["end"]), None
         high_watermark = min(broker.high_watermark, broker.end)
         self._note("reset", broker=self._name(number), end=broker.end, high_watermark=high_watermark)
@@ -414,7 +417,7 @@ class PartitionEvents:
             broker=self._name(number),
             epoch=broker.epoch,
             end=broker.end,
-            isr=self._named(fields["isr"]),
+            isr=self._names_of(fields["isr"]),
             partition_epoch=fields["partition_epoch"],
             **shown,
         )
@@ -439,7 +442,7 @@ class PartitionEvents:
 
     def _on_asked_to_shrink(self, number: int, fields: dict[str, Any]) -> None:
         self._asked[number] = True
-        self._note("asked_to_shrink", broker=self._name(number), followers=self._named(fields["followers"]))
+        self._note("asked_to_shrink", broker=self._name(number), followers=self._names_of(fields["followers"]))
         self._brokers[number].requests.append(self.events[-1])
 
     def _on_asked_to_expand(self, number: int, fields: dict[str, Any]) -> None:
@@ -481,7 +484,7 @@ class PartitionEvents:
         self._note(
             "learnt_isr",
             broker=self._name(number),
-            isr=self._named(fields["isr"]),
+            isr=self._names_of(fields["isr"]),
             partition_epoch=fields["partition_epoch"],
             **shown,
             **source,
@@ -538,7 +541,7 @@ class PartitionEvents:
             "changed",
             cause=cause,
             **({"broker": self._name(broker)} if broker is not None else {}),
-            isr=self._named(self._isr),
+            isr=self._names_of(self._isr),
             leader=self._name(self._leader) if self._leader is not None and self._leader >= 0 else None,
             leader_epoch=self._leader_epoch,
             partition_epoch=self._partition_epoch,
@@ -670,16 +673,18 @@ def committed_changes(observed: Iterable[Observed], partition: str) -> dict[int,
     from there on.
     """
     starts: Counter[int] = Counter()
-    found: dict[int, list[_LoggedChange]] = {}
+    changes_by_epoch: dict[int, list[_LoggedChange]] = {}
     for each in sorted(observed, key=lambda each: each.time):
         if each.partition == partition and each.kind == "created":
             starts[each.broker] += 1
         elif each.partition == partition and each.kind == "changed":
             process, epoch = (each.broker, starts[each.broker]), each.fields["partition_epoch"]
-            for later in [change for other, changes in found.items() if other >= epoch for change in changes]:
+            for later in [
+                change for other, changes in changes_by_epoch.items() if other >= epoch for change in changes
+            ]:
                 later.is_reverted |= later.process == process
-            found.setdefault(epoch, []).append(_LoggedChange(process, each.fields))
-    return {epoch: _valid(changes) for epoch, changes in found.items()}
+            changes_by_epoch.setdefault(epoch, []).append(_LoggedChange(process, each.fields))
+    return {epoch: _valid(changes) for epoch, changes in changes_by_epoch.items()}
 
 
 def _valid(changes: Sequence[_LoggedChange]) -> Event:

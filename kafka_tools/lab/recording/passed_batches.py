@@ -42,17 +42,17 @@ class FinishedPassedBatches(FinishedBatches):
         """Return the number of batches of a trace."""
         return _batches(events)
 
-    def named_by(self, found: Found) -> Iterable[Any]:
+    def named_by(self, fields: Found) -> Iterable[Any]:
         """Iterate over the batches of an event."""
-        yield from super().named_by(found)
-        yield from (found[name] for name in ("before", "after") if found.get(name) is not None)
+        yield from super().named_by(fields)
+        yield from (fields[name] for name in ("before", "after") if fields.get(name) is not None)
 
-    def renumbered(self, found: Found, forgotten: Forgotten) -> Found:
+    def renumbered(self, fields: Found, forgotten: Forgotten) -> Found:
         """Return an event with the numbers of the states."""
         neighbours = {
-            name: found[name] - forgotten.records for name in ("before", "after") if type(found.get(name)) is int
+            name: fields[name] - forgotten.records for name in ("before", "after") if type(fields.get(name)) is int
         }
-        return super().renumbered(found, forgotten) | neighbours
+        return super().renumbered(fields, forgotten) | neighbours
 
 
 class PassedBatches(Mapping):
@@ -73,14 +73,14 @@ class PassedBatches(Mapping):
 
     def constants(self, events: Sequence[Found]) -> dict[str, int | bool | str]:
         """Return the number of batches and of each kind of fault; a producer has at most five requests in flight."""
-        errors = [found["error"] for found in events if found["event"] == "response"]
-        closed = sum(found["event"] == "closed" for found in events)
+        errors = [fields["error"] for fields in events if fields["event"] == "response"]
+        closed = sum(fields["event"] == "closed" for fields in events)
         batches = _batches(events)
         return {
             "batches": max(batches, 1),
             "log_size": batches + 1,
             "max_in_flight": 5,
-            "max_epoch": max((found["epoch"] for found in events if "epoch" in found), default=0) + 1,
+            "max_epoch": max((fields["epoch"] for fields in events if "epoch" in fields), default=0) + 1,
             "max_sequence": 2 * batches + 1,
             "max_refusals": sum(error in (*_REFUSED, *_LATE) for error in errors),
             "max_rejections": sum(error in _REJECTED for error in errors),
@@ -94,17 +94,17 @@ class PassedBatches(Mapping):
         return PassedConsistency()
 
     @event("request")
-    def request(self, found: Found) -> PossibleStep:
+    def request(self, fields: Found) -> PossibleStep:
         """The client has sent a batch."""
-        (number,) = found["records"]
-        sent = {"id": number - 1, "epoch": found["epoch"], "sequence": found["sequence"]}
+        (number,) = fields["records"]
+        sent = {"id": number - 1, "epoch": fields["epoch"], "sequence": fields["sequence"]}
         return PossibleStep("drain").after({"requests[p1][len(requests[p1]) - 1].batch": sent})
 
     @event("response")
-    def response(self, found: Found) -> PossibleStep | list[PossibleStep]:
+    def response(self, fields: Found) -> PossibleStep | list[PossibleStep]:
         """The broker has answered the oldest request that it has not answered."""
-        (number,) = found["records"]
-        error, newest = found["error"], "requests[p1][handled(p1) - 1]"
+        (number,) = fields["records"]
+        error, newest = fields["error"], "requests[p1][handled(p1) - 1]"
         seen: dict[str, Any] = {f"{newest}.batch.id": number - 1}
         if error in _REFUSED:
             return PossibleStep("refuse_as_not_leader").after(seen)
@@ -115,29 +115,29 @@ class PassedBatches(Mapping):
         if error not in _CHECKED:
             raise InputError(f"{error}: the spec has no such answer, so that it cannot judge this producer")
         seen[f"{newest}.error"] = error
-        order = [batch - 1 for batch in (found.get("before"), number, found.get("after")) if batch is not None]
+        order = [batch - 1 for batch in (fields.get("before"), number, fields.get("after")) if batch is not None]
         if error == "none":
             seen[f"[entry.id for entry in log[p1] if entry.id in {order}]"] = order
         return PossibleStep("handle_produce").after(seen)
 
     @event("closed")
-    def closed(self, found: Found) -> list[PossibleStep]:
+    def closed(self, fields: Found) -> list[PossibleStep]:
         """The connection closed; the broker may go on with the request that it has read.
 
         If all requests were answered, the client may have read the answers, or not.
         """
-        if found.get("unanswered") == []:
+        if fields.get("unanswered") == []:
             return [PossibleStep("disconnect"), Observation({})]
-        in_flight = in_flight_before(found["unanswered"])
+        in_flight = in_flight_before(fields["unanswered"])
         return [PossibleStep(action).before(in_flight) for action in ("disconnect", "disconnect_while_handling")]
 
     @event("second_connection")
-    def second_connection(self, found: Found) -> None:
+    def second_connection(self, fields: Found) -> None:
         """Requests of two connections are in flight."""
         raise InputError("requests on two connections are in flight, and the spec has one connection for a partition")
 
     @event("ambiguous")
-    def ambiguous(self, found: Found) -> None:
+    def ambiguous(self, fields: Found) -> None:
         """A batch of a new epoch has the content of several batches without success."""
         raise InputError(
             "several batches have the content of one that is sent again in a new epoch, so that the recording does not "
@@ -145,7 +145,7 @@ class PassedBatches(Mapping):
         )
 
     @event("resized")
-    def resized(self, found: Found) -> None:
+    def resized(self, fields: Found) -> None:
         """A batch has other records than before."""
         raise InputError(
             "a batch was split, or its sequence was given to other records, and a batch of the spec keeps its records"
@@ -154,5 +154,5 @@ class PassedBatches(Mapping):
 
 def _batches(events: Sequence[Found]) -> int:
     """Return the highest number of a batch. A value that is no number has no step, whatever the number is."""
-    lists = [found["records"] for found in events if isinstance(found.get("records"), list)]
+    lists = [each["records"] for each in events if isinstance(each.get("records"), list)]
     return max((number for numbers in lists for number in numbers if type(number) is int), default=0)

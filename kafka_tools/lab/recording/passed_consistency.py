@@ -33,78 +33,78 @@ class PassedConsistency:
         self._offsets: list[tuple[int, int]] = []
         self._sizes: dict[int, int] = {}
 
-    def __call__(self, found: Event) -> str | None:
+    def __call__(self, fields: Event) -> str | None:
         """Return how an event contradicts earlier ones, or None."""
-        match found.get("event"):
+        match fields.get("event"):
             case "request":
-                return self._request(found)
+                return self._request(fields)
             case "response":
-                return self._response(found)
+                return self._response(fields)
             case "closed":
-                return self._closed(found)
+                return self._close(fields)
         return None
 
-    def _request(self, found: Event) -> str | None:
-        wrong = self._numbers(found) or self._content(found) or self._connection(found)
-        self._open.append(found)
+    def _request(self, fields: Event) -> str | None:
+        wrong = self._numbers(fields) or self._content(fields) or self._connection(fields)
+        self._open.append(fields)
         return wrong
 
-    def _numbers(self, found: Event) -> str | None:
+    def _numbers(self, fields: Event) -> str | None:
         """Compare the real sequence of a request with those of its epoch."""
-        epoch, base, size = found["epoch"], found["base_sequence"], found["size"]
+        epoch, base, size = fields["epoch"], fields["base_sequence"], fields["size"]
         if size < 1:
             return f"the batch has {size} records"
-        first = self._sent.setdefault((epoch, base), found)
-        if first is not found:
-            differs = next((name for name in _IDENTITY if found[name] != first[name]), None)
+        first = self._sent.setdefault((epoch, base), fields)
+        if first is not fields:
+            differs = next((name for name in _IDENTITY if fields[name] != first[name]), None)
             return differs and (
-                f"{differs} is {found[differs]}, and was {first[differs]} for base_sequence {base} of epoch {epoch}"
+                f"{differs} is {fields[differs]}, and was {first[differs]} for base_sequence {base} of epoch {epoch}"
             )
         last, end = self._ends.get(epoch, (-1, 0))
         expected = last + 1 if base == end else last + 2
         self._ends[epoch] = expected, base + size
-        if found["sequence"] != expected:
-            return f"base_sequence {base} after {end - 1} is sequence {expected} in batches, not {found['sequence']}"
+        if fields["sequence"] != expected:
+            return f"base_sequence {base} after {end - 1} is sequence {expected} in batches, not {fields['sequence']}"
         return None
 
-    def _content(self, found: Event) -> str | None:
+    def _content(self, sent: Event) -> str | None:
         """Compare the records of a batch with those that it had before: a client never gives its sequence to others."""
-        (number,) = found["records"]
-        if self._contents.setdefault(number, found["content"]) == found["content"]:
+        (number,) = sent["records"]
+        if self._contents.setdefault(number, sent["content"]) == sent["content"]:
             return None
         return (
-            f"batch {number} has other records than before: the client has used base_sequence {found['base_sequence']} "
+            f"batch {number} has other records than before: the client has used base_sequence {sent['base_sequence']} "
             "of the epoch again, and the broker takes the batch for a duplicate"
         )
 
-    def _connection(self, found: Event) -> str | None:
-        before, self._broker = self._broker, found["broker"]
+    def _connection(self, fields: Event) -> str | None:
+        before, self._broker = self._broker, fields["broker"]
         if before not in (None, self._broker):
             return f"the request goes to broker {self._broker}, and the connection to {before} has no end"
         return None
 
-    def _response(self, found: Event) -> str | None:
-        position = next((n for n, sent in enumerate(self._open) if _is_same(sent, found)), None)
+    def _response(self, fields: Event) -> str | None:
+        position = next((n for n, sent in enumerate(self._open) if _is_same(sent, fields)), None)
         if position is None:
-            named = ", ".join(f"{name} {found[name]}" for name in _IDENTITY)
+            named = ", ".join(f"{name} {fields[name]}" for name in _IDENTITY)
             return f"no request without an answer has {named}"
         self._answered.append(self._open.pop(position))
-        has_offset = "base_offset" in found
-        if has_offset != (found["error"] == "none"):
-            return f"the error is {found['error']}, and the answer has {'an' if has_offset else 'no'} offset"
-        return self._offset(found) if has_offset else None
+        has_offset = "base_offset" in fields
+        if has_offset != (fields["error"] == "none"):
+            return f"the error is {fields['error']}, and the answer has {'an' if has_offset else 'no'} offset"
+        return self._offset(fields) if has_offset else None
 
-    def _offset(self, found: Event) -> str | None:
+    def _offset(self, fields: Event) -> str | None:
         """Compare the place of a batch in the log with those of the others."""
-        (number,) = found["records"]
-        offset = found["base_offset"]
+        (number,) = fields["records"]
+        offset = fields["base_offset"]
         if type(offset) is not int or offset < 0:
             return f"base_offset {offset} is not an offset"
-        self._sizes[number] = found["size"]
+        self._sizes[number] = fields["size"]
         derived = add_offset(self._offsets, offset, number)
         for name, wanted in derived.items():
-            if found[name] != wanted:
-                return f"{name} is {found[name]}; the offsets of the answers give {wanted}"
+            if fields[name] != wanted:
+                return f"{name} is {fields[name]}; the offsets of the answers give {wanted}"
         return self._overlap(offset, number)
 
     def _overlap(self, offset: int, number: int) -> str | None:
@@ -117,15 +117,15 @@ class PassedConsistency:
                 )
         return None
 
-    def _closed(self, found: Event) -> str | None:
+    def _close(self, fields: Event) -> str | None:
         """Compare the unanswered batches: all without an answer, and perhaps the last ones whose answer is lost."""
-        unanswered, without = sorted(found["unanswered"]), sorted(sent["records"][0] for sent in self._open)
+        unanswered, without = sorted(fields["unanswered"]), sorted(sent["records"][0] for sent in self._open)
         more = max(len(unanswered) - len(without), 0)
         lost = [sent["records"][0] for sent in self._answered[len(self._answered) - more :]]
         self._open, self._answered, self._broker = [], [], None
         if unanswered == sorted(without + lost):
             return None
-        return f"unanswered is {found['unanswered']}; the requests without an answer are {without}"
+        return f"unanswered is {fields['unanswered']}; the requests without an answer are {without}"
 
 
 def _is_same(sent: Event, answer: Event) -> bool:

@@ -149,7 +149,7 @@ class PassingProducers(TrafficObserver):
         for batch in batches:
             producer = self._producer_of(batch)
             if producer is not None:
-                self._sent(producer, request, batch)
+                self._send(producer, request, batch)
 
     def expects_answer(self, request: PassingRequest) -> bool:
         """Return whether a request has a response: a Produce request with acks=0 has none."""
@@ -168,7 +168,7 @@ class PassingProducers(TrafficObserver):
         for answer in answers:
             place = *_name(request), f"{answer.topic}-{answer.partition}"
             if place in self._in_flight:
-                self._answered(*self._in_flight[place], answer)
+                self._answer(*self._in_flight[place], answer)
 
     def delivered(self, request: PassingRequest) -> None:
         """Forget a request of which the client receives the response."""
@@ -222,7 +222,7 @@ class PassingProducers(TrafficObserver):
             return None
         return self._producers.setdefault(key, _Producer(f"{partition}/{batch.producer_id}"))
 
-    def _sent(self, producer: _Producer, request: PassingRequest, batch: ProducedBatch) -> None:
+    def _send(self, producer: _Producer, request: PassingRequest, batch: ProducedBatch) -> None:
         if producer.connections.keys() - {request.connection}:
             self._note(producer, "second_connection")
         elif producer.answered_on not in (None, request.connection):
@@ -232,7 +232,7 @@ class PassingProducers(TrafficObserver):
         epoch = producer.epochs.setdefault(batch.epoch, _Epoch(len(producer.epochs)))
         sent = epoch.sent.get(batch.sequence)
         if sent is None:
-            sent = self._numbered(producer, epoch, batch)
+            sent = self._number(producer, epoch, batch)
         else:
             sent = replace(sent, batch=batch)
             if epoch.sent[batch.sequence].batch.records != batch.records:
@@ -243,7 +243,7 @@ class PassingProducers(TrafficObserver):
         content = batch.content.hex()[:_DIGITS]
         self._note(producer, "request", broker=request.broker, **sent.shown(), content=content)
 
-    def _numbered(self, producer: _Producer, epoch: _Epoch, batch: ProducedBatch) -> _Sent:
+    def _number(self, producer: _Producer, epoch: _Epoch, batch: ProducedBatch) -> _Sent:
         """Return a batch that its epoch has not sent yet. A gap between sequences stays one.
 
         A batch of a new epoch that has the content of one without success is that one again. If several have it, the
@@ -265,7 +265,7 @@ class PassingProducers(TrafficObserver):
         epoch.end = batch.sequence + batch.records
         return sent
 
-    def _answered(self, producer: _Producer, sent: _Sent, answer: ProduceAnswer) -> None:
+    def _answer(self, producer: _Producer, sent: _Sent, answer: ProduceAnswer) -> None:
         neighbours: Event = {}
         if answer.error == 0:
             neighbours = add_offset(producer.offsets, answer.offset, sent.number)

@@ -6,7 +6,7 @@ Source: ProduceRequest.json and ProduceResponse.json of Kafka's message definiti
 from __future__ import annotations
 
 from checker.errors import InputError
-from kafka_tools.lab.cluster.messages import MOST_TAGGED_FIELDS, unsigned_varint
+from kafka_tools.lab.cluster.messages import MOST_TAGGED_FIELDS, read_unsigned_varint
 from kafka_tools.lab.librdkafka.wire_format import ProduceRequest, ProduceResponse, WireReader, record_batch
 
 OLDEST = 9
@@ -19,8 +19,8 @@ class FlexibleReader(WireReader):
 
     def unsigned(self) -> int:
         """Return an unsigned number of variable length."""
-        found, self._at = unsigned_varint(self._data, self._at)
-        return found
+        number, self._at = read_unsigned_varint(self._data, self._at)
+        return number
 
     def compact(self) -> bytes:
         """Return compact bytes or text; none for null."""

@@ -38,9 +38,9 @@ class ProducerTraffic(TrafficObserver):
     def answered(self, request: PassingRequest, response: bytes) -> None:
         """Note the answer to a Produce request, whether or not the client receives it."""
         if _is_produce(request):
-            found = flexible_response(response, request.header.version)
-            error = ERRORS.get(found.error, f"error {found.error}")
-            offset = {"offset": found.offset} if not found.error else {}
+            answer = flexible_response(response, request.header.version)
+            error = ERRORS.get(answer.error, f"error {answer.error}")
+            offset = {"offset": answer.offset} if not answer.error else {}
             self._note("response", request, **_batch(flexible_request(request.data)), error=error, **offset)
 
     def closed(self, connection: int, unanswered: list[PassingRequest]) -> None:
@@ -101,21 +101,21 @@ def _with_leaders(events: Sequence[Event]) -> list[Event]:
 
     A restart counts if the broker leads when it, or the next leader, gets a request after it.
     """
-    found: list[Event] = []
+    events_of_leaders: list[Event] = []
     leader: int | None = None
     leaders = [event["broker"] if _is_of_leader(event) else None for event in events]
     for position, event in enumerate(events):
         following = [broker for broker in leaders[position:] if broker is not None]
         if _is_of_leader(event):
             if leader is not None and event["broker"] != leader:
-                found.append({"event": "failed_over", "broker": event["broker"], "time": event["time"]})
+                events_of_leaders.append({"event": "failed_over", "broker": event["broker"], "time": event["time"]})
             leader = event["broker"]
         if event["event"] in ("request", "response", "closed"):
-            found.append(event)
+            events_of_leaders.append(event)
         elif event["event"] == "starting" and leader is not None and following[:1] == [event["broker"]]:
             name = "leader_restarted" if event["broker"] == leader else "restarted"
-            found.append({**event, "event": name})
-    return found
+            events_of_leaders.append({**event, "event": name})
+    return events_of_leaders
 
 
 def _is_of_leader(event: Event) -> bool:

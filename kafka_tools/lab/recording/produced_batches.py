@@ -77,23 +77,23 @@ def produced_batches(body: bytes, version: int) -> list[ProducedBatch]:
     try:
         reader.text(is_flexible)  # transactional.id
         reader.number("h"), reader.number("i")  # acks, timeout
-        found: list[ProducedBatch] = []
+        batches: list[ProducedBatch] = []
         for _ in range(reader.count(is_flexible)):
             topic = reader.text(is_flexible)
             partitions = reader.count(is_flexible)
             if not _TOPIC.fullmatch(topic) or partitions < 1:
                 raise ValueError("a Produce request without the name of a topic, or without its partitions")
             for _ in range(partitions):
-                if len(found) == MOST_BATCHES:
+                if len(batches) == MOST_BATCHES:
                     raise ValueError(f"a Produce request of more than {MOST_BATCHES} batches")
                 partition = reader.number("i")
                 records = reader.compact() if is_flexible else reader.take(reader.number("i"))
-                found.append(_batch(topic.decode(), partition, records))
+                batches.append(_batch(topic.decode(), partition, records))
                 reader.end_of_struct(is_flexible)
             reader.end_of_struct(is_flexible)
     except (struct.error, IndexError):
         raise ValueError("a Produce request cannot be read") from None
-    return found
+    return batches
 
 
 def _batch(topic: str, partition: int, records: bytes) -> ProducedBatch:

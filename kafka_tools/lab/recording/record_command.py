@@ -38,9 +38,9 @@ def record_cluster(log: Path, folder: Path, partition: str | None, seconds: int)
             return
     _wait(seconds)
     logs = read_cluster_logs(folder)
-    found = record_partition(logs, partition or _only(logs.partitions))
-    write_recording(log, found)
-    for line in summary(logs, found):
+    recording = record_partition(logs, partition or _only(logs.partitions))
+    write_recording(log, recording)
+    for line in summary(logs, recording):
         print(line)
     print(f"python -m checker validate replication/partition {log} --mapping kafka_tools.lab.recording.partition")
 
@@ -53,16 +53,16 @@ def trace(cluster: Cluster) -> None:
     cluster.mark_traced()
 
 
-def write_recording(log: Path, found: PartitionRecording) -> None:
+def write_recording(log: Path, recording: PartitionRecording) -> None:
     """Write the events of a partition, one JSON object per line."""
-    write_whole(log, "".join(json.dumps(event) + "\n" for event in as_json(found.events)))
+    write_whole(log, "".join(json.dumps(event) + "\n" for event in as_json(recording.events)))
 
 
-def summary(logs: ClusterLogs, found: PartitionRecording) -> Iterable[str]:
+def summary(logs: ClusterLogs, recording: PartitionRecording) -> Iterable[str]:
     """Yield lines about a recording: its events, what repeats, and the lines that could not be parsed."""
-    repeated = ", ".join(f"{name} {count}" for name, count in sorted(found.repeated.items()))
+    repeated = ", ".join(f"{name} {count}" for name, count in sorted(recording.repeated.items()))
     yield (
-        f"{found.partition}: {len(found.events)} events from {logs.lines:,} log lines of Kafka {logs.version}; "
+        f"{recording.partition}: {len(recording.events)} events from {logs.lines:,} log lines of Kafka {logs.version}; "
         f"observations without news: {repeated or 'none'}"
     )
     yield f"lines that look like an event and could not be parsed: {len(logs.unparsed)}"

@@ -24,19 +24,19 @@ def record_experiment(name: str, version: str | None, out: Path) -> int:
     recorder = ProducerTraffic()
 
     def finish(outcome: Outcome, folder: Path) -> Sequence[Line]:
-        return _written(recorder, outcome, folder)
+        return _write(recorder, outcome, folder)
 
     return run_experiment(name, version, out, observer=recorder, finish=finish)
 
 
-def _written(recorder: ProducerTraffic, outcome: Outcome, folder: Path) -> list[Line]:
+def _write(recorder: ProducerTraffic, outcome: Outcome, folder: Path) -> list[Line]:
     logs = read_cluster_logs(folder / "cluster")
-    found = record_partition(logs, _PARTITION)
-    found.events[0]["acks"] = outcome.experiment.producer.get("acks", "all").replace("-1", "all")
-    write_recording(folder / PARTITION_LOG, found)
+    recording = record_partition(logs, _PARTITION)
+    recording.events[0]["acks"] = outcome.experiment.producer.get("acks", "all").replace("-1", "all")
+    write_recording(folder / PARTITION_LOG, recording)
     events = recorder.result(HarnessNotes(folder / "cluster").read(), outcome.futures, outcome.log, _settings(outcome))
     write_whole(folder / PRODUCER_LOG, "".join(json.dumps(event) + "\n" for event in events))
-    shown = [line(f"  {text}") for text in summary(logs, found)]
+    shown = [line(f"  {text}") for text in summary(logs, recording)]
     shown.append(line(f"  {PRODUCER_LOG}: {len(events)} events of the producer, as the proxies saw it"))
     return [BLANK, *shown]
 

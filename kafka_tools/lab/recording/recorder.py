@@ -29,8 +29,8 @@ class ClusterLogs:
     @property
     def partitions(self) -> list[str]:
         """The partitions whose creation is in the logs, without those of Kafka itself."""
-        found = {each.partition for log in self.observed for each in log if each.kind == "created" and each.partition}
-        return sorted(name for name in found if not name.startswith("__"))
+        names = {each.partition for log in self.observed for each in log if each.kind == "created" and each.partition}
+        return sorted(name for name in names if not name.startswith("__"))
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,16 @@ def read_cluster_logs(folder: Path) -> ClusterLogs:
 def record_partition(logs: ClusterLogs, partition: str) -> PartitionRecording:
     """Return the events of a partition; raise InputError if the logs do not have its creation."""
     observed = _of_partition(logs.observed, partition)
-    found = PartitionEvents(partition, committed_changes(itertools.chain.from_iterable(observed), partition))
-    merged(observed, found.is_ready, found.take)
-    events = in_batches(found.result(), partition)
+    events_of_partition = PartitionEvents(
+        partition, committed_changes(itertools.chain.from_iterable(observed), partition)
+    )
+    merged(observed, events_of_partition.is_ready, events_of_partition.take)
+    events = in_batches(events_of_partition.result(), partition)
     if not events:
         known = ", ".join(logs.partitions) or "none"
         raise InputError(f"the logs do not have the creation of {partition}; partitions in the logs: {known}")
     events[0] = {**events[0], "kafka": logs.version, "partition": partition}
-    return PartitionRecording(partition, tuple(events), dict(found.repeated))
+    return PartitionRecording(partition, tuple(events), dict(events_of_partition.repeated))
 
 
 def _of_partition(observed: Sequence[Sequence[Observed]], partition: str) -> list[list[Observed]]:

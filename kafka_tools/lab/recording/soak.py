@@ -132,8 +132,8 @@ class SoakRun:
         end = time.monotonic() + _HEAL_SECONDS
         while time.monotonic() < end:
             with suppress(Exception):
-                found = self._admin().list_topics(this.topic, timeout=5).topics[this.topic]
-                if all(len(partition.isrs) == BROKERS for partition in found.partitions.values()):
+                metadata = self._admin().list_topics(this.topic, timeout=5).topics[this.topic]
+                if all(len(partition.isrs) == BROKERS for partition in metadata.partitions.values()):
                     return True
             time.sleep(0.2)
         return False

@@ -17,7 +17,7 @@ from checker.output.styled_lines import BLANK, Line, line
 from kafka_tools.lab.recording.partition_events import Event
 from kafka_tools.lab.recording.recorder import ClusterLogs, as_json, read_cluster_logs, record_partition
 from kafka_tools.lab.recording.soak import SoakPlan, SoakRound
-from traces.validate.behaviour_coverage import BehaviourCoverage, BranchOutcome, uncovered
+from traces.validate.behaviour_coverage import BehaviourCoverage, BranchOutcome, coverage_gaps
 from traces.validate.events import read_many
 from traces.validate.task import RunningValidation, ValidationTask
 from traces.validate.totals import Row
@@ -87,10 +87,10 @@ class SoakReport:
     @property
     def violated(self) -> Counter[str]:
         """The invariants that are false in every candidate state after some event, and in how many partitions."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for row in self.rows:
-            found.update(json.loads(row["violated"] or "{}").keys())
-        return found
+            counts.update(json.loads(row["violated"] or "{}").keys())
+        return counts
 
     @property
     def refused(self) -> list[Row]:
@@ -102,8 +102,8 @@ def read_soak(folder: Path) -> tuple[SoakPlan, list[SoakRound]]:
     """Return plan and rounds of a soak from its report; raise InputError if the folder has none."""
     path = folder / REPORT
     try:
-        found = json.loads(read_data_text(path))
-        return SoakPlan(**found["plan"]), [SoakRound(**each) for each in found["rounds"]]
+        content = json.loads(read_data_text(path))
+        return SoakPlan(**content["plan"]), [SoakRound(**each) for each in content["rounds"]]
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}; name the folder of a soak that has ended") from None
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -137,7 +137,7 @@ def _windows(partition: str, events: Sequence[Event], lines: int) -> Iterator[So
 
 def _events(logs: ClusterLogs, partition: str, report: SoakReport) -> Iterator[Event]:
     try:
-        found = record_partition(logs, partition)
+        recording = record_partition(logs, partition)
     except UserError as error:
         report.unrecorded[partition] = error.message
         return
@@ -147,8 +147,8 @@ def _events(logs: ClusterLogs, partition: str, report: SoakReport) -> Iterator[E
         # Ctrl-C has interrupted this round.
         report.unrecorded[partition] = "its round did not end"
         return
-    found.events[0]["acks"] = acks
-    yield from as_json(found.events)
+    recording.events[0]["acks"] = acks
+    yield from as_json(recording.events)
 
 
 def validate_windows(report: SoakReport, folder: Path, master: str | None) -> None:
@@ -168,10 +168,10 @@ def cover(report: SoakReport, folder: Path) -> None:
             recorded = raw.recorded()
             explanation = validation.explanation(recorded, validation.outcome(recorded))
             if explanation is not None:
-                spec, found = explanation
-                coverage.add(spec, found.trace)
+                spec, violation = explanation
+                coverage.add(spec, violation.trace)
     report.taken = coverage.steps
-    report.never, report.missing, report.outcomes = uncovered(validation.entry.spec, coverage)
+    report.never, report.missing, report.outcomes = coverage_gaps(validation.entry.spec, coverage)
 
 
 def report_lines(report: SoakReport, folder: Path) -> Iterator[Line]:

@@ -124,7 +124,7 @@ def exhibits() -> tuple[Exhibit, ...]:
     """
     scenarios = {given.target: given for given in all_scenarios()}
     shown = scenarios_by_entry()
-    found = [
+    displayed = [
         Exhibit(
             name,
             story,
@@ -136,7 +136,7 @@ def exhibits() -> tuple[Exhibit, ...]:
         for name, story in read_stories().items()
     ]
     areas = list(AREAS)
-    return tuple(sorted(found, key=lambda exhibit: (areas.index(exhibit.story.area), sort_key(exhibit.name))))
+    return tuple(sorted(displayed, key=lambda exhibit: (areas.index(exhibit.story.area), sort_key(exhibit.name))))
 
 
 def read_stories() -> dict[str, BugStory]:
@@ -147,9 +147,9 @@ def read_stories() -> dict[str, BugStory]:
 
 def sort_key(name: str) -> tuple[bool, str, int]:
     """Sort P2 before P10, and tickets after the entries."""
-    found = _NAME.fullmatch(name)
-    assert found is not None, name
-    return "-" in name, found[1], int(found[2])
+    match = _NAME.fullmatch(name)
+    assert match is not None, name
+    return "-" in name, match[1], int(match[2])
 
 
 def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,5 +164,5 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _belongs_to(given: EntryScenario, name: str) -> bool:
     """Return whether a scenario violates a property and is named after an entry, such as `i7_restart` after I7."""
-    found = ENTRY.match(given.scenario.name)
-    return given.violates and found is not None and found[1].upper() == name
+    match = ENTRY.match(given.scenario.name)
+    return given.violates and match is not None and match[1].upper() == name

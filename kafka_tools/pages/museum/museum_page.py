@@ -70,7 +70,7 @@ def render() -> str:
         *(block for area in AREAS for block in _area(area, modelled)),
         "## Not modelled",
         paragraph(NOT_MODELLED),
-        table(("entry", "bug", "releases", "real brokers"), map(_unmodelled_row, missing)),
+        table(("entry", "bug", "releases", "real brokers"), map(_row_without_model, missing)),
         "## Rules by release",
         paragraph(RULES),
         "## Common claims",
@@ -79,21 +79,21 @@ def render() -> str:
     )
 
 
-def _unmodelled_row(hazard: Hazard) -> tuple[str, ...]:
+def _row_without_model(hazard: Hazard) -> tuple[str, ...]:
     seen = ", ".join(dict.fromkeys(each.kafka for each in hazard.sightings))
     return hazard.name, hazard.title, describe_releases(list(hazard.releases)), seen
 
 
 def _area(area: str, modelled: list[Exhibit]) -> list[str]:
     """Return the section of an area, nothing if no entry of it is modelled."""
-    found = [exhibit for exhibit in modelled if exhibit.story.area == area]
-    if not found:
+    displayed = [exhibit for exhibit in modelled if exhibit.story.area == area]
+    if not displayed:
         return []
     title, more = AREAS[area]
     return [
         f"## {title}",
         f"[{more}]({more}) has the details.",
-        table(("entry", "bug", "what fails", "releases that have it", "real brokers"), map(_row, found)),
+        table(("entry", "bug", "what fails", "releases that have it", "real brokers"), map(_row, displayed)),
     ]
 
 

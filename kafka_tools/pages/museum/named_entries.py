@@ -34,9 +34,9 @@ def story_of(name: str) -> list[str]:
     """Return the text about an entry, a scenario or every entry of a ticket; nothing if the catalogue has none."""
     if name.count("/") == 2:
         return _story_of_scenario(name)
-    found = exhibits_of(name)
-    known = {exhibit.name for exhibit in found}
-    blocks = [*map(_of_exhibit, found), *(_of_hazard(each) for each in _hazards_of(name) if each.name not in known)]
+    displayed = exhibits_of(name)
+    known = {exhibit.name for exhibit in displayed}
+    blocks = [*map(_of_exhibit, displayed), *(_of_hazard(each) for each in _hazards_of(name) if each.name not in known)]
     return [line for block in blocks for line in ("", *block)][1:]
 
 

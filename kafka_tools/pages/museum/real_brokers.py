@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_tools.experiments.experiment import known_experiments, read_experiment
+from kafka_tools.experiments.experiment import experiment_files, read_experiment
 from kafka_tools.pages.catalogue_scenarios import entry_of
 
 
@@ -48,16 +48,16 @@ def evidence_by_entry() -> Mapping[str, tuple[BrokerEvidence, ...]]:
     """
     shown = [each for each in map(read_experiment, _names()) if each.expects_harm]
     shown.sort(key=lambda each: (each.entry, each.kafka, each.name))
-    found: dict[str, tuple[BrokerEvidence, ...]] = {}
+    evidence_of: dict[str, tuple[BrokerEvidence, ...]] = {}
     for (entry, kafka), group in itertools.groupby(shown, key=lambda each: (each.entry, each.kafka)):
         evidence = BrokerEvidence(kafka, tuple(each.name for each in group))
-        found[entry] = (*found.get(entry, ()), evidence)
+        evidence_of[entry] = (*evidence_of.get(entry, ()), evidence)
     from specs.hazards import hazards
 
     for entry, hazard in hazards().items():
         sightings = [BrokerEvidence(each.kafka, (), each.what, each.page, each.script) for each in hazard.sightings]
-        found[entry] = (*found.get(entry, ()), *sightings)
-    return found
+        evidence_of[entry] = (*evidence_of.get(entry, ()), *sightings)
+    return evidence_of
 
 
 def note_on(scenario: str) -> str:
@@ -79,4 +79,4 @@ def _or(names: Sequence[str]) -> str:
 
 
 def _names() -> list[str]:
-    return [path.stem for path in known_experiments()]
+    return [path.stem for path in experiment_files()]

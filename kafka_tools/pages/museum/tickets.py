@@ -17,11 +17,11 @@ def ticket_url(ticket: str) -> str:
     Raises:
         ValueError: the text has none of these forms.
     """
-    found = _PATTERN.fullmatch(ticket)
-    if found is None:
+    match = _PATTERN.fullmatch(ticket)
+    if match is None:
         raise ValueError(f"{ticket} is not a KIP, a ticket of Apache Kafka, or owner/project#number")
-    if found["kip"]:
+    if match["kip"]:
         return PROPOSAL.format(PROPOSALS[ticket]) if ticket in PROPOSALS else ALL_PROPOSALS
-    if found["kafka"]:
+    if match["kafka"]:
         return ISSUE.format(ticket)
-    return f"https://github.com/{found['project']}/issues/{found['issue']}"
+    return f"https://github.com/{match['project']}/issues/{match['issue']}"

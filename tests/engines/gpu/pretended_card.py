@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import llvmlite.binding as llvm
 import numpy as np
 
-from checker.engines.gpu.engine import CardSpec, explore_on, lowered_for_card
+from checker.engines.gpu.engine import CardSpec, explore_on, lower_for_card
 from checker.engines.gpu.kernels import host_threads
 from checker.engines.native.llvm.compiler import initialise
 from checker.engines.native.llvm.machine_code import MachineCode
@@ -104,8 +104,8 @@ def _with_pauses(text: str) -> str:
 
 
 def lowered_for_pretended_card(regions: int) -> Callable[..., CardSpec]:
-    """Return a function like `lowered_for_card`, for a card with some regions."""
-    return functools.partial(lowered_for_card, threads_of=host_threads, regions=regions, linkage="")
+    """Return a function like `lower_for_card`, for a card with some regions."""
+    return functools.partial(lower_for_card, threads_of=host_threads, regions=regions, linkage="")
 
 
 def explore_on_pretended_card(

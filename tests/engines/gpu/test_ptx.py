@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from checker.engines.gpu import ptx
-from checker.engines.gpu.engine import lowered_for_card
+from checker.engines.gpu.engine import lower_for_card
 from checker.engines.native.llvm import code_cache
-from checker.run.plan import searched_properties
+from checker.run.plan import properties_to_search
 from tests.support.library_runs import RUNS
 
 FEW = ("examples/peterson", "replication/kip320", "broker/leader_state")
@@ -31,7 +31,7 @@ def ptx_of(name, target):
     run = ALL[name]
     symmetric_in = run.spec.initial_states() if run.symmetry else None
     return ptx.ptx_of(
-        lowered_for_card(run.spec, searched_properties(run.spec, run.properties), symmetric_in).text, target
+        lower_for_card(run.spec, properties_to_search(run.spec, run.properties), symmetric_in).text, target
     )
 
 
@@ -62,7 +62,7 @@ def test_ptx_has_the_kernels_and_comes_from_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv(code_cache.VARIABLE, str(tmp_path / "code"))
     first = ptx_of("replication/kip320", "sm_80")
     assert all(f".entry {kernel}(" in first.decode() for kernel in ptx.KERNELS)
-    monkeypatch.setattr(ptx, "_compiled", None)
+    monkeypatch.setattr(ptx, "_machine_code", None)
     assert ptx_of("replication/kip320", "sm_80") == first
 
 

@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from checker.engines.native.explore.lowered_spec import lowered_with_kernels
+from checker.engines.native.explore.lowered_spec import lower_with_kernels
 from checker.frontend import compile_spec
 from checker.language import Constant, Domain, Map, Range, Refinement, Spec, action, invariant, require, view
 
@@ -71,7 +71,7 @@ def test_a_module_is_freed_without_a_collection(spec, with_lanes):
     gc.collect()
     gc.disable()
     try:
-        native = lowered_with_kernels(shelves, program, names, with_lanes=with_lanes)
+        native = lower_with_kernels(shelves, program, names, with_lanes=with_lanes)
         assert "expand_state" in str(native.module)
         module, action = weakref.ref(native.module), weakref.ref(program.actions[0])
         del native

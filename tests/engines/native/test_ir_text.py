@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from checker.engines.native.explore.lowered_spec import lowered_with_kernels
+from checker.engines.native.explore.lowered_spec import lower_with_kernels
 from checker.engines.native.llvm import code_cache, ir
 from checker.engines.native.llvm.control_flow import I1, I8, I16, I64, WORD_POINTER, word
 from checker.engines.native.llvm.machine_code import MachineCode, object_code
@@ -115,6 +115,6 @@ def test_text_that_is_not_llvms_language_is_an_error(monkeypatch: pytest.MonkeyP
 def test_threads_compile_the_same_code_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(code_cache.VARIABLE, code_cache.OFF)
     names = list(Peterson().safety_properties)
-    text = str(lowered_with_kernels(Peterson(), compile_spec(Peterson(), names), names, with_lanes=True).module)
+    text = str(lower_with_kernels(Peterson(), compile_spec(Peterson(), names), names, with_lanes=True).module)
     with ThreadPoolExecutor(3) as pool:
         assert {*pool.map(object_code, [text] * 5)} == {object_code(text)}

@@ -34,13 +34,13 @@ def outline(result):
 def lowerings(monkeypatch):
     """Return the list of the specs that are lowered, alone or for a group."""
     found = []
-    lowered = lowered_spec.lowered_with_kernels
+    lowered = lowered_spec.lower_with_kernels
 
     def noted(spec, *more, **named):
         found.append(spec)
         return lowered(spec, *more, **named)
 
-    monkeypatch.setattr(lowered_spec, "lowered_with_kernels", noted)
+    monkeypatch.setattr(lowered_spec, "lower_with_kernels", noted)
     return found
 
 

@@ -23,7 +23,7 @@ from checker.language import (
     step_invariant,
 )
 from checker.run.plan import Plan
-from checker.run.symmetry import required_symmetry
+from checker.run.symmetry import require_symmetry
 from specs.pipeline.partition import Broker
 from specs.pipeline.pipeline import Pipeline
 from traces.replay import replay
@@ -34,7 +34,7 @@ PROPERTIES = ["no_acked_loss", "no_duplicate", "no_reorder", "reads_are_stable"]
 def compiled_with(spec, properties, domain):
     """Return a spec as machine code that stores one state for all that differ in the names of a domain's members."""
     program = compile_spec(spec, properties)
-    symmetry = required_symmetry(program, spec.resolved_type(domain))
+    symmetry = require_symmetry(program, spec.resolved_type(domain))
     return compile_program(spec, program, properties, quick=True, symmetry=symmetry)
 
 

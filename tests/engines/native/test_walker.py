@@ -115,7 +115,7 @@ def test_the_evaluation_that_leaves_its_bounds_is_named(where: str) -> None:
     assert set(walks.failed_property[failing].tolist()) == {properties[where]}
     assert set(walks.failed_instance[failing].tolist()) == {0 if where == "action" else -1}
     if where == "constraint":
-        assert walker.failed_constraint(walks.last_states[failing[0], 0]) == "other"
+        assert walker.constraint_out_of_bounds(walks.last_states[failing[0], 0]) == "other"
 
 
 def test_a_deadlock_is_a_violation_if_it_is_checked() -> None:

@@ -13,7 +13,7 @@ from checker.engines.smt.lowering.statements import SymbolicStatements
 from checker.explain.lassos import lasso_violation
 from checker.language import Range, Spec, action, invariant, reachable, require
 from checker.run import registry
-from checker.run.expectation import checked_properties, stop_for
+from checker.run.expectation import properties_to_check, stop_for
 from checker.run.ledger import NEVER, default_path, read
 from checker.run.plan import Plan
 from tests.liveness_toys import Retry
@@ -53,7 +53,7 @@ def small_scenarios():
 def test_the_engines_agree_on_small_scenarios(scenario, monkeypatch):
     monkeypatch.setattr(both, "TOTAL_SECONDS", SECONDS)
     monkeypatch.setattr(both, "LASSO_SECONDS", SECONDS)
-    names = checked_properties(scenario)
+    names = properties_to_check(scenario)
     plan = Plan(names, stop=stop_for(scenario.expect), deadlock="deadlock" in names)
     both.explore(scenario.configured_spec(), plan)
 

@@ -121,7 +121,7 @@ class Fenced(Overflow):
 def test_a_constraint_that_ends_all_traces_is_reported(last, longest):
     found = found_in(Fenced(last=last), ["is_small"], 4)
     assert (found.violations, found.depth, found.longest) == ([], longest, longest)
-    ((warning, _),) = proof_text.bounded_lines(found, [])[1]
+    ((warning, _),) = proof_text.search_lines(found, [])[1]
     states = f"{longest} state{'s' if longest > 1 else ''}"
     assert warning == f"  no trace has more than {states}: the constraints exclude every step after that"
 

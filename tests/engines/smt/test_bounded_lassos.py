@@ -25,7 +25,7 @@ from checker.language import (
 )
 from checker.language.liveness import liveness_names
 from checker.run import registry
-from checker.run.expectation import checked_properties
+from checker.run.expectation import properties_to_check
 from checker.run.plan import Plan
 from tests.liveness_toys import (
     Bounded,
@@ -269,7 +269,7 @@ def test_real_specs(name):
     (selection,) = registry.select(name)
     scenario = selection.scenario
     spec = scenario.configured_spec()
-    names = liveness_names(spec, checked_properties(scenario))
+    names = liveness_names(spec, properties_to_check(scenario))
     decided = engine.explore(spec, Plan(tuple(names), stop="all", quick=True))
     assert not decided.undecided
     found = searched(spec, names, REAL[name], stop="all")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from checker.engines.smt.invariant_source import MEMBERSHIP, ConstantExpression, UnsupportedInvariantError, _written
+from checker.engines.smt.invariant_source import MEMBERSHIP, ConstantExpression, UnsupportedInvariantError, _python_text
 from checker.engines.smt.lemmas.vocabulary import texts_of
 from checker.language import Domain, Enum, Option, Range, SetOf, Spec, Struct
 
@@ -81,5 +81,5 @@ class Typed(Spec):
 )
 def test_values_are_written_as_python_reads_them(variable, texts):
     kind = Typed().variables[variable]
-    assert sorted(_written(kind, value) for value in kind.values()) == sorted(texts)
+    assert sorted(_python_text(kind, value) for value in kind.values()) == sorted(texts)
     assert sorted(texts_of(kind)) == sorted(texts)

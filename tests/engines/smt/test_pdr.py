@@ -119,7 +119,7 @@ def test_the_levels_of_spacer_exclude_traces_without_a_violation(spec, name, len
     spacer = pdr._Spacer(TransitionSystem(spec, [name]), [name], QueryLimits())
     found = spacer.solve()
     assert found.violation.length == length
-    assert length - 2 <= spacer._excluded_states() < length
+    assert length - 2 <= spacer._depth_without_violation() < length
 
 
 def test_a_state_with_too_many_bits_is_rejected():

@@ -15,7 +15,7 @@ from checker.engines.smt.cell_work import work_of
 from checker.engines.smt.induction import FiniteCells
 from checker.engines.smt.induction_cells import induction_cells
 from checker.engines.smt.lemmas.lemma_source import with_methods
-from checker.engines.smt.proof_cells import ProofAids, ProofCell, proved_cells
+from checker.engines.smt.proof_cells import ProofAids, ProofCell, prove_cells
 from checker.engines.smt.second_solver import SecondSolverCells
 from checker.engines.smt.solving import QueryLimits, ask, new_solver, satisfiable, seeded
 from checker.engines.smt.transition_system import TransitionSystem
@@ -185,7 +185,7 @@ class SeedsOfCells:
 
 def test_each_cell_has_its_own_seed_in_any_number_of_processes(monkeypatch):
     def seeds(**aids):
-        return [cell.seconds for cell in proved_cells(SeedsOfCells(), ProofAids(**aids), lambda *_: None)]
+        return [cell.seconds for cell in prove_cells(SeedsOfCells(), ProofAids(**aids), lambda *_: None)]
 
     assert seeds() == [0, 0]
     alone = seeds(seed=1)
@@ -326,7 +326,7 @@ def test_the_certificates_are_those_of_the_specs(path, monkeypatch):
     A proof that was not vacuous when it was made is not vacuous while the spec is the same.
     """
     certificate = read_certificate(path)
-    monkeypatch.setattr("checker.execution.check_certificates.proved_cells", lambda prover, aids, on_query: [])
+    monkeypatch.setattr("checker.execution.check_certificates.prove_cells", lambda prover, aids, on_query: [])
     for cells in (FiniteCells, UnboundedCells):
         monkeypatch.setattr(cells, "refuse_vacuous_proof", lambda self: None)
     assert checked(certificate, certificate.spec, 30, 1, ProofProgress("")).stale == ""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from checker.evidence.mutation import campaign
-from checker.evidence.mutation.campaign import MutationTask, run_campaign, try_mutant, typed_mutants
+from checker.evidence.mutation.campaign import MutationTask, run_campaign, try_mutant, type_mutants
 from checker.evidence.mutation.verdicts import MutantRun, mutant_run_of, verdict_of
 
 TOY = str(Path(__file__).parent / "toy.py")
@@ -66,7 +66,7 @@ POOL = MutationTask(f"{TOY}/buffer", (), ("in_bounds",))
 def verdicts_of_buffer():
     """Return the original of the buffer, and the verdict on each mutant by its method and its text."""
     original = mutant_run_of(campaign._explore(POOL.spec(), POOL, None, None))
-    mutants = campaign._mutated_spec(POOL.target).mutants
+    mutants = campaign._mutate(POOL.target).mutants
     return original, {
         (mutant.method.name, str(mutant.mutation)): try_mutant(POOL, original, number)
         for number, mutant in enumerate(mutants)
@@ -90,8 +90,8 @@ def test_equivalence_is_undecided_if_a_graph_is_not_complete(monkeypatch):
 
 def test_only_mutants_that_the_front_end_takes_are_made():
     task = MutationTask(f"{TOY}/typed", (), ("fine",))
-    mutants = campaign._mutated_spec(task.target).mutants
-    typed = typed_mutants(task, range(len(mutants)))
+    mutants = campaign._mutate(task.target).mutants
+    typed = type_mutants(task, range(len(mutants)))
     refused = {str(mutant.mutation) for number, mutant in enumerate(mutants) if number not in typed}
     # A set has no `+ 1`, and Node has no member 1.
     assert refused == {
@@ -108,7 +108,7 @@ def test_mutant_is_stopped_at_the_limit_of_states(monkeypatch):
     task = MutationTask(f"{TOY}/even", (), ("never_negative",))
     original = MutantRun(9, 9, (1,) * 9, {}, {}, True)
     statuses = {
-        try_mutant(task, original, number).status for number in range(len(campaign._mutated_spec(task.target).mutants))
+        try_mutant(task, original, number).status for number in range(len(campaign._mutate(task.target).mutants))
     }
     assert "undecided" in statuses
 

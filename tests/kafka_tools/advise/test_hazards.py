@@ -24,7 +24,7 @@ from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.suggestions import remedies_in, suggestions_for
 from kafka_tools.advise.survey import Explored, run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
-from kafka_tools.experiments.experiment import HARM, known_experiments, read_experiment
+from kafka_tools.experiments.experiment import HARM, experiment_files, read_experiment
 from kafka_tools.pages.catalogue_scenarios import all_scenarios
 from specs.hazards import EVENTS, OUTCOMES, Condition, hazards
 from specs.kafka_releases import RELEASES
@@ -455,7 +455,7 @@ def test_a_remedy_that_is_a_setting_is_offered(hazard):
 
 # Experiments on real brokers.
 
-HARMFUL = [each for each in map(read_experiment, (path.stem for path in known_experiments())) if each.expects_harm]
+HARMFUL = [each for each in map(read_experiment, (path.stem for path in experiment_files())) if each.expects_harm]
 
 HARMS = {"lost": "loss", "duplicated": "duplicates", "reordered": "reorder"}
 """The outcome of a count that an experiment expects; the others are those of transactions."""

@@ -6,7 +6,7 @@ from checker.errors import UserError
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.configuration_files import read
 from kafka_tools.advise.effective_config import resolve
-from kafka_tools.advise.resemblance import resembled_setting
+from kafka_tools.advise.resemblance import similar_setting
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 
 
@@ -44,7 +44,7 @@ from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSettin
     ],
 )
 def test_the_setting_that_a_name_resembles(name, means):
-    found = resembled_setting(name, "java")
+    found = similar_setting(name, "java")
     assert (found and found[1]) == means
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from checker.cli.app import main
 from checker.run import ledger
-from checker.run.expectation import checked_properties
+from checker.run.expectation import properties_to_check
 from kafka_tools.pages.catalogue_scenarios import all_scenarios, scenarios_by_entry
 from kafka_tools.pages.museum import museum_page
 from kafka_tools.pages.museum.entries import AREAS, Exhibit, exhibits, read_stories
@@ -91,7 +91,7 @@ def test_its_scenarios_agree_with_the_ledger(exhibit):
 def test_the_remedy_is_checked_for_the_property_that_the_bug_violates(exhibit):
     if exhibit.remedied_by is None:
         return
-    assert set(exhibit.shown_by.scenario.expect) & set(checked_properties(exhibit.remedied_by.scenario))
+    assert set(exhibit.shown_by.scenario.expect) & set(properties_to_check(exhibit.remedied_by.scenario))
 
 
 @pytest.mark.parametrize("exhibit", [each for each in MODELLED if each.name not in HARMLESS], ids=named)

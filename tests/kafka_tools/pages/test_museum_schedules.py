@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from checker.explain.step_sentences import described_steps
+from checker.explain.step_sentences import describe_steps
 from kafka_tools.pages.museum.entries import exhibits
 from kafka_tools.pages.scenario_runs import run_scenario
 
@@ -58,7 +58,7 @@ def steps_of(exhibit):
     """Yield for each counterexample of an entry its steps: the kind of each, and its call with its sentence."""
     spec = exhibit.shown_by.scenario.configured_spec()
     for violation in run_scenario(exhibit.shown_by.target).result.violations:
-        described = described_steps(spec, violation.trace, violation.failed_action)
+        described = describe_steps(spec, violation.trace, violation.failed_action)
         yield [(event.kind if event else "", f"{said.call} {said.text}") for said, event in described]
 
 

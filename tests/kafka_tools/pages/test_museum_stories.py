@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from checker.explain.step_sentences import described_steps, short_story
+from checker.explain.step_sentences import describe_steps, short_story
 from checker.language.roles import Role
 from checker.output.page.chart import chart
 from checker.output.page.chart_parts import MOST_WIDTH
@@ -105,7 +105,7 @@ def test_every_failure_is_in_the_story():
     for target, spec, violation in violations():
         shown = {sentence.number for sentence in short_story(spec, violation)}
         assert shown, target
-        for before, (sentence, event) in enumerate(described_steps(spec, violation.trace, violation.failed_action), -1):
+        for before, (sentence, event) in enumerate(describe_steps(spec, violation.trace, violation.failed_action), -1):
             if event is None:
                 continue
             states = [violation.trace[at].state.values for at in (before, before + 1)]
@@ -117,7 +117,7 @@ def test_every_failure_is_in_the_story():
 @pytest.mark.slow
 def test_no_sentence_is_a_difference_of_states():
     for target, spec, violation in violations():
-        for sentence, _ in described_steps(spec, violation.trace, violation.failed_action):
+        for sentence, _ in describe_steps(spec, violation.trace, violation.failed_action):
             assert not STATE_CHANGE.search(sentence.text), f"{target}: {sentence}"
 
 
@@ -127,7 +127,7 @@ def test_every_step_of_the_museum_is_in_a_lane_on_the_screen():
         drawn = chart(spec, violation.trace, violation)
         assert drawn.least_width <= MOST_WIDTH, target
         heights = {node.y for node in drawn.nodes if node.is_event}
-        steps = described_steps(spec, violation.trace, violation.failed_action)
+        steps = describe_steps(spec, violation.trace, violation.failed_action)
         for row, (sentence, event) in zip(drawn.rows, steps, strict=True):
             assert event is None or row.y in heights, f"{target}: {sentence}"
 

@@ -165,4 +165,4 @@ def test_the_overview_has_a_card_for_each_entry(museum):
 
 
 def test_text_is_shown_as_it_is():
-    assert exhibit_pages.escaped("a_b *c* [d] <e> `f`") == r"a\_b \*c\* \[d\] \<e\> \`f\`"
+    assert exhibit_pages.escape_markdown("a_b *c* [d] <e> `f`") == r"a\_b \*c\* \[d\] \<e\> \`f\`"

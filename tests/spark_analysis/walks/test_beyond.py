@@ -15,7 +15,7 @@ from spark_analysis.walks.records import VIOLATIONS, part_paths, pattern_fingerp
 from spark_analysis.walks.replay_walk import rebuild_walk
 from spark_analysis.walks.row_violations import trace_of_instances, violation_from_row
 from spark_analysis.walks.statistics import wilson
-from spark_analysis.walks.walk_request import requested_run
+from spark_analysis.walks.walk_request import run_of_request
 from tests.spark_analysis.walks.walked import request, simulated, spec_file, spec_of_walks
 
 SOURCE = '''
@@ -66,7 +66,7 @@ DEPTH = 9
 def walked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("beyond")
     file = spec_file(folder, SOURCE)
-    run = requested_run(request(file, scenario=None, walks=400, depth=DEPTH, beyond=True, deadlock=True))
+    run = run_of_request(request(file, scenario=None, walks=400, depth=DEPTH, beyond=True, deadlock=True))
     return run, simulated(folder / "walks", run)
 
 

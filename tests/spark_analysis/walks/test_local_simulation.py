@@ -13,14 +13,14 @@ from checker.errors import UserError
 from spark_analysis.walks import local_simulation
 from spark_analysis.walks.local_simulation import write_walks
 from spark_analysis.walks.records import WALKS, WalkRun, missing_parts, part_path, part_paths
-from spark_analysis.walks.walk_request import requested_run
+from spark_analysis.walks.walk_request import run_of_request
 from tests.spark_analysis.walks.walked import request, simulated, spec_file
 
 
 @pytest.fixture
 def run(tmp_path) -> WalkRun:
     """Return a run with four parts for each of two configurations."""
-    return requested_run(request(spec_file(tmp_path), scenario="", walks=2000, sweep=("size=2,3",)))
+    return run_of_request(request(spec_file(tmp_path), scenario="", walks=2000, sweep=("size=2,3",)))
 
 
 @pytest.fixture

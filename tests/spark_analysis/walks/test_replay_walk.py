@@ -43,10 +43,10 @@ def test_replay_of_a_bounds_error(tmp_path):
     assert all(row["verdict"] == "holds" for row in rows(folder, run))
     (tmp_path / "loose").mkdir()
     file = spec_file(tmp_path / "loose", source)
-    from spark_analysis.walks.walk_request import requested_run
+    from spark_analysis.walks.walk_request import run_of_request
     from tests.spark_analysis.walks.walked import request, simulated
 
-    run = requested_run(request(file, scenario="careful", properties=("is_full",), walks=300))
+    run = run_of_request(request(file, scenario="careful", properties=("is_full",), walks=300))
     folder = simulated(tmp_path / "loose" / "walks", run)
     row = next(row for row in rows(folder, run) if row["verdict"] == "error")
     replayed = rebuild_walk(folder, run, row["walk"])

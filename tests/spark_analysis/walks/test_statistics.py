@@ -10,9 +10,9 @@ from spark_analysis.walks.statistics import (
     EstimatedCount,
     SampledStratum,
     Saturation,
-    estimated_count,
+    estimate_count,
     step_by_which,
-    violated_by_step,
+    violation_curve,
     wilson,
 )
 
@@ -42,7 +42,7 @@ def test_interval_contains_the_share(count, total):
 
 
 def test_curve_without_censoring_is_the_plain_share():
-    points = violated_by_step(100, {3: 10, 5: 30}, {})
+    points = violation_curve(100, {3: 10, 5: 30}, {})
     assert [(point.step, point.at_risk, point.violated) for point in points] == [(3, 100, 10), (5, 90, 30)]
     assert [point.share for point in points] == pytest.approx([0.1, 0.4])
     assert [step_by_which(points, share) for share in (0.01, 0.1, 0.4, 0.5)] == [3, 3, 5, None]
@@ -50,7 +50,7 @@ def test_curve_without_censoring_is_the_plain_share():
 
 def test_censored_walks_count_up_to_their_end():
     """An example with six patients: deaths after 1, 3 and 4, losses after 2, 3 and 5 (in units of ten)."""
-    points = violated_by_step(6, {1: 1, 3: 1, 4: 1}, {2: 1, 3: 1, 5: 1})
+    points = violation_curve(6, {1: 1, 3: 1, 4: 1}, {2: 1, 3: 1, 5: 1})
     assert [point.at_risk for point in points] == [6, 4, 2]
     assert [1 - point.share for point in points] == pytest.approx([5 / 6, 5 / 6 * 3 / 4, 5 / 6 * 3 / 4 * 1 / 2])
 
@@ -81,11 +81,11 @@ def test_sample_is_scaled():
 
 
 def test_a_counted_stratum_has_no_interval():
-    assert estimated_count([SampledStratum(7, 7, 3), SampledStratum(5, 5, 5)]) == EstimatedCount(8, 8, 8)
+    assert estimate_count([SampledStratum(7, 7, 3), SampledStratum(5, 5, 5)]) == EstimatedCount(8, 8, 8)
 
 
 def test_a_stratum_without_a_sample_may_consist_of_hits():
-    assert estimated_count([SampledStratum(7, 7, 3), SampledStratum(5, 0, 0)]) == EstimatedCount(3, 3, 8)
+    assert estimate_count([SampledStratum(7, 7, 3), SampledStratum(5, 0, 0)]) == EstimatedCount(3, 3, 8)
 
 
 @pytest.mark.parametrize("strata", [[(4000, 0.1)], [(4000, 0.1), (700, 0.6), (30, 0.5)]])
@@ -97,7 +97,7 @@ def test_intervals_of_estimated_counts_cover_the_truth(strata):
     covered = 0
     for _ in range(400):
         samples = [(population, choose.sample(population, min(100, len(population)))) for population in members]
-        found = estimated_count(SampledStratum(len(all), len(sample), sum(sample)) for all, sample in samples)
+        found = estimate_count(SampledStratum(len(all), len(sample), sum(sample)) for all, sample in samples)
         assert found.low <= found.count <= found.high
         covered += found.low <= truth <= found.high
     assert covered >= 368

@@ -31,7 +31,7 @@ from spark_analysis.walks.records import (
     read_walk,
     spec_of,
 )
-from spark_analysis.walks.walk_request import requested_run
+from spark_analysis.walks.walk_request import run_of_request
 from spark_analysis.walks.walk_totals import add_totals, read_totals
 from spark_analysis.walks.writing import close_run_folder, open_run_folder
 from tests.spark_analysis.walks.walked import SOURCE, request, simulated, spec_file, walks_in
@@ -106,7 +106,7 @@ def test_run_is_resumed_with_missing_parts(tmp_path: Path) -> None:
 
 
 def test_run_without_parts_is_resumed(tmp_path: Path) -> None:
-    run = requested_run(request(spec_file(tmp_path)))
+    run = run_of_request(request(spec_file(tmp_path)))
     folder = tmp_path / "walks"
     (folder / WALKS).mkdir(parents=True)
     (folder / ".run.json.123").write_text("{")
@@ -151,7 +151,7 @@ def test_bounds_errors_are_named(tmp_path: Path) -> None:
     source = SOURCE.replace(
         "        require(len(self.queue) < self.size)\n        self.queue.append", "        self.queue.append"
     )
-    run = requested_run(request(spec_file(tmp_path, source)))
+    run = run_of_request(request(spec_file(tmp_path, source)))
     folder = simulated(tmp_path / "walks", run)
     errors = [row for row in rows_of(folder) if row["verdict"] == "error"]
     assert errors
@@ -173,7 +173,7 @@ def test_changed_spec_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has changed since these walks were made"):
         spec_of(read_run(folder), 0)
     with pytest.raises(UserError, match="holds walks of another version of queueing/queue"):
-        open_run_folder(folder, requested_run(request(file, walks=10)))
+        open_run_folder(folder, run_of_request(request(file, walks=10)))
     spec_file(tmp_path, SOURCE.replace("in_order", "ordered"))
     with pytest.raises(UserError, match="has no property in_order now"):
         spec_of(read_run(folder), 0)
@@ -186,7 +186,7 @@ def test_changed_spec_is_refused(tmp_path: Path) -> None:
 def test_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     run, folder = walks_in(tmp_path, walks=10)
     with pytest.raises(UserError, match="its seed is 7, not 8"):
-        open_run_folder(folder, requested_run(request(spec_file(tmp_path), walks=10, seed=8)))
+        open_run_folder(folder, run_of_request(request(spec_file(tmp_path), walks=10, seed=8)))
     full = tmp_path / "full"
     full.mkdir()
     (full / "letter.txt").write_text("mine")
@@ -283,20 +283,20 @@ def test_damaged_parts_are_refused(tmp_path: Path) -> None:
 )
 def test_wrong_requests_are_refused(tmp_path: Path, options: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        requested_run(request(spec_file(tmp_path), **options))
+        run_of_request(request(spec_file(tmp_path), **options))
 
 
 def test_run_of_a_request(tmp_path: Path) -> None:
     file = spec_file(tmp_path)
-    run = requested_run(request(file))
+    run = run_of_request(request(file))
     assert (run.scenario, run.expected, run.properties) == ("hasty", ["in_order"], ("in_order", "is_full"))
-    assert requested_run(request(file, scenario="careful")).expected == "holds"
-    assert requested_run(request(file, scenario="")).scenario == "hasty"
-    assert requested_run(request(file, properties=("is_full",))).expected == "holds"
-    own = requested_run(request(file, settings=("size=2",)))
+    assert run_of_request(request(file, scenario="careful")).expected == "holds"
+    assert run_of_request(request(file, scenario="")).scenario == "hasty"
+    assert run_of_request(request(file, properties=("is_full",))).expected == "holds"
+    own = run_of_request(request(file, settings=("size=2",)))
     assert (own.scenario, own.expected, own.configurations[0].constants["size"]) == (None, None, 2)
-    weighted = requested_run(request(file, bias="rare", weights=("send=3",)))
+    weighted = run_of_request(request(file, bias="rare", weights=("send=3",)))
     weights = {action.name: action.weight for action in weighted.configurations[0].actions}
     assert weights["send"] == 3 and max(weights.values()) > 1
-    assert requested_run(request(file, walks=50_000_000, depth=40)).part == 200_000
-    assert requested_run(request(file, walks=5_000_000, depth=60_000)).part == 133
+    assert run_of_request(request(file, walks=50_000_000, depth=40)).part == 200_000
+    assert run_of_request(request(file, walks=5_000_000, depth=60_000)).part == 133

@@ -8,7 +8,7 @@ from typing import Any
 
 from spark_analysis.walks.parts import write_walks_of_part
 from spark_analysis.walks.records import WalkRun
-from spark_analysis.walks.walk_request import WalkRequest, requested_run
+from spark_analysis.walks.walk_request import WalkRequest, run_of_request
 from spark_analysis.walks.writing import open_run_folder
 
 SOURCE = '''
@@ -91,5 +91,5 @@ def simulated(folder: Path, run: WalkRun) -> Path:
 
 
 def walks_in(tmp_path: Path, **options: Any) -> tuple[WalkRun, Path]:
-    run = requested_run(request(spec_file(tmp_path), **options))
+    run = run_of_request(request(spec_file(tmp_path), **options))
     return run, simulated(tmp_path / "walks", run)

@@ -30,8 +30,8 @@ def sources_digest(engine: str = _NATIVE) -> str:
 
 def last_change() -> int:
     """Return the time of the last change of a source, in nanoseconds of the clock of files."""
-    found = map(os.stat, _files(_NATIVE))
-    return max(max(status.st_mtime_ns, status.st_ctime_ns) for status in found)
+    statuses = map(os.stat, _files(_NATIVE))
+    return max(max(status.st_mtime_ns, status.st_ctime_ns) for status in statuses)
 
 
 @functools.cache

@@ -31,16 +31,16 @@ def groups(wanted: Sequence[Wanted]) -> list[list[int]]:
 
     The groups are in the order of their first members. Whether a spec really shares code is known after typing it.
     """
-    found: list[list[int]] = []
+    together: list[list[int]] = []
     last_of: dict[Hashable, list[int]] = {}
     for position, (spec, _) in enumerate(wanted):
         key = (type(spec), frozenset((name, repr(spec.constants[name])) for name in spec.constants_of_types))
         group = last_of.get(key)
         if group is None or len(group) == MOST_TOGETHER:
             group = last_of[key] = []
-            found.append(group)
+            together.append(group)
         group.append(position)
-    return found
+    return together
 
 
 @dataclass
@@ -68,13 +68,13 @@ def lower_shared(spec: Spec, properties: list[str], *, symmetric: type[Domain] |
     language, or distinguishes these members anywhere but in its initial states.
     """
     # Imported here: a process that finds the code in the cache does not need them.
-    from checker.engines.native.explore.lowered_spec import LoweredSpec, lowered_with_kernels
+    from checker.engines.native.explore.lowered_spec import LoweredSpec, lower_with_kernels
     from checker.frontend import compile_shared
-    from checker.run.symmetry import required_symmetry
+    from checker.run.symmetry import require_symmetry
 
     program, runtime = compile_shared(spec, properties)
-    symmetry = None if symmetric is None else required_symmetry(program, spec.resolved_type(symmetric))
-    native = lowered_with_kernels(spec, program, properties, runtime, symmetry=symmetry)
+    symmetry = None if symmetric is None else require_symmetry(program, spec.resolved_type(symmetric))
+    native = lower_with_kernels(spec, program, properties, runtime, symmetry=symmetry)
     fixed = {name: value for name, value in spec.constants.items() if name not in runtime}
     return SharedLowered(type(spec), fixed, LoweredSpec.of(native, properties, runtime))
 

@@ -66,11 +66,11 @@ class SourceIndex:
 
         `quick`: compile quickly. Optimised code is preferred if the cache has it.
         """
-        found = self._find(quick=False)
-        if found is None and quick:
-            found = self._find(quick=True)
-        if found is not None:
-            return found
+        indexed = self._find(quick=False)
+        if indexed is None and quick:
+            indexed = self._find(quick=True)
+        if indexed is not None:
+            return indexed
         spec = lowered()
         compiled = object_code(spec.text, quick=quick, is_indexed=self._key is not None)
         if self._is_unchanged():

@@ -155,11 +155,11 @@ class CheckpointFolder:
         `release` is `CheckpointedStore.release_items` of the store. Raises OSError if the checkpoint cannot be written;
         the previous one then remains.
         """
-        before = self._saved_items()
+        before = self._count_saved_items()
         new = {name: array[before.get(name, 0) :] for name, array in growing.items()}
         path = self._part_path(len(self._parts) + 1)
         try:
-            blocks = chain(_released_blocks(new, before, release), _blocks([*changing.values()]))
+            blocks = chain(_release_blocks(new, before, release), _blocks([*changing.values()]))
             size, digest = _write_part(path, blocks, self._is_abandoned)
             part = {"bytes": size, "digest": digest, "items": {name: len(array) for name, array in new.items()}}
             content = {
@@ -199,7 +199,7 @@ class CheckpointFolder:
 
     def load(self, store: CheckpointedStore) -> None:
         """Fill a new store from the last checkpoint; raise InputError if it is damaged."""
-        rooms = {name: store.room_for(name, items) for name, items in self._saved_items().items()}
+        rooms = {name: store.room_for(name, items) for name, items in self._count_saved_items().items()}
         filled = dict.fromkeys(rooms, 0)
         changing: dict[str, NDArray[Any]] = {}
         for number, part in enumerate(self._parts, 1):
@@ -216,7 +216,7 @@ class CheckpointFolder:
         try:
             store.restore(changing)
         except (ValueError, KeyError) as error:
-            raise self._damaged(str(error)) from None
+            raise self._damage(str(error)) from None
 
     def _read_part(
         self, number: int, part: dict[str, Any], targets: list[NDArray[Any]], store: CheckpointedStore
@@ -226,19 +226,19 @@ class CheckpointFolder:
         try:
             with open_data(path) as file:
                 if os.fstat(file.fileno()).st_size != part["bytes"]:
-                    raise self._damaged(f"{path.name} is truncated or was changed")
+                    raise self._damage(f"{path.name} is truncated or was changed")
                 for block in _blocks(targets):
                     if file.readinto(block) != len(block):
-                        raise self._damaged(f"{path.name} is truncated or was changed")
+                        raise self._damage(f"{path.name} is truncated or was changed")
                     digest.update(block)
                     store.release()
                 # An earlier part also has the changing arrays of its time, which nothing but the digest needs.
                 while rest := file.read(_BLOCK_BYTES):
                     digest.update(rest)
         except OSError as error:
-            raise self._damaged(f"{path.name} cannot be read: {error.strerror}") from None
+            raise self._damage(f"{path.name} cannot be read: {error.strerror}") from None
         if digest.hexdigest() != part["digest"]:
-            raise self._damaged(f"{path.name} was changed")
+            raise self._damage(f"{path.name} was changed")
 
     def _read_manifest(self) -> None:
         try:
@@ -246,19 +246,19 @@ class CheckpointFolder:
         except FileNotFoundError:
             return
         except (OSError, ValueError) as error:
-            raise self._damaged(f"{_MANIFEST} cannot be read: {error}") from None
+            raise self._damage(f"{_MANIFEST} cannot be read: {error}") from None
         try:
             outer = json.loads(text, parse_constant=_refuse)
-            found, content, digest = (outer["format"], outer["version"]), outer["content"], outer["digest"]
+            header, content, digest = (outer["format"], outer["version"]), outer["content"], outer["digest"]
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise self._damaged(f"{_MANIFEST} is truncated or no manifest") from None
-        if found != (FORMAT, FORMAT_VERSION):
+            raise self._damage(f"{_MANIFEST} is truncated or no manifest") from None
+        if header != (FORMAT, FORMAT_VERSION):
             raise InputError(
-                f"{self.folder / _MANIFEST} has format {found[0]}, version {found[1]}; this program reads {FORMAT}, "
+                f"{self.folder / _MANIFEST} has format {header[0]}, version {header[1]}; this program reads {FORMAT}, "
                 f"version {FORMAT_VERSION}: name another folder"
             )
         if _digest_of(content) != digest:
-            raise self._damaged(f"{_MANIFEST} was changed")
+            raise self._damage(f"{_MANIFEST} was changed")
         if difference := self._identity.difference(content["identity"]):
             raise InputError(
                 f"{self.folder} holds a checkpoint of {difference}: resume it with the spec and options of that run, "
@@ -270,7 +270,7 @@ class CheckpointFolder:
         self._growing, self._parts = content["growing"], content["parts"]
         self._changing, self.saved_progress = content["changing"], content["progress"]
 
-    def _saved_items(self) -> dict[str, int]:
+    def _count_saved_items(self) -> dict[str, int]:
         """Return the number of items of each growing array that the parts hold together."""
         items = dict.fromkeys(self._growing, 0)
         for part in self._parts:
@@ -287,7 +287,7 @@ class CheckpointFolder:
     def _part_path(self, number: int) -> Path:
         return self.folder / f"part-{number:05}.bin"
 
-    def _damaged(self, what: str) -> InputError:
+    def _damage(self, what: str) -> InputError:
         return InputError(f"the checkpoint {self.folder} is damaged, {what}: remove the folder and explore again")
 
 
@@ -339,7 +339,7 @@ def _write_part(path: Path, blocks: Iterator[memoryview], is_abandoned: threadin
     return size, digest.hexdigest()
 
 
-def _released_blocks(new: Arrays, before: Mapping[str, int], release: Release) -> Iterator[memoryview]:
+def _release_blocks(new: Arrays, before: Mapping[str, int], release: Release) -> Iterator[memoryview]:
     """Iterate over the bytes of the new items of growing arrays; release those of a block when the next is wanted.
 
     `before`: the number of items of each array that earlier checkpoints have.

@@ -36,9 +36,9 @@ from checker.engines.native.llvm.control_flow import (
     I64,
     WORD_POINTER,
     LocalVariable,
-    counted_loop,
     each_bit,
     endless_loop,
+    for_loop,
     word,
 )
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
@@ -266,7 +266,7 @@ class _Router:
         builder, record, layout = self._builder, self._record, self._layout
         parent = record.get("pending_parent")
         listed = record.array("successors")
-        with counted_loop(builder, word(0), count, name="route") as index:
+        with for_loop(builder, word(0), count, name="route") as index:
             entry = item(builder, listed, index, layout.entry_words)
             *state, instance = read_words(builder, entry, layout.entry_words)
             # A state id is below 2**48, so `parent` and the shifted instance share no bit.
@@ -303,19 +303,19 @@ class _Router:
             position = builder.lshr(parent, word(SHARD_BITS))
             old = item(builder, record.array("states"), position, layout.words)
             # An entry starts with the words of its state, so the entry's address serves as that of the new state.
-            found = builder.call(self._spec.check_step, [old, sent, mask])
-            with builder.if_then(builder.icmp_unsigned("!=", found, word(0)), likely=False):
-                self._record_step(found, sent)
+            violated = builder.call(self._spec.check_step, [old, sent, mask])
+            with builder.if_then(builder.icmp_unsigned("!=", violated, word(0)), likely=False):
+                self._record_step(violated, sent)
 
-    def _record_step(self, found: ir.Value, sent: ir.Value) -> None:
+    def _record_step(self, violated: ir.Value, sent: ir.Value) -> None:
         """Emit the record of an entry as the first of each bit in `found` that is new; each is then checked no more."""
         builder, record, size = self._builder, self._record, self._layout.entry_words
         # Each shard keeps its own first step. Two shards may record the same bit in one round: `SearchFindings` then
         # takes the lower shard, which does not depend on the number of workers.
         seen = record.get("seen_in_steps")
-        new = builder.and_(found, builder.not_(seen))
+        new = builder.and_(violated, builder.not_(seen))
         with each_bit(builder, new) as bit:
             kept = item(builder, record.array("step_violations"), bit, size)
             write_words(builder, kept, read_words(builder, sent, size))
-        record.set("seen_in_steps", builder.or_(seen, found))
-        self._step_mask.set(builder.and_(self._step_mask.get(), builder.not_(found)))
+        record.set("seen_in_steps", builder.or_(seen, violated))
+        self._step_mask.set(builder.and_(self._step_mask.get(), builder.not_(violated)))

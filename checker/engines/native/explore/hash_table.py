@@ -38,8 +38,8 @@ from checker.engines.native.llvm.control_flow import (
     I64,
     WORD_POINTER,
     LocalVariable,
-    counted_loop,
     endless_loop,
+    for_loop,
     word,
 )
 from checker.engines.native.llvm.words import item, prefetch, read_words
@@ -148,7 +148,7 @@ class HashTable:
     def rebuild(self, count: ir.Value) -> None:
         """Add the first `count` states of the shard to an empty table. They are distinct: none is compared."""
         builder = self._builder
-        with counted_loop(builder, word(0), count, name="rebuild") as local:
+        with for_loop(builder, word(0), count, name="rebuild") as local:
             hashed = state_hash(builder, self._key_of(builder, self._state(local)))
             home = LocalVariable(builder, self._home(hashed), "group")
             with endless_loop(builder, "probe") as probe:
@@ -161,7 +161,7 @@ class HashTable:
 
     def clear(self, slots: ir.Value) -> None:
         """Make the first `slots` slots empty."""
-        with counted_loop(self._builder, word(0), slots, name="clear") as position:
+        with for_loop(self._builder, word(0), slots, name="clear") as position:
             self._builder.store(_EMPTY, self._slot(position))
 
     def _slot(self, position: ir.Value) -> ir.Value:

@@ -32,9 +32,9 @@ from checker.engines.native.llvm.control_flow import (
     I64,
     WORD_POINTER,
     LocalVariable,
-    counted_loop,
     each_bit,
     endless_loop,
+    for_loop,
     word,
 )
 from checker.engines.native.llvm.words import item, prefetch, read_words
@@ -117,24 +117,24 @@ class _Inserter:
         wanted = builder.add(self.record.get("count"), size)
         make_room(builder, self.record, wanted, self.grow_table)
         table = HashTable(builder, self.record, self.spec.words, self.spec.key_of)
-        with counted_loop(builder, word(0), size, name="hash") as index:
+        with for_loop(builder, word(0), size, name="hash") as index:
             hashed = state_hash(builder, self.spec.key_of(builder, self._entry(entries, index)[:-1]))
             self.hashes.set(index, hashed)
             table.prefetch_slot(hashed)
             # Beyond the last entry it prefetches memory that is not read, which does no harm. Hence not `inbounds`.
             ahead = builder.mul(builder.add(index, word(_AHEAD)), word(self.spec.layout.entry_words))
             prefetch(builder, builder.gep(entries, [ahead]))
-        with counted_loop(builder, word(0), size, name="prefetch") as index:
+        with for_loop(builder, word(0), size, name="prefetch") as index:
             candidate = table.candidate(self.hashes.get(index))
             self.candidates.set(index, candidate)
             table.prefetch_state(candidate)
         remaining = LocalVariable(builder, word(0), "remaining")
-        with counted_loop(builder, word(0), size, name="compare") as index:
+        with for_loop(builder, word(0), size, name="compare") as index:
             is_stored = table.is_candidate(self.candidates.get(index), self._entry(entries, index)[:-1])
             # Written in any case, and overwritten by the next entry if this one is stored.
             self.unknown.set(remaining.get(), index)
             remaining.set(builder.add(remaining.get(), builder.zext(builder.not_(is_stored), I64)))
-        with counted_loop(builder, word(0), remaining.get(), name="insert") as number:
+        with for_loop(builder, word(0), remaining.get(), name="insert") as number:
             index = self.unknown.get(number)
             # One after the other: a state that occurs twice in the block is found by the second look-up. A prefetched
             # line may have changed by then, which costs time but not correctness, because `find` reads the memory
@@ -174,7 +174,7 @@ def _check_states(
         unchecked = LocalVariable(builder, first_new, "unchecked")
         if spec.lanes is not None and spec.lanes.suspects.function is not None and not spec.checks_every_state:
             check.by_lanes(unchecked, spec.lanes.suspects.function)
-        with counted_loop(builder, unchecked.get(), record.get("count"), name="check") as local:
+        with for_loop(builder, unchecked.get(), record.get("count"), name="check") as local:
             check.one(local, word(-1))
 
 
@@ -198,11 +198,11 @@ class _StateCheck:
             first = unchecked.get()
             end = builder.add(first, word(LANES))
             loop.leave_if(builder.icmp_unsigned(">", end, record.get("count")))
-            found = builder.call(suspects, [item(builder, self._states, first, self._spec.words), bits])
-            is_suspect = builder.icmp_unsigned("!=", builder.and_(found, self._open_mask.get()), word(0))
+            suspicious = builder.call(suspects, [item(builder, self._states, first, self._spec.words), bits])
+            is_suspect = builder.icmp_unsigned("!=", builder.and_(suspicious, self._open_mask.get()), word(0))
             with (
                 builder.if_then(is_suspect, likely=False),
-                counted_loop(builder, word(0), word(LANES), name="suspects") as lane,
+                for_loop(builder, word(0), word(LANES), name="suspects") as lane,
             ):
                 self.one(builder.add(first, lane), builder.load(item(builder, bits, lane, 1)))
             unchecked.set(end)
@@ -214,11 +214,11 @@ class _StateCheck:
         if spec.within_constraint is not None:
             within = builder.zext(builder.call(spec.within_constraint, [state]), I64)
             record.set("within", builder.add(record.get("within"), within))
-        found = builder.call(spec.check_state, [state, builder.and_(self._open_mask.get(), suspect)])
-        with builder.if_then(builder.icmp_unsigned("!=", found, word(0)), likely=False):
+        violated = builder.call(spec.check_state, [state, builder.and_(self._open_mask.get(), suspect)])
+        with builder.if_then(builder.icmp_unsigned("!=", violated, word(0)), likely=False):
             seen = record.get("seen_in_states")
             # `open_mask` does not cover bit 63, which is set without being selected; `seen` keeps its first state.
-            with each_bit(builder, builder.and_(found, builder.not_(seen))) as bit:
+            with each_bit(builder, builder.and_(violated, builder.not_(seen))) as bit:
                 record.set("first_states", local, bit)
-            record.set("seen_in_states", builder.or_(seen, found))
-            self._open_mask.set(builder.and_(self._open_mask.get(), builder.not_(found)))
+            record.set("seen_in_states", builder.or_(seen, violated))
+            self._open_mask.set(builder.and_(self._open_mask.get(), builder.not_(violated)))

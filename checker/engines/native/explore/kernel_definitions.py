@@ -20,7 +20,7 @@ from checker.engines.native.explore.shard_record import ShardRecord, state_hash,
 from checker.engines.native.explore.shards_taken import shards_taken
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.llvm import ir
-from checker.engines.native.llvm.control_flow import I16, I64, WORD_POINTER, counted_loop, word
+from checker.engines.native.llvm.control_flow import I16, I64, WORD_POINTER, for_loop, word
 from checker.engines.native.llvm.words import item, read_words
 
 
@@ -85,7 +85,7 @@ def _define_count(spec: SpecFunctions) -> None:
     builder, (address, counters) = _define(spec, COUNT, ir.VoidType(), [WORD_POINTER, WORD_POINTER])
     record = ShardRecord(builder, address, spec.layout)
     instances = record.array("instances", I16.as_pointer())
-    with counted_loop(builder, word(0), record.get("count"), name="states") as local:
+    with for_loop(builder, word(0), record.get("count"), name="states") as local:
         instance = builder.zext(builder.load(builder.gep(instances, [local], inbounds=True)), I64)
         counter = item(builder, counters, instance, 1)
         builder.store(builder.add(builder.load(counter), word(1)), counter)

@@ -52,7 +52,7 @@ def require_sizes(program: nodes.Program, properties: list[str]) -> None:
         raise SpecError(f"{len(properties)} properties at once, over {MOST_PROPERTIES}: choose some with --property")
 
 
-def lowered_with_kernels(
+def lower_with_kernels(
     spec: Spec,
     program: nodes.Program,
     properties: list[str],

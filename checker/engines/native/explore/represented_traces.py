@@ -18,7 +18,7 @@ from checker.engines.native.explore.results import Path, PathTraces, Trace
 from checker.errors import InternalError, SpecError
 from checker.language.interpreter import State
 from checker.language.parameters import CallArguments
-from checker.language.permutations import Permutation, all_permutations, composed, permuted, permuted_state
+from checker.language.permutations import Permutation, all_permutations, compose_permutations, permute, permute_state
 from checker.language.spec import Spec
 from checker.language.types import DomainType
 from checker.run.result import TraceStep
@@ -47,23 +47,23 @@ class RepresentedTraces(PathTraces):
 
     def trace(self, path: Path) -> Trace:
         """Return the trace of a path, with members renamed so that it begins in an initial state."""
-        return self._followed(path)[0]
+        return self._follow(path)[0]
 
     def failed_calls(self, path: Path, instance: int) -> Iterator[tuple[Trace, str, tuple[Any, ...]]]:
         """Iterate over the traces of a path, and the action instance at the end of each, under renamings of members."""
-        trace, last = self._followed(path)
+        trace, last = self._follow(path)
         action, arguments = self._spec.arguments_of(instance, self._state_of(path[-1][1]))
-        arguments = self._permuted_arguments(action, arguments, last)
+        arguments = self._permute_arguments(action, arguments, last)
         for by in all_permutations(self._domains):
-            renamed = self._permuted(trace, by)
+            renamed = self._permute(trace, by)
             if renamed[0].state in self._starts:
-                yield renamed, action, self._permuted_arguments(action, arguments, by)
+                yield renamed, action, self._permute_arguments(action, arguments, by)
 
     def variants(self, path: Path) -> Iterator[Trace]:
         """Iterate over the traces of a path under renamings of members."""
         trace = self.trace(path)
-        renamed = (self._permuted(trace, by) for by in all_permutations(self._domains))
-        return (found for found in renamed if found[0].state in self._starts)
+        renamed = (self._permute(trace, by) for by in all_permutations(self._domains))
+        return (each for each in renamed if each[0].state in self._starts)
 
     def no_failure(self, what: str) -> Exception:
         """Return a refusal: every item of an `all` or `any` was evaluated, and the failing one never comes first."""
@@ -73,7 +73,7 @@ class RepresentedTraces(PathTraces):
             "and symmetry does not show it: run without --symmetry"
         )
 
-    def _followed(self, path: Path) -> tuple[Trace, Permutation]:
+    def _follow(self, path: Path) -> tuple[Trace, Permutation]:
         """Return the trace of a path, and the permutation from the last representative to the last state."""
         represented = self._state_of(path[0][1])
         start = self._initial[tuple(int(word) for word in path[0][1])]
@@ -88,12 +88,12 @@ class RepresentedTraces(PathTraces):
             reached_words = self._represent(reached)
             if reached_words != tuple(map(int, words)) and reached_words != self._represent(represented):
                 raise InternalError(f"{self._spec.name}: {action} does not lead to the orbit of the next state")
-            arguments = self._permuted_arguments(action, arguments, by)
+            arguments = self._permute_arguments(action, arguments, by)
             after = self._spec.step(trace[-1].state, action, *arguments)
-            if after != permuted_state(self._spec.variables, reached, by):
+            if after != permute_state(self._spec.variables, reached, by):
                 raise InternalError(f"{self._spec.name}: {action} is not symmetric")
             trace.append(TraceStep(action, arguments, after))
-            by = composed(by, self._between(represented, reached))
+            by = compose_permutations(by, self._between(represented, reached))
         return tuple(trace), by
 
     def _between(self, one: State, other: State) -> Permutation:
@@ -101,22 +101,26 @@ class RepresentedTraces(PathTraces):
         variables = self._spec.variables
         for by in all_permutations(self._domains):
             # Variable by variable: most permutations differ in one of the first.
-            if all(permuted(kind, one.values[name], by) == other.values[name] for name, kind in variables.items()):
+            if all(permute(kind, one.values[name], by) == other.values[name] for name, kind in variables.items()):
                 return by
         raise InternalError(f"{self._spec.name}: a state is not in the orbit of its representative")
 
-    def _permuted(self, trace: Trace, by: Permutation) -> Trace:
+    def _permute(self, trace: Trace, by: Permutation) -> Trace:
         return tuple(
             TraceStep(
                 step.action,
-                () if step.action is None else self._permuted_arguments(step.action, step.arguments, by),
-                permuted_state(self._spec.variables, step.state, by),
+                () if step.action is None else self._permute_arguments(step.action, step.arguments, by),
+                permute_state(self._spec.variables, step.state, by),
             )
             for step in trace
         )
 
-    def _permuted_arguments(self, action: str, arguments: tuple[Any, ...], by: Permutation) -> tuple[Any, ...]:
+    def _permute_arguments(self, action: str, arguments: tuple[Any, ...], by: Permutation) -> tuple[Any, ...]:
         shape = next(shape for shape in self._spec.shapes() if shape.name == action)
         kinds = (parameter.type for parameter in shape.parameters)
-        found = tuple(permuted(kind, argument, by) for kind, argument in zip(kinds, arguments, strict=True))
-        return CallArguments(found, arguments.chosen) if isinstance(arguments, CallArguments) else found
+        permuted_values = tuple(permute(kind, argument, by) for kind, argument in zip(kinds, arguments, strict=True))
+        return (
+            CallArguments(permuted_values, arguments.chosen)
+            if isinstance(arguments, CallArguments)
+            else permuted_values
+        )

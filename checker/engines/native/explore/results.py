@@ -34,7 +34,7 @@ def property_mask(spec: Spec, names: list[str], *roles: Role) -> int:
     return sum(1 << bit for bit, name in enumerate(names) if spec.roles[name] in roles)
 
 
-def failed_init(engine: str, spec: Spec, plan: Plan, compile_seconds: float) -> Result:
+def failure_of_init(engine: str, spec: Spec, plan: Plan, compile_seconds: float) -> Result:
     """Return the result of a run in which `init` leaves a type's bounds."""
     violation = violations.bounds_in_init(spec)
     return Result(
@@ -105,31 +105,31 @@ class ResultBuilder:
         state_of: Callable[[Any], State],
         plan: Plan,
         names: list[str],
-        found: exploration.Exploration,
+        explored: exploration.Exploration,
         traces: PathTraces | None = None,
     ):
         self.engine, self.spec = engine, spec
         self._traces = PathTraces(spec, state_of) if traces is None else traces
         self.trace_of = self._traces.trace
-        self.plan, self.names, self.found = plan, names, found
+        self.plan, self.names, self.found = plan, names, explored
 
     def result(self, compile_seconds: float) -> Result:
         """Return the result."""
-        found = self.found
+        explored = self.found
         reachables = [name for name in self.names if self.spec.roles[name] is Role.REACHABLE]
         reached = {
-            self.names[bit]: len(found.path(where.state))
-            for bit, where in found.reached.items()
+            self.names[bit]: len(explored.path(where.state))
+            for bit, where in explored.reached.items()
             if bit < len(self.names)
         }
         unreached = tuple(name for name in reachables if name not in reached)
         return Result(
             engine=self.engine,
             workers=self.plan.workers,
-            distinct_states=found.distinct,
-            generated_states=sum(found.generated_per_instance),
-            levels=tuple(found.levels),
-            seconds=found.seconds,
+            distinct_states=explored.distinct,
+            generated_states=sum(explored.generated_per_instance),
+            levels=tuple(explored.levels),
+            seconds=explored.seconds,
             ended=self._end(),
             compile_seconds=compile_seconds,
             memory_bytes=peak_memory(),
@@ -137,11 +137,11 @@ class ResultBuilder:
             coverage=self._coverage(),
             reached=reached,
             unreached=unreached,
-            evaluated=self._evaluated(),
+            evaluated=self._evaluated_properties(),
             levels_within=self._levels_within(),
         )
 
-    def _evaluated(self) -> tuple[str, ...]:
+    def _evaluated_properties(self) -> tuple[str, ...]:
         """Return the properties of which the exploration had a bit, with `deadlock` if it looked for one."""
         names = [name for name in self.names if self.spec.roles[name] in SAFETY_ROLES]
         return (*names, *([DEADLOCK] if self.plan.deadlock else []))
@@ -156,20 +156,20 @@ class ResultBuilder:
         return "violation" if outcome in ("stopped", "error") else outcome  # type: ignore[return-value]
 
     def _violations(self) -> list[Violation]:
-        found = self.found
+        explored = self.found
         result = []
-        for bit, where in sorted(found.violations.items()):
-            trace = self.trace_of(found.path_to(where))
+        for bit, where in sorted(explored.violations.items()):
+            trace = self.trace_of(explored.path_to(where))
             result.append(violations.false_property(self.spec, self.names[bit], trace))
-        if found.error is not None:
-            result.append(self._failed_action(found.path(found.error.state), found.error.instance))
-        if found.property_error is not None:
-            result.append(self._failed_property(found.path_to(found.property_error)))
-        if self.plan.deadlock and found.deadlock is not None:
-            result.append(violations.deadlock(self.trace_of(found.path(found.deadlock))))
+        if explored.error is not None:
+            result.append(self._violation_of_action(explored.path(explored.error.state), explored.error.instance))
+        if explored.property_error is not None:
+            result.append(self._violation_of_property(explored.path_to(explored.property_error)))
+        if self.plan.deadlock and explored.deadlock is not None:
+            result.append(violations.deadlock(self.trace_of(explored.path(explored.deadlock))))
         return result
 
-    def _failed_action(self, path: Path, instance: int) -> Violation:
+    def _violation_of_action(self, path: Path, instance: int) -> Violation:
         """Return the violation of an action instance that leaves its bounds at the end of a path."""
         for trace, action, arguments in self._traces.failed_calls(path, instance):
             try:
@@ -180,7 +180,7 @@ class ResultBuilder:
                 continue
         raise self._traces.no_failure("an action")
 
-    def _failed_property(self, path: Path) -> Violation:
+    def _violation_of_property(self, path: Path) -> Violation:
         """Return the violation of the first property, constraint or view that leaves its bounds after a path."""
         # The interpreter does not evaluate a property again that was false before: such a property comes last.
         violated = {self.names[bit] for bit in self.found.violations}
@@ -198,7 +198,7 @@ class ResultBuilder:
             return False
         try:
             if role is Role.VIEW:
-                self.spec.viewed(name, trace[-1].state)
+                self.spec.value_of_view(name, trace[-1].state)
             else:
                 self.spec.holds(name, trace[-1].state, trace[-2].state if role in STEP_ROLES else None)
         except BoundsError:

@@ -26,7 +26,7 @@ from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.search_findings import SearchFindings
 from checker.engines.native.explore.search_store import SearchStore
 from checker.engines.native.explore.store import Store
-from checker.engines.native.explore.workers import Workers, deferred_interrupts
+from checker.engines.native.explore.workers import Workers, defer_interrupts
 from checker.errors import InputError
 from checker.run.endings import StoppedError
 from checker.run.forecast import states_to_come
@@ -125,7 +125,7 @@ def breadth_first_search(
     stop_mask = (invariant_mask | step_mask) & ~reachable_mask if stop_on_any else 0
     memory = MemoryWatch(max_memory)
     limits = _Limits(stop_after, stop_mask, stop_on_deadlock, await_deadlock, max_states, max_depth, memory)
-    with Workers(workers) as team, deferred_interrupts() as interrupted:
+    with Workers(workers) as team, defer_interrupts() as interrupted:
         interrupts = [interrupted] if cancelled is None else [interrupted, cancelled]
         search = _BreadthFirstSearch(
             store_of(kernels),
@@ -248,19 +248,19 @@ class _BreadthFirstSearch:
 
     def result(self, outcome: Outcome, reachable_mask: int) -> Exploration:
         """Return the exploration, with violations and reached reachables separated by `reachable_mask`."""
-        found = self._findings.by_bit
+        by_bit = self._findings.by_bit
         ends = [0, *self._level_ends, self._store.distinct]
         within_ends = [0, *self._within_ends, self._store.within]
         sizes = [end - start for start, end in pairwise(ends)]
         sizes_within = [end - start for start, end in pairwise(within_ends)]
         return Exploration(
             distinct=self._store.distinct,
-            generated=self._generated(),
+            generated=self._count_generated(),
             levels=[size for size in sizes if size],
             outcome=outcome,
             seconds=perf_counter() - self._started,
-            violations={bit: where for bit, where in found.items() if not reachable_mask >> bit & 1},
-            reached={bit: where for bit, where in found.items() if reachable_mask >> bit & 1},
+            violations={bit: where for bit, where in by_bit.items() if not reachable_mask >> bit & 1},
+            reached={bit: where for bit, where in by_bit.items() if reachable_mask >> bit & 1},
             error=self._findings.error,
             property_error=self._findings.property_error,
             deadlock=self._findings.deadlock,
@@ -408,7 +408,7 @@ class _BreadthFirstSearch:
         lacks_deadlock = limits.await_deadlock and findings.deadlock is None
         return waits and not lacks_deadlock and not limits.stop_after & ~findings.seen
 
-    def _generated(self) -> int:
+    def _count_generated(self) -> int:
         return self._initial_states + sum(self._store.generated_per_instance())
 
     def _report(self, activity: str = "") -> None:
@@ -421,7 +421,7 @@ class _BreadthFirstSearch:
             SearchProgress(
                 level=max(1, len(self._level_ends)),
                 distinct=self._store.distinct,
-                generated=self._generated(),
+                generated=self._count_generated(),
                 queue=self._store.left,
                 seconds=now - self._started,
                 memory_bytes=self._store.memory_bytes,

@@ -43,8 +43,8 @@ class SearchFindings:
 
     def states(self) -> list[int]:
         """Return the ids of the states in which something was found."""
-        found = [*self.by_bit.values(), self.error, self.property_error]
-        states = [where.state for where in found if where is not None]
+        findings = [*self.by_bit.values(), self.error, self.property_error]
+        states = [where.state for where in findings if where is not None]
         return states if self.deadlock is None else [*states, self.deadlock]
 
     def to_json(self) -> dict[str, Any]:
@@ -98,9 +98,9 @@ def _step_to_json(step: StoredStep | None) -> list[Any] | None:
     return None if step is None else [step.instance, step.words]
 
 
-def _first_shard(found: Iterable[int]) -> int | None:
+def _first_shard(by_shard: Iterable[int]) -> int | None:
     """Return the first shard for which something is not 0; None if there is none."""
-    return next((shard for shard, value in enumerate(found) if value), None)
+    return next((shard for shard, value in enumerate(by_shard) if value), None)
 
 
 def _id(shard: int, local: int) -> int:

@@ -182,8 +182,8 @@ class SearchStore(ABC):
         shard, local = state_id % SHARDS, state_id >> SHARD_BITS
         return sum(ends[shard] <= local for ends in self._level_ends)
 
-    def replayed_level(self, level: int, run: Run) -> Generator[None]:
-        """Expand the states of a level again; yield after each round, in which `sent_to` returns the successors.
+    def replay_level(self, level: int, run: Run) -> Generator[None]:
+        """Expand the states of a level again; yield after each round, in which `entries_for` returns the successors.
 
         Afterwards the store is as before.
         """
@@ -205,7 +205,7 @@ class SearchStore(ABC):
             for memory, content in kept:
                 memory[:] = content
 
-    def sent_to(self, shard: int) -> Iterator[Words]:
+    def entries_for(self, shard: int) -> Iterator[Words]:
         """Yield the entries (n, words + 1) that the expanded half of a round sent to a shard, in canonical order."""
         for source in range(SHARDS):
             yield self._outboxes.array[source, shard, : int(self.field("fills")[source, shard])]
@@ -218,8 +218,8 @@ class SearchStore(ABC):
 
     def read(self, name: str, item: int = 0) -> list[int]:
         """Return a field of all records (SHARDS,); `item`: which of its words, for a field of several words."""
-        found: list[int] = self._records.items[FIELD_OFFSETS[name] + item :: RECORD_WORDS].tolist()
-        return found
+        values: list[int] = self._records.items[FIELD_OFFSETS[name] + item :: RECORD_WORDS].tolist()
+        return values
 
     def write(self, name: str, values: int | Iterable[int]) -> None:
         """Write a field of one word to all records: one value, or the value of each shard."""
@@ -230,8 +230,8 @@ class SearchStore(ABC):
         """Return the entry (words + 1) of the first step of a shard's states that violated a property."""
         size = self.layout.entry_words
         start = (shard * MASK_BITS + bit) * size
-        found: list[int] = self._step_violations.items[start : start + size].tolist()
-        return found
+        words: list[int] = self._step_violations.items[start : start + size].tolist()
+        return words
 
     @property
     def kernels(self) -> Kernels:

@@ -14,7 +14,7 @@ from checker.engines.native.explore.memory_layout import (
     MemoryLayout,
 )
 from checker.engines.native.llvm import ir
-from checker.engines.native.llvm.control_flow import I16, I32, WORD_POINTER, counted_loop, word
+from checker.engines.native.llvm.control_flow import I16, I32, WORD_POINTER, for_loop, word
 from checker.engines.native.llvm.words import item, write_words
 
 _HASH_MULTIPLIER = 0x9E3779B97F4A7C15
@@ -85,11 +85,11 @@ def inbox_blocks(
     """
     # Sources in ascending order, whatever the order in which workers finished them: this makes the order of states
     # canonical.
-    with counted_loop(builder, word(0), word(SHARDS), name="sources") as source_shard:
+    with for_loop(builder, word(0), word(SHARDS), name="sources") as source_shard:
         source = ShardRecord.of_shard(builder, records, source_shard, layout)
         fill = source.get("fills", shard)
         inbox = source.outbox(shard)
-        with counted_loop(builder, word(0), fill, word(most), "blocks") as start:
+        with for_loop(builder, word(0), fill, word(most), "blocks") as start:
             remaining = builder.sub(fill, start)
             size = builder.select(builder.icmp_unsigned("<", remaining, word(most)), remaining, word(most))
             yield item(builder, inbox, start, layout.entry_words), size

@@ -111,8 +111,8 @@ class Store(SearchStore):
         if len(words) != self.layout.words:
             raise ValueError(f"a state has {self.layout.words} words, not {len(words)}")
         state = array(U64, words)
-        found = self._kernels.find(self._records_address, state.buffer_info()[0])
-        return None if found == NO_STATE else found
+        state_id = self._kernels.find(self._records_address, state.buffer_info()[0])
+        return None if state_id == NO_STATE else state_id
 
     def words_of(self, state_id: int) -> list[int]:
         """Return a state's words."""
@@ -148,12 +148,12 @@ class Store(SearchStore):
 
         The last column counts initial states.
         """
-        found = []
+        counts = []
         for record in self._records.addresses():
             counters = self._new_counters()
             self._kernels.count(record, ctypes.addressof(counters))
-            found.append([*counters[: self.layout.instances], counters[INITIAL_INSTANCE]])
-        return found
+            counts.append([*counters[: self.layout.instances], counters[INITIAL_INSTANCE]])
+        return counts
 
     @staticmethod
     def _new_counters() -> ctypes.Array[ctypes.c_uint64]:
@@ -180,12 +180,12 @@ def _capacity(layout: MemoryLayout) -> int:
     capacity: int = min(MAXIMUM_LOCAL, physical_memory() // (SHARDS * layout.bytes_per_state))
     mapped = mappable_bytes()
     if mapped is not None:
-        while capacity > _LEAST_CAPACITY and SHARDS * _reserved_bytes(layout, capacity) > mapped:
+        while capacity > _LEAST_CAPACITY and SHARDS * _shard_bytes(layout, capacity) > mapped:
             capacity //= 2
     return capacity
 
 
-def _reserved_bytes(layout: MemoryLayout, capacity: int) -> int:
+def _shard_bytes(layout: MemoryLayout, capacity: int) -> int:
     """Return the bytes that are reserved for a shard with `capacity` states."""
     entries = (1 + SHARDS) * layout.outbox_capacity * layout.entry_words
     return capacity * layout.bytes_per_state + _largest_table(capacity) * _SLOT_BYTES + entries * 8

@@ -91,7 +91,7 @@ class _Worker:
 
 
 @contextmanager
-def deferred_interrupts() -> Iterator[threading.Event]:
+def defer_interrupts() -> Iterator[threading.Event]:
     """Make Ctrl-C set the yielded event inside the block, instead of raising KeyboardInterrupt.
 
     This happens only in the main thread and if Python's own handler is installed; otherwise the event is never set.

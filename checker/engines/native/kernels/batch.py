@@ -28,8 +28,8 @@ from checker.engines.native.llvm.control_flow import (
     I64,
     WORD_POINTER,
     LocalVariable,
-    counted_loop,
     endless_loop,
+    for_loop,
     word,
 )
 from checker.engines.native.llvm.machine_code import MachineCode
@@ -126,10 +126,10 @@ class BatchEngine:
         states = self._rows(states)
         # Room for all successors of any one state: a call expands at least one state, so a loop of calls always ends.
         room = max(MOST_SUCCESSORS, self.instances)
-        found, hashes = np.empty((room, self.words), np.uint64), np.empty(room, np.uint64)
+        successors, hashes = np.empty((room, self.words), np.uint64), np.empty(room, np.uint64)
         origins, steps = np.empty(room, np.uint64), np.empty(room, np.uint64)
         summary = np.empty((len(states), _SUMMARY), np.uint64)
-        arrays = (states, found, origins, hashes, steps, summary)
+        arrays = (states, successors, origins, hashes, steps, summary)
         taken = self._expand(*(array.ctypes.data for array in arrays), len(states), room, step_mask)
         # The arrays are not initialised: only the rows that the kernel has written may be read.
         summary = summary[:taken]
@@ -137,7 +137,7 @@ class BatchEngine:
         origins = origins[:count]
         return ExpandedBatch(
             taken=taken,
-            states=found[:count],
+            states=successors[:count],
             hashes=hashes[:count],
             # The origin of a successor: its parent's position in the low 32 bits, the action instance above.
             parents=(origins & np.uint64(0xFFFFFFFF)).astype(np.uint32),
@@ -211,13 +211,13 @@ def _define_expand(native: NativeSpec) -> None:
     """
     words = native.layout.words
     builder, arguments = _function(native, _EXPAND, 9)
-    states, found, origins, hashes, steps, summary = (
+    states, successors, origins, hashes, steps, summary = (
         builder.inttoptr(address, WORD_POINTER) for address in arguments[:6]
     )
     count, room, step_mask = arguments[6:]
     sink, state = builder.alloca(_SINK), builder.alloca(I64, words)
     position, listed = LocalVariable(builder, word(0), "position"), LocalVariable(builder, word(0), "listed")
-    builder.store(found, struct_field(builder, sink, _NEXT_STATE))
+    builder.store(successors, struct_field(builder, sink, _NEXT_STATE))
     builder.store(origins, struct_field(builder, sink, _NEXT_ORIGIN))
     with endless_loop(builder, "expand") as loop:
         current, first = position.get(), listed.get()
@@ -236,8 +236,8 @@ def _define_expand(native: NativeSpec) -> None:
         end = builder.ptrtoint(builder.load(struct_field(builder, sink, _NEXT_ORIGIN)), I64)
         total = builder.udiv(builder.sub(end, builder.ptrtoint(origins, I64)), word(8))
         listed.set(total)
-        with counted_loop(builder, first, total, name="describe") as index:
-            successor = item(builder, found, index, words)
+        with for_loop(builder, first, total, name="describe") as index:
+            successor = item(builder, successors, index, words)
             hashed = state_hash(builder, read_words(builder, successor, words))
             builder.store(hashed, item(builder, hashes, index, 1))
             violated = word(0)
@@ -269,9 +269,9 @@ def _define_check(native: NativeSpec) -> None:
     """Define `i64 batch.check(states, bits, count, mask)`."""
     builder, (states, bits, count, mask) = _function(native, _CHECK, 4)
     states, bits = builder.inttoptr(states, WORD_POINTER), builder.inttoptr(bits, WORD_POINTER)
-    with counted_loop(builder, word(0), count) as index:
-        found = builder.call(native.check_state, [item(builder, states, index, native.layout.words), mask])
-        builder.store(found, item(builder, bits, index, 1))
+    with for_loop(builder, word(0), count) as index:
+        findings = builder.call(native.check_state, [item(builder, states, index, native.layout.words), mask])
+        builder.store(findings, item(builder, bits, index, 1))
     builder.ret(count)
 
 
@@ -280,7 +280,7 @@ def _define_hash(native: NativeSpec) -> None:
     builder, (states, hashes, count) = _function(native, _HASH, 3)
     states, hashes = builder.inttoptr(states, WORD_POINTER), builder.inttoptr(hashes, WORD_POINTER)
     words = native.layout.words
-    with counted_loop(builder, word(0), count) as index:
+    with for_loop(builder, word(0), count) as index:
         hashed = state_hash(builder, read_words(builder, item(builder, states, index, words), words))
         builder.store(hashed, item(builder, hashes, index, 1))
     builder.ret(count)

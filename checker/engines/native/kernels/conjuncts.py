@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.llvm import ir
-from checker.engines.native.llvm.control_flow import I64, WORD_POINTER, LocalVariable, counted_loop, endless_loop, word
+from checker.engines.native.llvm.control_flow import I64, WORD_POINTER, LocalVariable, endless_loop, for_loop, word
 from checker.engines.native.llvm.machine_code import MachineCode
 from checker.engines.native.llvm.words import item
 from checker.engines.native.lowering.native_spec import NativeSpec, lower
@@ -71,9 +71,9 @@ class Conjuncts:
         `states` (n, 2, words): each state, and the state before it.
         """
         pairs = np.ascontiguousarray(states, dtype=np.uint64)
-        found = np.full(len(pairs), NONE, dtype=np.int64)
-        self._find(pairs.ctypes.data, len(pairs), found.ctypes.data)
-        return found
+        numbers = np.full(len(pairs), NONE, dtype=np.int64)
+        self._find(pairs.ctypes.data, len(pairs), numbers.ctypes.data)
+        return numbers
 
 
 def _define_empty(native: NativeSpec) -> None:
@@ -87,9 +87,9 @@ def _define_find(native: NativeSpec, conjuncts: int, *, is_of_step: bool) -> Non
     kind = ir.FunctionType(ir.VoidType(), [WORD_POINTER, I64, WORD_POINTER])
     function = ir.IrFunction(native.module, kind, FIND)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    pairs, count, found = function.args
+    pairs, count, results = function.args
     words = native.layout.words
-    with counted_loop(builder, word(0), count) as index:
+    with for_loop(builder, word(0), count) as index:
         state = item(builder, pairs, index, 2 * words)
         # A pair holds the state first and then the state before it; a property of states ignores the second.
         old = builder.gep(state, [word(words)], inbounds=True)
@@ -106,6 +106,6 @@ def _define_find(native: NativeSpec, conjuncts: int, *, is_of_step: bool) -> Non
             search.leave_if(builder.icmp_unsigned("!=", false, word(0)))
             number.add(1)
         is_none = builder.icmp_unsigned("==", number.get(), word(conjuncts))
-        at = builder.gep(found, [index], inbounds=True)
+        at = builder.gep(results, [index], inbounds=True)
         builder.store(builder.select(is_none, word(NONE), number.get()), at)
     builder.ret_void()

@@ -42,8 +42,8 @@ from checker.engines.native.llvm.control_flow import (
     I64,
     WORD_POINTER,
     LocalVariable,
-    counted_loop,
     endless_loop,
+    for_loop,
     word,
 )
 from checker.engines.native.llvm.machine_code import MachineCode
@@ -141,12 +141,12 @@ class RowTable:
         self._require_room(len(rows))
         self.count = self._kernels.add_rows(rows.ctypes.data, len(rows), *self._arguments())
 
-    def add_successors(self, found: ExpandedBatch, parents: Words, level: int) -> None:
+    def add_successors(self, successors: ExpandedBatch, parents: Words, level: int) -> None:
         """Add the successors of a batch of states with the hashes `parents`, as states of a level."""
-        self._require_room(len(found.states))
-        arrays = (found.states, found.hashes, found.parents, found.instances, parents)
+        self._require_room(len(successors.states))
+        arrays = (successors.states, successors.hashes, successors.parents, successors.instances, parents)
         self.count = self._kernels.add_successors(
-            *(array.ctypes.data for array in arrays), len(found.states), level, *self._arguments()
+            *(array.ctypes.data for array in arrays), len(successors.states), level, *self._arguments()
         )
 
     def sorted(self) -> SortedRows:
@@ -287,7 +287,7 @@ class _Table:
         return self._builder.gep(self._slots, [position], inbounds=True)
 
     def _row(self, held: ir.Value) -> ir.Value:
-        return _held_row(self._builder, self._rows, held, self._words + ORIGIN_WORDS)
+        return _row_of_slot(self._builder, self._rows, held, self._words + ORIGIN_WORDS)
 
     def _keep_lesser(self, row: ir.Value, origin: list[ir.Value]) -> None:
         builder = self._builder
@@ -296,7 +296,7 @@ class _Table:
             write_words(builder, place, origin)
 
 
-def _held_row(builder: ir.IRBuilder, rows: ir.Value, held: ir.Value, size: int) -> ir.Value:
+def _row_of_slot(builder: ir.IRBuilder, rows: ir.Value, held: ir.Value, size: int) -> ir.Value:
     """Return the address of the row whose number a slot holds; for an empty slot, one row before the array."""
     number = builder.zext(builder.and_(held, ir.ConstantValue(I32, 2**NUMBER_BITS - 1)), I64)
     # Not `inbounds`: LLVM makes such an address outside of its array a poison value.
@@ -326,7 +326,7 @@ def _add_rows(module: ir.Module, words: int) -> int:
     def hash_of(index: ir.Value) -> ir.Value:
         return state_hash(builder, read_words(builder, item(builder, rows, index, words + ORIGIN_WORDS), words))
 
-    with counted_loop(builder, word(0), count) as index:
+    with for_loop(builder, word(0), count) as index:
         _prefetch_ahead(builder, target, index, count, hash_of)
         row = read_words(builder, item(builder, rows, index, words + ORIGIN_WORDS), words + ORIGIN_WORDS)
         target.add(row[:words], state_hash(builder, row[:words]), row[words:])
@@ -348,7 +348,7 @@ def _add_successors(module: ir.Module, words: int) -> int:
     def hash_of(index: ir.Value) -> ir.Value:
         return builder.load(item(builder, hashes, index, 1))
 
-    with counted_loop(builder, word(0), count) as index:
+    with for_loop(builder, word(0), count) as index:
         _prefetch_ahead(builder, target, index, count, hash_of)
         parent = builder.zext(builder.load(builder.gep(parents, [index], inbounds=True)), I64)
         instance = builder.zext(builder.load(builder.gep(instances, [index], inbounds=True)), I64)
@@ -371,10 +371,10 @@ def _sort(module: ir.Module, words: int) -> int:
         walk.leave_if(builder.icmp_unsigned(">=", count.get(), total))
         index = position.get()
         later = builder.load(builder.gep(slots, [builder.add(index, word(SLOT_AHEAD))], inbounds=True))
-        prefetch(builder, _held_row(builder, rows, later, size))
+        prefetch(builder, _row_of_slot(builder, rows, later, size))
         held = builder.load(builder.gep(slots, [index], inbounds=True))
         with builder.if_then(builder.icmp_unsigned("!=", held, ir.ConstantValue(I32, 0))):
-            row = read_words(builder, _held_row(builder, rows, held, size), size)
+            row = read_words(builder, _row_of_slot(builder, rows, held, size), size)
             hashed = state_hash(builder, row[:words])
             free = LocalVariable(builder, count.get(), "free")
             with endless_loop(builder, "shift") as shift:
@@ -412,7 +412,7 @@ def _fill(module: ir.Module, words: int) -> int:
     """Define `i64 fill(rows, count, filter_words, low, scale)`, which returns the number of rows."""
     builder, (rows, count, filter_address, low, scale) = _function(module, "fill", 5)
     rows, filter_array = _pointers(builder, rows, filter_address)
-    with counted_loop(builder, word(0), count) as index:
+    with for_loop(builder, word(0), count) as index:
         hashed = state_hash(builder, read_words(builder, item(builder, rows, index, words + ORIGIN_WORDS), words))
         place, bits = _filter_place(builder, filter_array, low, scale, hashed)
         builder.store(builder.or_(builder.load(place), bits), place)
@@ -434,7 +434,7 @@ def _subtract(module: ir.Module, words: int) -> int:
     size = words + ORIGIN_WORDS
     position = LocalVariable(builder, word(0), "position")
     kept = LocalVariable(builder, word(0), "kept")
-    with counted_loop(builder, word(0), count) as index:
+    with for_loop(builder, word(0), count) as index:
         row = read_words(builder, item(builder, rows, index, size), size)
         hashed = builder.load(item(builder, hashes, index, 1))
         is_stored = LocalVariable(builder, ir.ConstantValue(I1, 0), "is_stored")
@@ -499,7 +499,7 @@ def _merge(module: ir.Module, words: int) -> int:
     size = words + ORIGIN_WORDS
     total = builder.add(one_count, other_count)
     sides = [_MergeSide(builder, *side, words) for side in ((one, one_count), (other, other_count))]
-    with counted_loop(builder, word(0), total) as index:
+    with for_loop(builder, word(0), total) as index:
         left, right = sides
         is_first = _less(builder, left.key(), right.key())
         # A side that ended keeps the key of its last row, which may be the lesser one.

@@ -84,14 +84,14 @@ class SingleStateEngine:
         buffer = (ctypes.c_uint64 * (1 + self._entry * self._native.instances))()
         state = self._words(words)
         self._functions["expand_state"](state, buffer, *self._candidates(state))
-        found = ExpandedState()
+        expanded = ExpandedState()
         for number in range(buffer[0]):
             entry = list(buffer[1 + number * self._entry : 1 + (number + 1) * self._entry])
             if entry[_SITE]:
-                found.failures[entry[_INSTANCE]] = self._native.sites[entry[_SITE] - 1].text
+                expanded.failures[entry[_INSTANCE]] = self._native.sites[entry[_SITE] - 1].text
             else:
-                found.words[entry[_INSTANCE]] = entry[_HEADER:]
-        return found
+                expanded.words[entry[_INSTANCE]] = entry[_HEADER:]
+        return expanded
 
     def check(self, state: State, names: Iterable[str]) -> CheckedState:
         """Check the named invariants and reachables in a state, and that every constraint can be evaluated in it."""
@@ -166,8 +166,8 @@ class SingleStateEngine:
         return sum(1 << self._names.index(name) for name in names)
 
     def _finding(self, mask: int) -> CheckedState:
-        found = frozenset(name for bit, name in enumerate(self._names) if mask >> bit & 1)
-        return CheckedState(found, bool(mask >> FAILED_BIT & 1))
+        violated = frozenset(name for bit, name in enumerate(self._names) if mask >> bit & 1)
+        return CheckedState(violated, bool(mask >> FAILED_BIT & 1))
 
 
 def _define_buffer(native: NativeSpec, entry: int) -> None:
@@ -200,7 +200,7 @@ def _append_header(builder: ir.IRBuilder, sink: ir.Value, entry: int, instance: 
 def _export(native: NativeSpec) -> dict[str, int]:
     """Add functions of external linkage that call the spec's own; return the number of arguments of each."""
     compute_view = None if native.view is None else native.view.compute
-    found = {}
+    counts = {}
     of_lanes = () if native.lanes is None else (native.lanes.candidates.function, native.lanes.suspects.function)
     of_states = (native.expand_state, native.check_state, native.check_step, native.within_constraint, compute_view)
     for inner in (*of_states, *of_lanes):
@@ -213,5 +213,5 @@ def _export(native: NativeSpec) -> dict[str, int]:
         if inner.type.pointee.return_type == I1:
             result = builder.zext(result, I64)
         builder.ret(result if inner.type.pointee.return_type != ir.VoidType() else ir.ConstantValue(I64, 0))
-        found[inner.name] = len(arguments)
-    return found
+        counts[inner.name] = len(arguments)
+    return counts

@@ -92,7 +92,7 @@ class StepClasses:
         for shape, positions in members.values():
             last = shape.first_instance + shape.instances
             # Equal for all members, because the types of the fixed parameters are.
-            numbers, count = _numbered(shape, positions)
+            numbers, count = _number_classes(shape, positions)
             layer.of_instance[shape.first_instance : last] = numbers + len(self._strong)
             if items := _collection_items(shape, positions):
                 collected.append(_Member(shape.first_instance, last, items))
@@ -129,15 +129,15 @@ class StepClasses:
         `instances` and `sources` (m,) are the action instance of each step and the position of the state before it in
         `states` (n, words), which are needed if `needs_states`.
         """
-        found = np.empty((len(self._layers), len(instances)), np.int32)
+        numbered = np.empty((len(self._layers), len(instances)), np.int32)
         strong = np.array(self._strong, np.bool_)
-        for layer, classes in zip(self._layers, found, strict=True):
+        for layer, classes in zip(self._layers, numbered, strict=True):
             # Every instance is in bounds; with the default mode, NumPy would copy the result.
             np.take(layer.of_instance, instances, out=classes, mode="clip")
             for members in layer.collected:
                 assert states is not None
                 strong = self._distinguish(members, classes, instances, sources, states, strong)
-        return found, strong
+        return numbered, strong
 
     def _distinguish(
         self,
@@ -171,8 +171,8 @@ class StepClasses:
         words = place.word + items.word + positions // items.per_word
         shifts = place.shift + items.shift + (positions % items.per_word) * items.step
         mask = np.uint64(items.layout.mask)
-        found: Words = states[rows, words] >> shifts.astype(np.uint64) & mask
-        return found
+        unpacked: Words = states[rows, words] >> shifts.astype(np.uint64) & mask
+        return unpacked
 
 
 def _divisor(shape: ActionShape, position: int) -> int:
@@ -180,24 +180,24 @@ def _divisor(shape: ActionShape, position: int) -> int:
     return math.prod(parameter.choices for parameter in shape.parameters[position + 1 :])
 
 
-def _numbered(shape: ActionShape, positions: tuple[int, ...]) -> tuple[Classes, int]:
+def _number_classes(shape: ActionShape, positions: tuple[int, ...]) -> tuple[Classes, int]:
     """Return the class of each instance of an action (instances,) from 0 on, and the number of classes.
 
     Arguments from collections do not count here.
     """
     numbers = np.arange(shape.instances)
-    found, count = np.zeros(shape.instances, np.int64), 1
+    classes, count = np.zeros(shape.instances, np.int64), 1
     for position in positions:
         parameter = shape.parameters[position]
         if parameter.collection is None:
-            found = found * parameter.choices + numbers // _divisor(shape, position) % parameter.choices
+            classes = classes * parameter.choices + numbers // _divisor(shape, position) % parameter.choices
             count *= parameter.choices
-    return found.astype(np.int32), count
+    return classes.astype(np.int32), count
 
 
 def _collection_items(shape: ActionShape, positions: tuple[int, ...]) -> tuple[_CollectedItem, ...]:
     """Return the arguments from collections among those at some positions."""
-    found = []
+    items = []
     for position in positions:
         parameter = shape.parameters[position]
         if parameter.collection is None:
@@ -208,5 +208,5 @@ def _collection_items(shape: ActionShape, positions: tuple[int, ...]) -> tuple[_
                 f"{shape.name} is fair for each {parameter.name}, which is bound to an expression: "
                 f"bind it to a set or bag of the state, or leave {parameter.name} out of for_each"
             )
-        found.append(_CollectedItem(variable, _divisor(shape, position), parameter.choices))
-    return tuple(found)
+        items.append(_CollectedItem(variable, _divisor(shape, position), parameter.choices))
+    return tuple(items)

@@ -129,15 +129,15 @@ class _Lacking:
 
 def _lacking(rest: _Rest, component: Nodes, sizes: NDArray[np.int64], is_strong: Flags) -> _Lacking:
     """Return what components of several states lack: `component` (n,) is that of each state, `sizes` (components,)."""
-    found = _Lacking(*(np.zeros(count, np.bool_) for count in (len(sizes), len(sizes), len(rest.states))))
+    lacking = _Lacking(*(np.zeros(count, np.bool_) for count in (len(sizes), len(sizes), len(rest.states))))
     # No class is in two layers.
     for classes in rest.classes:
-        _add_lacking(found, rest, classes, component, sizes, is_strong)
-    return found
+        _add_lacking(lacking, rest, classes, component, sizes, is_strong)
+    return lacking
 
 
 def _add_lacking(
-    found: _Lacking,
+    lacking: _Lacking,
     rest: _Rest,
     classes: Nodes,
     component: Nodes,
@@ -152,18 +152,18 @@ def _add_lacking(
     width = max(1, len(is_strong))
     is_inside = (targets >= 0) & (component[sources] == component[targets])
     owners = component.astype(np.int64) * width
-    taken = _grouped(owners[sources[is_inside]] + classes[is_inside], len(sizes) * width)[0]
+    taken = _group_keys(owners[sources[is_inside]] + classes[is_inside], len(sizes) * width)[0]
     del targets, is_inside
     states, enabled = _distinct_pairs(sources, classes, width)
-    keys, place, counts = _grouped(owners[states] + enabled, len(sizes) * width)
+    keys, place, counts = _group_keys(owners[states] + enabled, len(sizes) * width)
     is_untaken = ~np.isin(keys, taken, assume_unique=True)
     owner, is_strong_key = keys // width, is_strong[keys % width] if len(keys) else np.zeros(0, np.bool_)
-    found.weak[owner[is_untaken & ~is_strong_key & (counts == sizes[owner])]] = True
-    found.strong[owner[is_untaken & is_strong_key]] = True
-    found.enables_strong[states[(is_untaken & is_strong_key)[place]]] = True
+    lacking.weak[owner[is_untaken & ~is_strong_key & (counts == sizes[owner])]] = True
+    lacking.strong[owner[is_untaken & is_strong_key]] = True
+    lacking.enables_strong[states[(is_untaken & is_strong_key)[place]]] = True
 
 
-def _grouped(keys: NDArray[np.int64], space: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _group_keys(keys: NDArray[np.int64], space: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct keys, the place of each key among them, and their counts. Keys are below `space`."""
     if space > 4 * len(keys) + (1 << 20):
         return np.unique(keys, return_inverse=True, return_counts=True)

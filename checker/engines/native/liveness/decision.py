@@ -174,20 +174,20 @@ class NativeLiveness:
         does not fit into memory, and LivenessInterrupted.
         """
         started = time.perf_counter()
-        found = self._typed.properties[name]
-        choices = found.choices(spec)
+        typed_property = self._typed.properties[name]
+        choices = typed_property.choices(spec)
         totals = _Totals()
         try:
-            violation = self._violation(spec, found, choices, totals)
+            violation = self._violation(spec, typed_property, choices, totals)
         except LabelFailure as failure:
-            violation = self._failed(spec, name, failure)
+            violation = self._failure(spec, name, failure)
         except MemoryError:
             raise TooLargeError("the states and steps of a region do not fit into memory") from None
         seconds = time.perf_counter() - started
         statistics = LivenessStatistics(name, len(choices), totals.states, totals.edges, totals.components, seconds)
         return LivenessDecision(statistics, violation)
 
-    def _failed(self, spec: Spec, name: str, failure: LabelFailure) -> Violation:
+    def _failure(self, spec: Spec, name: str, failure: LabelFailure) -> Violation:
         """Return the violation by a goal or premise that leaves its bounds in a state, one nearest to the start."""
         depths = self._store.depths_of(self._numbers.ids(failure.states))
         state = int(failure.states[np.argmin(depths)])
@@ -199,12 +199,12 @@ class NativeLiveness:
         return self._exploration.path(int(self._numbers.ids(np.array([state]))[0]))
 
     def _violation(
-        self, spec: Spec, found: LivenessProperty, choices: list[tuple[Any, ...]], totals: _Totals
+        self, spec: Spec, typed_property: LivenessProperty, choices: list[tuple[Any, ...]], totals: _Totals
     ) -> Violation | None:
         classes = StepClasses(spec, self._layout)
         best: _Lasso | None = None
         for arguments in choices:
-            lasso = self._shortest_lasso(self._obligation(found, arguments), classes, totals, best)
+            lasso = self._shortest_lasso(self._obligation(typed_property, arguments), classes, totals, best)
             if lasso is not None:
                 best = lasso
         if best is None:
@@ -213,18 +213,18 @@ class NativeLiveness:
         loop_start = len(path) + len(best.stem) - 1
         for instance, state in (*best.stem, *best.loop):
             path.append((instance, self._words_of(np.array([state]))[0]))
-        return lasso_violation(spec, found.name, best.arguments, self._trace_of(path), loop_start)
+        return lasso_violation(spec, typed_property.name, best.arguments, self._trace_of(path), loop_start)
 
     def _words_of(self, states: States) -> Words:
         """Return the packed states (n, words) by their numbers."""
         return self._store.words_of_all(self._numbers.ids(states))
 
-    def _obligation(self, found: LivenessProperty, arguments: tuple[Any, ...]) -> _Obligation:
-        is_open = ~self._truth(found.name, arguments)
+    def _obligation(self, typed_property: LivenessProperty, arguments: tuple[Any, ...]) -> _Obligation:
+        is_open = ~self._truth(typed_property.name, arguments)
         inside = self._is_inside()
         if inside is not None:
             is_open &= inside
-        match found.role:
+        match typed_property.role:
             case Role.EVENTUALLY:
                 return _Obligation(arguments, self._initial(is_open), is_open)
             case Role.ALWAYS_EVENTUALLY:
@@ -233,7 +233,7 @@ class NativeLiveness:
                 everything = inside if inside is not None else np.ones(self._numbers.count, np.bool_)
                 return _Obligation(arguments, np.flatnonzero(everything), everything, is_open, is_whole=True)
             case _:
-                premise = self._truth(found.premise, found.premise_arguments(arguments))
+                premise = self._truth(typed_property.premise, typed_property.premise_arguments(arguments))
                 return _Obligation(arguments, np.flatnonzero(is_open & premise), is_open)
 
     def _initial(self, chosen: Flags) -> States:
@@ -270,10 +270,14 @@ class NativeLiveness:
         loop = search.fair_loop(stem.first, component)
         source = int(region.states[stem.source])
         return _Lasso(
-            obligation.arguments, stem.distance, source, self._taken(region, stem.steps), self._taken(region, loop)
+            obligation.arguments,
+            stem.distance,
+            source,
+            self._steps_as_instances(region, stem.steps),
+            self._steps_as_instances(region, loop),
         )
 
-    def _taken(self, region: _Region, steps: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    def _steps_as_instances(self, region: _Region, steps: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
         """Return the action instances of some steps of a graph, and the numbers of the states to which they lead."""
         chosen = np.array(steps, np.int64)
         positions = region.positions
@@ -283,7 +287,7 @@ class NativeLiveness:
 
     def _region(self, obligation: _Obligation, classes: StepClasses) -> _Region:
         """Return the region of an obligation."""
-        states = self._reached(obligation, classes)
+        states = self._reach(obligation, classes)
         positions = self._edges.positions(states)
         # The last item is that of a successor that is not stored.
         local = np.full(self._numbers.count + 1, -1, np.int32)
@@ -296,7 +300,7 @@ class NativeLiveness:
         graph = FairGraph(len(states), sources, targets, step_classes, is_strong, classes.next_is_fair, must_visit)
         return _Region(states, local, positions, graph)
 
-    def _reached(self, obligation: _Obligation, classes: StepClasses) -> States:
+    def _reach(self, obligation: _Obligation, classes: StepClasses) -> States:
         """Return the numbers of the states that are reached with the obligation open, each once; expand them.
 
         New states are in the order in which they are expanded, so that their steps follow one another. Raises
@@ -322,7 +326,7 @@ class NativeLiveness:
     def _expand(self, frontier: States, states: int, steps: int, classes: StepClasses) -> tuple[int, int]:
         """Expand a part of a region, which has some states and steps so far; return these numbers with the part."""
         states += len(frontier)
-        self._budget.require_region(states, steps + self._edges.expected_steps(frontier), classes)
+        self._budget.require_region(states, steps + self._edges.estimate_steps(frontier), classes)
         self._edges.expand(frontier)
         steps += int(self._edges.count_of(frontier).sum())
         # The exact number may be larger than the expected one.

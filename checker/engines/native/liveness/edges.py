@@ -68,7 +68,7 @@ class EdgeStore:
         self._instances: NDArray[np.uint16] = np.empty(max(1, expected), np.uint16)
         self._rows = self._edges = 0
 
-    def expected_steps(self, states: States) -> int:
+    def estimate_steps(self, states: States) -> int:
         """Return about how many steps some states (n,) have: a state that was not expanded has the average number."""
         is_new = self._row_of[states] < 0
         average = self._expected / max(1, self._numbers.count)

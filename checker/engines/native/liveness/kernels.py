@@ -39,8 +39,8 @@ from checker.engines.native.llvm.control_flow import (
     I64,
     WORD_POINTER,
     LocalVariable,
-    counted_loop,
     endless_loop,
+    for_loop,
     word,
 )
 from checker.engines.native.llvm.machine_code import MachineCode
@@ -71,8 +71,8 @@ class LabelKernel:
 
     def __init__(self, index: SourceIndex, program: nodes.Program, *, quick: bool):
         """Take the code from the index, or compile the predicates of the program, which has no actions."""
-        found = index.code(lambda: LoweredSpec.of(_labelling(program), index.names), quick=quick)
-        self._code = MachineCode(found.code, quick=found.is_quick)
+        indexed = index.code(lambda: LoweredSpec.of(_labelling(program), index.names), quick=quick)
+        self._code = MachineCode(indexed.code, quick=indexed.is_quick)
         self._label = _callable(self._code, LABEL, 4)
 
     def label(self, store: SearchStore, mask: int) -> Words:
@@ -96,9 +96,9 @@ class ExpandKernel:
             program = compile_spec(spec, []) if program_of is None else program_of()
             return LoweredSpec.of(_expanding(dataclasses.replace(program, properties=[])))
 
-        found = SourceIndex(spec, _EXPAND).code(lowered, quick=quick)
-        self.instances, self.words = found.instances, found.words
-        self._code = MachineCode(found.code, quick=found.is_quick)
+        indexed = SourceIndex(spec, _EXPAND).code(lowered, quick=quick)
+        self.instances, self.words = indexed.instances, indexed.words
+        self._code = MachineCode(indexed.code, quick=indexed.is_quick)
         self._expand = _callable(self._code, _EXPAND, 10)
 
     def expand(
@@ -130,7 +130,7 @@ def _labelling(program: nodes.Program) -> NativeSpec:
     _define_nothing(native)
     builder, (states, bits, count, mask) = _function(native, LABEL, 4)
     states, bits = builder.inttoptr(states, WORD_POINTER), builder.inttoptr(bits, WORD_POINTER)
-    with counted_loop(builder, word(0), count) as index:
+    with for_loop(builder, word(0), count) as index:
         state = item(builder, states, index, native.layout.words)
         builder.store(builder.call(native.check_state, [state, mask]), item(builder, bits, index, 1))
     builder.ret(count)
@@ -217,7 +217,7 @@ def _define_expand(native: NativeSpec) -> None:
         loop.leave_if(builder.icmp_unsigned("==", position.get(), before))
         first, size = listed.get(), block.size.get()
         block.prefetch_states()
-        with counted_loop(builder, word(0), size, name="find") as index:
+        with for_loop(builder, word(0), size, name="find") as index:
             shard, absent, local = block.find(index)
             number = builder.add(builder.load(item(builder, offsets, shard, 1)), local)
             number = builder.select(absent, word(NOT_STORED), number)
@@ -262,7 +262,7 @@ class _Block:
         builder.call(self._native.expand_state, [self._state, builder.bitcast(self._sink, I8.as_pointer())])
         end = builder.ptrtoint(builder.load(struct_field(builder, self._sink, 1)), I64)
         end = builder.udiv(builder.sub(end, builder.ptrtoint(self._numbers, I64)), word(8))
-        with counted_loop(builder, first, end, name="hash") as index:
+        with for_loop(builder, first, end, name="hash") as index:
             successor = self._successor(index)
             # A step that leaves the state unchanged counts for nothing: it is neither enabled nor taken. The next
             # successor takes its place.
@@ -277,7 +277,7 @@ class _Block:
 
     def prefetch_states(self) -> None:
         """Emit prefetches of the states in the slots of all successors."""
-        with counted_loop(self._builder, word(0), self.size.get(), name="prefetch") as index:
+        with for_loop(self._builder, word(0), self.size.get(), name="prefetch") as index:
             hashed = self._hash(index)
             table, _ = self._table(hashed)
             table.prefetch_state(table.candidate(hashed))

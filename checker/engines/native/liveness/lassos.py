@@ -59,9 +59,9 @@ class RegionSearch:
             # A source that a step reaches as well keeps that step: both paths are shortest ones.
             reached = np.unique(reached[~is_known[reached]])
             is_known[reached] = True
-            found = reached[component[reached] >= 0]
-            if len(found):
-                return self._stem(distance, self._preferred(found), arrivals)
+            candidates = reached[component[reached] >= 0]
+            if len(candidates):
+                return self._stem(distance, self._preference(candidates), arrivals)
             steps = self.steps_of(reached)
             targets = self.graph.targets[steps]
             useful = (targets >= 0) & ~is_known[targets]
@@ -70,7 +70,7 @@ class RegionSearch:
             arrivals[frontier] = steps[chosen]
             distance += 1
 
-    def _preferred(self, states: Numbers) -> int:
+    def _preference(self, states: Numbers) -> int:
         """Return a state in which the system may stay for ever, or else the first one."""
         return next((int(state) for state in states if self.may_stay(int(state))), int(states[0]))
 

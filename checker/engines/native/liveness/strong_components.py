@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.native.llvm import ir
-from checker.engines.native.llvm.control_flow import I32, I64, LocalVariable, counted_loop, endless_loop, word
+from checker.engines.native.llvm.control_flow import I32, I64, LocalVariable, endless_loop, for_loop, word
 from checker.engines.native.llvm.machine_code import MachineCode
 
 _NAME = "liveness.strong_components"
@@ -106,7 +106,7 @@ class _Tarjan:
     def define(self) -> None:
         """Emit the body of the function; it returns the number of components."""
         builder = self._builder
-        with counted_loop(builder, word(0), self._count, name="roots") as root:
+        with for_loop(builder, word(0), self._count, name="roots") as root:
             is_new = builder.icmp_unsigned("==", self._order.get(root), _NONE)
             with builder.if_then(is_new):
                 self._reach(root)

@@ -64,11 +64,11 @@ def turn_off() -> None:
 
 def digest_of(*parts: str) -> str:
     """Return the name of the object file that depends on these texts."""
-    found = _new_digest()
+    digest = _new_digest()
     for part in parts:
         content = part.encode()
-        found.update(len(content).to_bytes(8, "big") + content)
-    return found.hexdigest()
+        digest.update(len(content).to_bytes(8, "big") + content)
+    return digest.hexdigest()
 
 
 def _new_digest(content: bytes = b"") -> hashlib.blake2b:
@@ -128,8 +128,8 @@ def store(digest: str, content: bytes) -> None:
 def size() -> CacheSize:
     """Return the size of the cache."""
     place = folder()
-    found = [] if place is None else _entries(place)
-    return CacheSize(len(found), sum(entry.st_size for _, entry in found))
+    entries = [] if place is None else _entries(place)
+    return CacheSize(len(entries), sum(entry.st_size for _, entry in entries))
 
 
 def clear() -> CacheSize:
@@ -159,27 +159,27 @@ def _private_folder(*, create: bool) -> Path | None:
     try:
         if create:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = os.lstat(place)
+        status = os.lstat(place)
     except OSError:
         return None
-    return place if stat.S_ISDIR(found.st_mode) and _is_private(found) else None
+    return place if stat.S_ISDIR(status.st_mode) and _is_private(status) else None
 
 
-def _is_private(found: os.stat_result) -> bool:
-    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+def _is_private(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _entries(place: Path, *, parts: bool = False) -> list[tuple[Path, os.stat_result]]:
     """Return the entries with their status; `parts`: and the files of writes that did not end."""
-    found: list[tuple[Path, os.stat_result]] = []
+    entries: list[tuple[Path, os.stat_result]] = []
     try:
         with os.scandir(place) as scanned:
             wanted = (_SUFFIX, ".part") if parts else (_SUFFIX,)
-            found.extend((Path(entry.path), entry.stat()) for entry in scanned if entry.name.endswith(wanted))
+            entries.extend((Path(entry.path), entry.stat()) for entry in scanned if entry.name.endswith(wanted))
     except OSError:
         # Another process removes entries at the same time, or the folder does not exist.
-        return found
-    return found
+        return entries
+    return entries
 
 
 def _remove_old(place: Path) -> None:

@@ -70,7 +70,7 @@ def endless_loop(builder: ir.IRBuilder, name: str = "loop") -> Iterator[Loop]:
 
 
 @contextmanager
-def counted_loop(
+def for_loop(
     builder: ir.IRBuilder, start: ir.Value, stop: ir.Value, step: ir.Value | None = None, name: str = "loop"
 ) -> Iterator[ir.Value]:
     """Emit a loop over start, start + step, ... below `stop` (unsigned i64; step: default 1); yield the index."""

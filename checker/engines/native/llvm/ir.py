@@ -168,7 +168,7 @@ class GlobalVariable(Value):
 
     def gep(self, indices: Sequence[ConstantValue]) -> Value:
         """Return the address (a constant) of a part of the variable."""
-        kind, text = _stepped(self.value_type, indices)
+        kind, text = _step_into(self.value_type, indices)
         return Value(kind.as_pointer(), f"getelementptr ({self.value_type.text}, ptr {self.ref}, {text})")
 
     @property
@@ -186,30 +186,30 @@ class Module:
     def __init__(self) -> None:
         self.globals: dict[str, IrFunction | GlobalVariable] = {}
 
-    def add(self, found: IrFunction | GlobalVariable) -> None:
+    def add(self, definition: IrFunction | GlobalVariable) -> None:
         """Add a function or global variable, which must have a new name."""
-        assert found.name not in self.globals, f"{found.name} is defined already"
-        self.globals[found.name] = found
+        assert definition.name not in self.globals, f"{definition.name} is defined already"
+        self.globals[definition.name] = definition
 
     def get_unique_name(self, name: str) -> str:
         """Return a name that begins with `name` and that no global has."""
-        found, number = name, 0
-        while found in self.globals:
+        unique, number = name, 0
+        while unique in self.globals:
             number += 1
-            found = f"{name}.{number}"
-        return found
+            unique = f"{name}.{number}"
+        return unique
 
     def declared(self, name: str, result: IrType, arguments: Sequence[IrType]) -> IrFunction:
         """Return the function of a name, which is declared at its first use: one of LLVM's own, or an external one."""
-        found = self.globals.get(name)
-        if found is None:
-            found = IrFunction(self, FunctionType(result, arguments), name)
-        assert isinstance(found, IrFunction)
-        return found
+        function = self.globals.get(name)
+        if function is None:
+            function = IrFunction(self, FunctionType(result, arguments), name)
+        assert isinstance(function, IrFunction)
+        return function
 
     def __str__(self) -> str:
         # No target: the process that compiles the text adds its own.
-        lines = [found.definition for found in self.globals.values()]
+        lines = [member.definition for member in self.globals.values()]
         weights = ['!0 = !{!"branch_weights", i32 99, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 99}\n']
         return "\n".join([*lines, *weights])
 
@@ -308,12 +308,12 @@ class Switch:
 
 def _alive(owner: weakref.ref[Owner]) -> Owner:
     """Return the owner of a part; a part is used only while its owner exists."""
-    found = owner()
-    assert found is not None, "keep the module while it is under construction"
-    return found
+    referent = owner()
+    assert referent is not None, "keep the module while it is under construction"
+    return referent
 
 
-def _stepped(kind: IrType, indices: Sequence[Value]) -> tuple[IrType, str]:
+def _step_into(kind: IrType, indices: Sequence[Value]) -> tuple[IrType, str]:
     """Return the type of a part, and the text of the indices that lead to it from an address of type `kind`."""
     for index in indices[1:]:
         if isinstance(kind, LiteralStructType):
@@ -494,7 +494,7 @@ class IRBuilder:
             kind: IrType = start
             steps = f"{index.type.text} {index.ref}"
         else:
-            part, steps = _stepped(start.pointee, indices)
+            part, steps = _step_into(start.pointee, indices)
             kind = part.as_pointer()
         operator = "getelementptr inbounds" if inbounds else "getelementptr"
         return self.emit(kind, f"{operator} {start.pointee.text}, ptr {address.ref}, {steps}")

@@ -35,7 +35,7 @@ from checker.engines.native.lowering.emitter import (
 from checker.engines.native.lowering.evaluation import NativeFrame
 from checker.engines.native.lowering.lane_functions import Guarded
 from checker.engines.native.lowering.module import SINK, SpecModule
-from checker.engines.native.lowering.state_layout import packed_number
+from checker.engines.native.lowering.state_layout import bits_as_number
 from checker.engines.native.lowering.statements import StatementLowering
 from checker.ir import nodes
 from checker.ir.parts import Node, parts_of
@@ -258,7 +258,7 @@ def _calls_helper(node: Node) -> bool:
 def _has_consecutive_bits(parameter: nodes.ActionParameter) -> bool:
     """Return whether the bits of the values of a parameter's type are 0, 1, 2, and so on."""
     kind = parameter.local.type
-    return all(packed_number(kind, value) == position for position, value in enumerate(kind.values()))
+    return all(bits_as_number(kind, value) == position for position, value in enumerate(kind.values()))
 
 
 def _narrow(emit: Emitter, number: Number) -> ir.Value:

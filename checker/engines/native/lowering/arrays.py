@@ -118,19 +118,19 @@ class ArrayEmitter:
 
     def position_of(self, place: MemoryPlace, item: Value) -> Number:
         """Return the position of the first equal item of an array, or its length."""
-        found = self.emit.slot()
+        slot = self.emit.slot()
         count = self.length(place)
         # The length means "not found": callers compare the position with it.
-        self.emit.builder.store(self.emit.value(count), found)
+        self.emit.builder.store(self.emit.value(count), slot)
         with self.emit.loop(0, count) as (position, _, end):
             is_it = self.emit.equal(self.emit.load(self.emit.item(place, position), copy=False), item)
             hit, miss = self.emit.block("hit"), self.emit.block("miss")
             self.emit.branch(is_it, hit, miss)
             self.emit.position(hit)
-            self.emit.builder.store(self.emit.value(position), found)
+            self.emit.builder.store(self.emit.value(position), slot)
             self.emit.jump(end)
             self.emit.position(miss)
-        return self.emit.builder.load(found)
+        return self.emit.builder.load(slot)
 
     def rank_of(self, place: MemoryPlace, bits: Number) -> Number:
         """Return the number of items of a sorted array that have smaller bits: the position at which to insert."""

@@ -15,7 +15,7 @@ _WORD = 64
 
 def branches_of(program: nodes.Program) -> list[nodes.Site]:
     """Return the conditions on which a program's actions branch, in source order."""
-    found: dict[nodes.Site, None] = {}
+    sites: dict[nodes.Site, None] = {}
     helpers: set[nodes.Function] = set()
 
     def visit(parts: Iterable[Node]) -> None:
@@ -23,7 +23,7 @@ def branches_of(program: nodes.Program) -> list[nodes.Site]:
             if isinstance(node, (nodes.If, nodes.Conditional)):
                 # A dict in place of a set keeps the order, which numbers the conditions. Copies of a condition share
                 # one site.
-                found[node.test.site] = None
+                sites[node.test.site] = None
             if isinstance(node, nodes.HelperCall) and node.function not in helpers:
                 helpers.add(node.function)
                 visit(node.function.body)
@@ -31,7 +31,7 @@ def branches_of(program: nodes.Program) -> list[nodes.Site]:
 
     for action in program.actions:
         visit(action.body)
-    return list(found)
+    return list(sites)
 
 
 class Branches:

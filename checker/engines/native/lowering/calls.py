@@ -24,10 +24,10 @@ class CallLowering(SubjectLowering):
         if outliner is not None and outliner.is_outlined(node.function):
             return outliner.call(self.expressions, node)
         if returns_only_at_end(node.function):
-            return self._returned_at_end(node)
-        return self._returned_anywhere(node)
+            return self._return_at_end(node)
+        return self._return_anywhere(node)
 
-    def _returned_at_end(self, node: nodes.HelperCall) -> Value:
+    def _return_at_end(self, node: nodes.HelperCall) -> Value:
         results: list[Value] = []
 
         def keep(returned: nodes.Expr) -> None:
@@ -37,7 +37,7 @@ class CallLowering(SubjectLowering):
         self._inline(node, keep)
         return results[0]
 
-    def _returned_anywhere(self, node: nodes.HelperCall) -> Value:
+    def _return_anywhere(self, node: nodes.HelperCall) -> Value:
         """Emit a body with several `return`: each stores its value and jumps to the end."""
         place = self.context.new_variable(node.type)
         frame = self._frame_of(node)

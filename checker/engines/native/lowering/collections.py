@@ -35,10 +35,10 @@ class CollectionLowering(SubjectLowering):
         def look_up(converted: Value) -> None:
             if isinstance(container, PackedValue) and is_bit_set(container.type):
                 assert isinstance(converted, PackedValue)
-                found = self.arrays.has_bit(container.number, self.emit.bits_of(converted))
+                is_contained = self.arrays.has_bit(container.number, self.emit.bits_of(converted))
             else:
-                found = self.arrays.contains(self.emit.spill(container), converted)
-            self.emit.store(answer, PackedValue(nodes.BOOL, found))
+                is_contained = self.arrays.contains(self.emit.spill(container), converted)
+            self.emit.store(answer, PackedValue(nodes.BOOL, is_contained))
 
         self._if_item(node.item.type, item, item_type, look_up)
         return self.emit.load(answer)
@@ -99,7 +99,7 @@ class CollectionLowering(SubjectLowering):
     def seq_concat(self, node: nodes.SeqConcat) -> Value:
         place, fail = self.emit.temporary(node.type), self.context.failure_at(node.site)
         assert isinstance(node.type, SeqType)
-        for part in _concatenated(node):
+        for part in _operands_of_concatenation(node):
             display = part.base if isinstance(part, nodes.Convert) else part
             if isinstance(display, nodes.ItemsOf):
                 # All are evaluated before one is added, as those of any display.
@@ -186,7 +186,7 @@ class CollectionLowering(SubjectLowering):
         self.emit.store_bits(place, self.emit.bit_and(bits, self.emit.bit_xor(self.emit.shift_left(1, index), -1)))
 
 
-def _concatenated(node: nodes.SeqConcat) -> list[nodes.Expr]:
+def _operands_of_concatenation(node: nodes.SeqConcat) -> list[nodes.Expr]:
     """Return the sequences that a chain of concatenations joins, in their order.
 
     `a + b + c` is one concatenation with three parts: no intermediate result is copied, and nothing recurs over the

@@ -24,7 +24,7 @@ class ComprehensionLowering(SubjectLowering):
             case "all" | "any":
                 return self.expressions.truth_by_branches(node)
             case "set" | "seq":
-                return self._collected(node)
+                return self._collect(node)
             case "sum":
                 return self._sum(node)
             case "min" | "max":
@@ -33,7 +33,7 @@ class ComprehensionLowering(SubjectLowering):
     def branch_on_quantifier(self, node: nodes.Fold, then: ir.Block, otherwise: ir.Block) -> None:
         """Emit `all` or `any` as a branch that is taken at the first element that decides."""
         if node in self.context.unordered_folds:
-            self.emit.branch(self._quantified(node), then, otherwise)
+            self.emit.branch(self._quantify(node), then, otherwise)
             return
         decided, undecided = (otherwise, then) if node.kind == "all" else (then, otherwise)
 
@@ -47,7 +47,7 @@ class ComprehensionLowering(SubjectLowering):
         self._for_each_element(node.clauses, decide)
         self.emit.jump(undecided)
 
-    def _quantified(self, node: nodes.Fold) -> Truth:
+    def _quantify(self, node: nodes.Fold) -> Truth:
         """Emit `all` or `any` of all elements: none is left out, so one that fails is found in any case."""
         result, start = self.emit.slot(), int(node.kind == "all")
         self.emit.builder.store(self.emit.value(start), result)
@@ -109,14 +109,14 @@ class ComprehensionLowering(SubjectLowering):
             self.emit.builder.store(self.emit.value(1), some)
 
         self._for_each_element(node.clauses, take)
-        found = self.emit.compare("!=", self.emit.builder.load(some), 0)
+        has_element = self.emit.compare("!=", self.emit.builder.load(some), 0)
         if node.default is None:
-            self.context.check(found, node.site)
+            self.context.check(has_element, node.site)
             return PackedValue(node.type, self.emit.builder.load(best))
         default = self.expressions.number(node.default)
-        return PackedValue(node.type, self.emit.select(found, self.emit.builder.load(best), default))
+        return PackedValue(node.type, self.emit.select(has_element, self.emit.builder.load(best), default))
 
-    def _collected(self, node: nodes.Fold) -> Value:
+    def _collect(self, node: nodes.Fold) -> Value:
         # Zeroed each time: the comprehension may be inside a loop.
         place = self.emit.temporary(node.type)
         fail = self.context.failure_at(node.site)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from checker.engines.native.lowering.arrays import ArrayEmitter, is_bit_set
 from checker.engines.native.lowering.emitter import Emitter, Fail, MemoryPlace, Number, PackedValue, Value
-from checker.engines.native.lowering.state_layout import bit_items, layout_of, packed_number
+from checker.engines.native.lowering.state_layout import bit_items, bits_as_number, layout_of
 from checker.errors import BoundsError
 from checker.language.types import (
     BagType,
@@ -49,11 +49,11 @@ class ConversionLowering:
         if isinstance(target, OptionType):
             return self._option(value, source, target, fail)
         if isinstance(source, OptionType):
-            return self._unwrapped(value, source, target, fail)
+            return self._unwrap(value, source, target, fail)
         if isinstance(target, UnionType):
             return self._alternative(value, source, target)
         if isinstance(source, UnionType):
-            return self._narrowed(value, source, target, fail)
+            return self._narrow(value, source, target, fail)
         if isinstance(target, SetType) and isinstance(source, SetType) and is_bit_set(source):
             return self._from_bit_set(value, source, target, fail)
         if isinstance(target, MapType):
@@ -95,7 +95,7 @@ class ConversionLowering:
             return self.emit.load(place, copy=False)
         return self.emit.from_bits(source.item, self.emit.subtract(present, 1))
 
-    def _unwrapped(self, value: Value, source: OptionType, target: Type, fail: Fail) -> Value:
+    def _unwrap(self, value: Value, source: OptionType, target: Type, fail: Fail) -> Value:
         if isinstance(source.item, NeverType):
             self.emit.check(False, fail)
             return self._zero(target)
@@ -105,7 +105,7 @@ class ConversionLowering:
 
     def _option(self, value: Value, source: Type, target: OptionType, fail: Fail) -> Value:
         if not isinstance(source, OptionType):
-            return self._wrapped(self.convert(value, target.item, fail), target)
+            return self._wrap(self.convert(value, target.item, fail), target)
         if isinstance(source.item, NeverType):
             return self._zero(target)
         present, place = self._present(value, source)
@@ -114,12 +114,12 @@ class ConversionLowering:
 
         def store() -> None:
             item = self.convert(self._item(source, present, place), target.item, fail)
-            self.emit.store(result, self._wrapped(item, target))
+            self.emit.store(result, self._wrap(item, target))
 
         self.emit.when(self.emit.compare("!=", present, 0), store)
         return self.emit.load(result, copy=False)
 
-    def _wrapped(self, item: Value, target: OptionType) -> Value:
+    def _wrap(self, item: Value, target: OptionType) -> Value:
         layout = layout_of(target)
         if not layout.parts:
             assert isinstance(item, PackedValue)
@@ -145,7 +145,7 @@ class ConversionLowering:
                 self.emit.check(self.emit.negate(is_in), fail)
                 continue
             if is_bit_set(target):
-                bit = self.emit.shift_left(self.emit.widened(is_in), packed_number(target.item, converted))
+                bit = self.emit.shift_left(self.emit.widened(is_in), bits_as_number(target.item, converted))
                 self.emit.store_bits(result, self.emit.bit_or(self.emit.load_bits(result), bit))
             else:
                 constant = self.emit.constant(target.item, converted)
@@ -169,7 +169,7 @@ class ConversionLowering:
         self.emit.store(self.emit.part(place, parts[position]), value)
         return self.emit.load(place, copy=False)
 
-    def _narrowed(self, value: Value, source: UnionType, target: Type, fail: Fail) -> Value:
+    def _narrow(self, value: Value, source: UnionType, target: Type, fail: Fail) -> Value:
         """Return a value of a union as a struct, or emit `fail` if it is another alternative."""
         assert isinstance(target, StructType)
         position, place = source.alternatives.index(target), self.emit.spill(value)

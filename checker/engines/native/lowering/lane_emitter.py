@@ -138,8 +138,8 @@ class LaneEmitter(Emitter):
         if any(self._negations.get(part) in of_left for part in of_right):
             return False
         if parts not in self._conjunctions:
-            found = self._conjunctions[parts] = self.builder.and_(left, right)
-            self._conjuncts[found] = parts
+            conjunction = self._conjunctions[parts] = self.builder.and_(left, right)
+            self._conjuncts[conjunction] = parts
         return self._conjunctions[parts]
 
     def _parts(self, truth: ir.Value) -> frozenset[ir.Value]:
@@ -168,10 +168,10 @@ class LaneEmitter(Emitter):
                 operator, left, right = _SWAPPED[operator], right, left
             elif right < _MOST_COMPARED:
                 operator, right = (">=" if operator == ">" else "<"), right + 1
-        known = self._known_comparison(operator, left, right)
+        known = self._comparison_by_bits(operator, left, right)
         return self._comparison(operator, left, right) if known is None else known
 
-    def _known_comparison(self, operator: str, left: ir.Value, right: Number) -> bool | None:
+    def _comparison_by_bits(self, operator: str, left: ir.Value, right: Number) -> bool | None:
         """Return the result of a comparison that the possible bits of `left` decide, or None."""
         field = self._fields.get(left)
         if field is None or not isinstance(right, int) or field.mask > _MOST_COMPARED:
@@ -188,13 +188,13 @@ class LaneEmitter(Emitter):
         if key[0] == "==" and isinstance(right, ir.Value) and ("==", right, left) in self._compared:
             key = ("==", right, left)
         if key not in self._compared:
-            tested, expected = self._tested(operator, left, right)
+            tested, expected = self._operands_without_shift(operator, left, right)
             emitted = self.builder.icmp_signed(operator, self.value(tested), self.value(expected))
             self._compared[key] = emitted, is_negated
-        found, is_negation = self._compared[key]
-        return found if is_negation == is_negated else self.negate(found)
+        comparison, is_negation = self._compared[key]
+        return comparison if is_negation == is_negated else self.negate(comparison)
 
-    def _tested(self, operator: str, left: ir.Value, right: Number) -> tuple[Number, Number]:
+    def _operands_without_shift(self, operator: str, left: ir.Value, right: Number) -> tuple[Number, Number]:
         """Return the operands of a comparison, without a shift if bits of a word are compared with 0."""
         field = self._fields.get(left)
         if field is None or field.shift == 0 or right != 0 or operator not in ("==", "!="):
@@ -219,18 +219,18 @@ class LaneEmitter(Emitter):
         mask &= _WORD >> shift
         if mask == 0:
             return 0
-        shifted = self._shifted(word, shift)
-        found = shifted if mask == _WORD >> shift else self._and(shifted, mask)
-        if isinstance(found, ir.Value) and found is not word:
-            self._fields[found] = _Field(word, shift, mask)
-        return found
+        shifted = self._shift(word, shift)
+        field = shifted if mask == _WORD >> shift else self._and(shifted, mask)
+        if isinstance(field, ir.Value) and field is not word:
+            self._fields[field] = _Field(word, shift, mask)
+        return field
 
     @_once
     def _and(self, left: Number, right: Number) -> Number:
         return super().bit_and(left, right)
 
     @_once
-    def _shifted(self, number: Number, by: Number) -> Number:
+    def _shift(self, number: Number, by: Number) -> Number:
         return super().shift_right(number, by)
 
     @_once
@@ -239,7 +239,7 @@ class LaneEmitter(Emitter):
 
     def shift_right(self, number: Number, by: Number) -> Number:
         if not isinstance(by, int) or isinstance(number, int):
-            return self._shifted(number, self._possible_shift(by))
+            return self._shift(number, self._possible_shift(by))
         field = self._fields.get(number)
         if field is None:
             return self._field(number, by, _WORD)

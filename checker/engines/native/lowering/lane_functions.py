@@ -77,24 +77,24 @@ def define_candidates(module: SpecModule) -> Candidates:
     """Define `candidates`, as far as the spec has guards to evaluate."""
     evaluated = _Function(module, "candidates", ir.VoidType())
     guarded: dict[nodes.Action, Guarded] = {}
-    found: list[Number] = []
+    guards: list[Number] = []
     used = MOST_INSTANCES
     for action in module.program.actions:
         truths = _candidates(module, evaluated.evaluator, action)
         if truths is None:
             continue
         if used + action.instances > MOST_INSTANCES:
-            found.append(0)
+            guards.append(0)
             used = 0
         for number, truth in enumerate(truths):
-            found[-1] = evaluated.with_bit(found[-1], truth, used + number)
-        guarded[action] = Guarded(len(found) - 1, used)
+            guards[-1] = evaluated.with_bit(guards[-1], truth, used + number)
+        guarded[action] = Guarded(len(guards) - 1, used)
         used += action.instances
     if guarded:
-        evaluated.finish(found, None)
+        evaluated.finish(guards, None)
     else:
         evaluated.discard()
-    return Candidates(evaluated.function if guarded else None, len(found), guarded)
+    return Candidates(evaluated.function if guarded else None, len(guards), guarded)
 
 
 class _Function:
@@ -175,16 +175,16 @@ def define_suspects(module: SpecModule) -> Suspects:
     if module.program.constraints:
         return Suspects(None)
     evaluated = _Function(module, "suspects", I64)
-    found: Number = 0
+    suspicious: Number = 0
     truths: list[Truth] = []
     for bit, predicate in enumerate(module.program.properties):
         if predicate.role not in STEP_ROLES:
             truths.append(_suspect(evaluated.evaluator, predicate))
-            found = evaluated.with_bit(found, truths[-1], bit)
+            suspicious = evaluated.with_bit(suspicious, truths[-1], bit)
     if all(truth is True for truth in truths):
         evaluated.discard()
         return Suspects(None)
-    evaluated.finish([found], found)
+    evaluated.finish([suspicious], suspicious)
     return Suspects(evaluated.function, has_all=not any(truth is True for truth in truths))
 
 
@@ -197,5 +197,5 @@ def _suspect(evaluator: LaneEvaluator, predicate: nodes.Predicate) -> Truth:
     except UnsupportedError:
         return True
     is_found_true = predicate.role == "reachable" or predicate.role in PREMISE_ROLES
-    found = holds if is_found_true else evaluator.emit.negate(holds)
-    return evaluator.emit.either(found, evaluator.failed)
+    is_suspect = holds if is_found_true else evaluator.emit.negate(holds)
+    return evaluator.emit.either(is_suspect, evaluator.failed)

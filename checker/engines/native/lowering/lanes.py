@@ -97,19 +97,19 @@ class LaneEvaluator:
                 raise UnsupportedError
             self._locals[local] = self._place_of(value, active)
         else:
-            self._locals[local] = self._converted(self.evaluate(value, active), kind, local.type, active)
+            self._locals[local] = self._convert(self.evaluate(value, active), kind, local.type, active)
 
     def result_of(self, function: nodes.Function) -> Truth:
         """Return the result of a predicate."""
         if function.result != nodes.BOOL:
             raise UnsupportedError
-        found: Truth = self._body(function.body, nodes.BOOL, True).number
-        return found
+        truth: Truth = self._body(function.body, nodes.BOOL, True).number
+        return truth
 
     def truth(self, node: nodes.Expr, active: Truth) -> Truth:
         """Return a bool expression."""
-        found: Truth = self.evaluate(node, active).number
-        return found
+        number: Truth = self.evaluate(node, active).number
+        return number
 
     def evaluate(self, node: nodes.Expr, active: Truth) -> PackedValue:
         """Return the value of an expression that is packed or an integer."""
@@ -126,7 +126,7 @@ class LaneEvaluator:
             case nodes.StateRead() | nodes.FieldRead() | nodes.IndexRead():
                 return self._load(self._place_of(node, active))
             case nodes.Convert():
-                return self._converted(self.evaluate(node.base, active), node.base.type, node.type, active)
+                return self._convert(self.evaluate(node.base, active), node.base.type, node.type, active)
             case nodes.Comparison():
                 return PackedValue(nodes.BOOL, self._comparison(node, active))
             case nodes.Logical():
@@ -176,8 +176,8 @@ class LaneEvaluator:
                 return self._part(base, base.layout.parts[[name for name, _ in kind.fields].index(node.name)])
             case nodes.IndexRead():
                 return self._index_place(node, active)
-            case nodes.LocalRead() if isinstance(found := self._locals[node.local], LanePlace):
-                return found
+            case nodes.LocalRead() if isinstance(kept := self._locals[node.local], LanePlace):
+                return kept
             case nodes.StateRead():
                 raise UnsupportedError
             case _:
@@ -263,16 +263,16 @@ class LaneEvaluator:
         return PackedValue(kind, words[0])
 
     def _local(self, node: nodes.LocalRead) -> PackedValue:
-        found = self._locals[node.local]
-        if isinstance(found, LanePlace):
-            return self._load(found)
-        return PackedValue(node.type, found.number) if isinstance(node.type, IntType) else found
+        local = self._locals[node.local]
+        if isinstance(local, LanePlace):
+            return self._load(local)
+        return PackedValue(node.type, local.number) if isinstance(node.type, IntType) else local
 
     def _constant(self, node: nodes.ConstantRead) -> PackedValue:
         number = self.emit.in_every_lane(self.emit.builder.load(self._constants.address(node.name)))
         return PackedValue(node.type, self.emit.compare("!=", number, 0) if node.type == nodes.BOOL else number)
 
-    def _converted(self, value: PackedValue, source: Type, target: Type, active: Truth) -> PackedValue:
+    def _convert(self, value: PackedValue, source: Type, target: Type, active: Truth) -> PackedValue:
         if isinstance(source, IntType) and isinstance(target, IntType):
             if target.low is not None and (source.low is None or source.low < target.low):
                 self._check(self.emit.compare(">=", value.number, target.low), active)
@@ -313,9 +313,9 @@ class LaneEvaluator:
         test = self.truth(node.test, active)
         then = self.evaluate(node.then, self.emit.both(active, test))
         otherwise = self.evaluate(node.otherwise, self.emit.both(active, self.emit.negate(test)))
-        return self._selected(test, then, otherwise, node.type)
+        return self._select(test, then, otherwise, node.type)
 
-    def _selected(self, test: Truth, then: PackedValue, otherwise: PackedValue, kind: Type) -> PackedValue:
+    def _select(self, test: Truth, then: PackedValue, otherwise: PackedValue, kind: Type) -> PackedValue:
         if not isinstance(kind, BoolType):
             return PackedValue(kind, self.emit.select(test, then.number, otherwise.number))
         chosen = self.emit.both(test, then.number)
@@ -397,8 +397,8 @@ class LaneEvaluator:
 
         def element(exists: Truth) -> None:
             nonlocal undecided
-            found = self.truth(node.element, active_in(exists))
-            decides = found if node.kind == "any" else self.emit.negate(found)
+            holds = self.truth(node.element, active_in(exists))
+            decides = holds if node.kind == "any" else self.emit.negate(holds)
             undecided = self.emit.both(undecided, self.emit.negate(self.emit.both(exists, decides)))
 
         self._each(node.clauses, True, active_in, element)
@@ -423,7 +423,7 @@ class LaneEvaluator:
         if clause.counter is not None:
             raise UnsupportedError
         for item, is_in in self._items(clause.iterable, active_in(exists)):
-            self._locals[clause.local] = self._converted(item, item.type, clause.local.type, False)
+            self._locals[clause.local] = self._convert(item, item.type, clause.local.type, False)
             self._each(rest, self.emit.both(exists, is_in), active_in, element)
 
     def _items(self, iterable: nodes.Iterable, active: Truth) -> list[tuple[PackedValue, Truth]]:
@@ -473,7 +473,7 @@ class LaneEvaluator:
         if function.writes or function.requires or function.result is None:
             raise UnsupportedError
         values = [
-            self._converted(self.evaluate(argument, active), argument.type, parameter.type, active)
+            self._convert(self.evaluate(argument, active), argument.type, parameter.type, active)
             for parameter, argument in zip(function.parameters, node.arguments, strict=True)
         ]
         # All arguments are evaluated before the first is bound: one may contain a call of the same helper.
@@ -487,7 +487,7 @@ class LaneEvaluator:
                 case nodes.AssignLocal():
                     self.assign(statement.local, statement.value, active)
                 case nodes.Return(value=nodes.Expr() as value):
-                    return self._converted(self.evaluate(value, active), value.type, result, active)
+                    return self._convert(self.evaluate(value, active), value.type, result, active)
                 case nodes.If():
                     test = self.truth(statement.test, active)
                     rest, before = body[number + 1 :], dict(self._locals)
@@ -495,7 +495,7 @@ class LaneEvaluator:
                     self._locals = before
                     other = self.emit.both(active, self.emit.negate(test))
                     otherwise = self._body((*statement.otherwise, *rest), result, other)
-                    return self._selected(test, then, otherwise, result)
+                    return self._select(test, then, otherwise, result)
                 case _:
                     raise UnsupportedError
         raise UnsupportedError

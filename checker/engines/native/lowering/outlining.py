@@ -86,7 +86,7 @@ class Outliner:
             # `evaluate` copies a wide value out of the state, so a helper that writes the state does not change its
             # argument.
             value = context.convert(expressions.evaluate(argument), parameter.type, node.site)
-            arguments.append(_passed(context.emit, value))
+            arguments.append(_pass(context.emit, value))
         # A status, because an LLVM function cannot jump to the caller's blocks.
         status = context.emit.builder.call(self._function(node.function), [*roots, result.pointer, *arguments])
         self._leave_unless_done(context, status)
@@ -109,7 +109,7 @@ class Outliner:
 
     def _function(self, helper: nodes.Function) -> ir.IrFunction:
         if helper not in self._functions:
-            words = [_passed_type(parameter.type) for parameter in helper.parameters]
+            words = [_type_of_argument(parameter.type) for parameter in helper.parameters]
             kind = ir.FunctionType(I32, [WORD_POINTER, WORD_POINTER, WORD_POINTER, *words])
             name = self._module.get_unique_name(f"helper.{helper.name}")
             function = self._functions[helper] = ir.IrFunction(self._module, kind, name)
@@ -136,7 +136,7 @@ class Outliner:
             end=end,
         )
         for parameter, passed in zip(helper.parameters, function.args[3:], strict=True):
-            context.set_local(parameter, _received(emit, parameter.type, passed))
+            context.set_local(parameter, _receive(emit, parameter.type, passed))
         lowering.visit_all(helper.body)
         emit.jump(end)
         for block, status in ((end, DONE), (disabled, DISABLED)):
@@ -160,19 +160,19 @@ def _is_passed_by_number(kind: Type) -> bool:
     return isinstance(kind, IntType) or not layout_of(kind).is_wide
 
 
-def _passed_type(kind: Type) -> ir.IrType:
+def _type_of_argument(kind: Type) -> ir.IrType:
     return WORD_POINTER.pointee if _is_passed_by_number(kind) else WORD_POINTER
 
 
-def _passed(emit: Emitter, value: Value) -> ir.Value:
+def _pass(emit: Emitter, value: Value) -> ir.Value:
     """Return a value as an argument: an integer itself, the bits of another packed value, the address of a wide one."""
     if isinstance(value, WideValue):
         return emit.word_pointer(value.place.pointer, value.place.word)
     return emit.value(value.number if isinstance(value.type, IntType) else emit.bits_of(value))
 
 
-def _received(emit: Emitter, kind: Type, passed: ir.Value) -> Value:
-    """Return the value of a parameter from what `_passed` made of it."""
+def _receive(emit: Emitter, kind: Type, passed: ir.Value) -> Value:
+    """Return the value of a parameter from what `_pass` made of it."""
     if not _is_passed_by_number(kind):
         return WideValue(kind, MemoryPlace(layout_of(kind), passed, 0, 0))
     return PackedValue(kind, passed) if isinstance(kind, IntType) else emit.from_bits(kind, passed)

@@ -29,7 +29,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from checker.engines.native.llvm import ir
-from checker.engines.native.llvm.control_flow import I1, I8, I32, I64, WORD_POINTER, counted_loop, word
+from checker.engines.native.llvm.control_flow import I1, I8, I32, I64, WORD_POINTER, for_loop, word
 from checker.engines.native.llvm.words import read_words, write_words
 from checker.engines.native.lowering.sorted_members import SortedMembers
 from checker.engines.native.lowering.state_layout import (
@@ -38,11 +38,11 @@ from checker.engines.native.lowering.state_layout import (
     ValueLayout,
     ValuePart,
     bit_items,
+    bits_as_number,
     item_place,
-    packed_number,
 )
 from checker.errors import SpecError
-from checker.language.permutations import domains_in, generators, permuted
+from checker.language.permutations import domains_in, generators, permute
 from checker.language.types import (
     BagType,
     DomainType,
@@ -100,7 +100,7 @@ class PermutedStates:
             raise SpecError(f"{name}: {kind} has over {MOST_SORTED_ITEMS} items, too many to sort with symmetry")
 
     def _mentions(self, kind: Type) -> bool:
-        return any(found in self._domains for found in domains_in(kind))
+        return any(domain in self._domains for domain in domains_in(kind))
 
     def define(self, module: ir.Module) -> ir.IrFunction:
         """Define `void representative(i64* state)`: replace a state by its representative."""
@@ -162,10 +162,10 @@ def _walk(sizes: Sequence[int]) -> list[int]:
         return []
     first, *rest = sizes
     inner = [first + exchange for exchange in _walk(rest)]
-    found = list(inner)
+    walk = list(inner)
     for exchange in _all_orders(first):
-        found += [exchange, *inner]
-    return found
+        walk += [exchange, *inner]
+    return walk
 
 
 def _all_orders(count: int) -> list[int]:
@@ -173,15 +173,15 @@ def _all_orders(count: int) -> list[int]:
     if count < 2:
         return []
     # The last item moves through every order of the others, down and up in turn.
-    found: list[int] = []
+    exchanges: list[int] = []
     for number, exchange in enumerate([*_all_orders(count - 1), None]):
         moves = range(count - 1)
         is_down = number % 2 == 0
-        found += reversed(moves) if is_down else moves
+        exchanges += reversed(moves) if is_down else moves
         if exchange is not None:
             # After a move down, the other items are one place further up.
-            found.append(exchange + 1 if is_down else exchange)
-    return found
+            exchanges.append(exchange + 1 if is_down else exchange)
+    return exchanges
 
 
 def _sizes(pattern: int, count: int) -> list[int]:
@@ -201,7 +201,7 @@ class _TieWalk:
     def __init__(
         self, module: ir.Module, number: int, count: int, pattern: ir.Value, swaps: Sequence[ir.IrFunction]
     ) -> None:
-        walks = [_walk(_sizes(found, count)) for found in range(1 << (count - 1))]
+        walks = [_walk(_sizes(ties, count)) for ties in range(1 << (count - 1))]
         starts = list(itertools.accumulate((len(walk) for walk in walks), initial=0))
         self._swaps, self._pattern = swaps, pattern
         self._starts = _table(module, f"walk_starts.{number}", I32, starts)
@@ -212,7 +212,7 @@ class _TieWalk:
         first = _entry(builder, self._starts, self._pattern)
         # One more than the exchanges: the present order is visited too.
         end = builder.add(_entry(builder, self._starts, builder.add(self._pattern, word(1))), word(1))
-        with counted_loop(builder, first, end, name="walk") as position:
+        with for_loop(builder, first, end, name="walk") as position:
             with builder.if_then(builder.icmp_unsigned("!=", position, first)):
                 self._exchange(builder, state, _entry(builder, self._exchanges, builder.sub(position, word(1))))
             visit()
@@ -271,8 +271,8 @@ class _StateBits:
         """Return `bits` bits of a word from a position on."""
         if bits == 0:
             return word(0)
-        found = self.words[at] if shift == 0 else self.builder.lshr(self.words[at], word(shift))
-        return found if shift + bits == WORD else self.builder.and_(found, word((1 << bits) - 1))
+        value = self.words[at] if shift == 0 else self.builder.lshr(self.words[at], word(shift))
+        return value if shift + bits == WORD else self.builder.and_(value, word((1 << bits) - 1))
 
     def flip(self, at: int, shift: int, changes: ir.Value) -> None:
         """Invert some bits: those of `changes`, moved up by `shift`."""
@@ -308,7 +308,7 @@ def _is_bit_set(kind: Type) -> bool:
     return isinstance(kind, SetType) and kind.capacity is None
 
 
-def _guarded_parts(
+def _parts_with_guards(
     bits: _StateBits, layout: ValueLayout, at: int, shift: int, guard: ir.Value | None
 ) -> list[tuple[ValuePart, ir.Value | None]]:
     """Return the parts of a struct, union or option of a composite, each with the guard that it is in use."""
@@ -364,7 +364,7 @@ class _Exchange:
         elif _is_bit_set(kind):
             self._exchange_bits(layout, at, shift, guard)
         elif isinstance(kind, (StructType, UnionType, OptionType)):
-            for part, is_used in _guarded_parts(self._bits, layout, at, shift, guard):
+            for part, is_used in _parts_with_guards(self._bits, layout, at, shift, guard):
                 self._change(part.layout, at + part.word, shift + part.shift, is_used)
         elif isinstance(kind, MapType):
             self._exchange_in_map(layout, at, shift, guard)
@@ -383,7 +383,7 @@ class _Exchange:
         kind = layout.type
         assert isinstance(kind, SetType)
         for index, item in bit_items(kind):
-            other = packed_number(kind.item, permuted(kind.item, item, self._by))
+            other = bits_as_number(kind.item, permute(kind.item, item, self._by))
             if index < other:
                 self._exchange_fields(at, shift + index, at, shift + other, 1, guard)
 
@@ -454,9 +454,9 @@ class _Exchange:
         """Emit the exchanges of bits that were noted."""
         bits, builder = self._bits, self._bits.builder
         for (at, distance), lower in self._deltas.items():
-            found = bits.words[at]
-            changes = builder.and_(builder.xor(found, builder.lshr(found, word(distance))), word(lower))
-            bits.words[at] = builder.xor(found, builder.or_(changes, builder.shl(changes, word(distance))))
+            old = bits.words[at]
+            changes = builder.and_(builder.xor(old, builder.lshr(old, word(distance))), word(lower))
+            bits.words[at] = builder.xor(old, builder.or_(changes, builder.shl(changes, word(distance))))
         for row in self._rows:
             self._swap_fields(*row, None)
 
@@ -478,12 +478,12 @@ class _Keys:
         """Return the key of each member of a domain."""
         self._bits = _StateBits(builder, read_words(builder, state, self._layout.words))
         self._domain = domain
-        return [self._packed(self._pieces_of(member)) for member in range(domain.cardinality())]
+        return [self._pack(self._pieces_of(member)) for member in range(domain.cardinality())]
 
     def _mentions(self, kind: Type) -> bool:
-        return any(found in self._domains for found in domains_in(kind))
+        return any(domain in self._domains for domain in domains_in(kind))
 
-    def _packed(self, pieces: list[tuple[int, Callable[[], ir.Value]]]) -> ir.Value:
+    def _pack(self, pieces: list[tuple[int, Callable[[], ir.Value]]]) -> ir.Value:
         """Return the pieces in one number, those that fit."""
         key, free = word(0), WORD
         for size, piece in pieces:

@@ -24,7 +24,7 @@ class PlaceLowering(SubjectLowering):
             return self._index_place(node)
         if is_unwrapping(node):
             assert isinstance(node, nodes.Convert)
-            return self._unwrapped_place(node)
+            return self._unwrap_place(node)
         return self.emit.spill(self.expressions.evaluate(node))
 
     def view(self, node: nodes.Expr) -> Value:
@@ -59,7 +59,7 @@ class PlaceLowering(SubjectLowering):
             inside = self.emit.both(self.emit.compare(">=", index, 0), inside)
         self.context.check(inside, node.site)
 
-    def _unwrapped_place(self, node: nodes.Convert) -> MemoryPlace:
+    def _unwrap_place(self, node: nodes.Convert) -> MemoryPlace:
         """Return the place of the item of an option, which must not be None."""
         base = self.place_of(node.base)
         if not base.layout.parts:

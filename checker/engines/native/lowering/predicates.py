@@ -52,15 +52,15 @@ class PredicateLowering:
         for predicate in properties:
             # The position in the whole list, not in `properties`: `check_state` and `check_step` share one mask.
             bit = 1 << self.module.program.properties.index(predicate)
-            wanted, found, failed, skip = (emit.block(name) for name in (predicate.name, "found", "failed", "skip"))
+            wanted, hit, failed, skip = (emit.block(name) for name in (predicate.name, "found", "failed", "skip"))
             emit.branch(emit.compare("!=", emit.bit_and(mask, bit), 0), wanted, skip)
             emit.position(wanted)
             # An invariant is reported if it is false, a reachable or a premise if it is true. An evaluation that leaves
             # its bounds in a premise does so in the premise's property too, and is reported there.
             is_premise = predicate.role in PREMISE_ROLES
-            targets = (found, skip) if is_premise or predicate.role == "reachable" else (skip, found)
+            targets = (hit, skip) if is_premise or predicate.role == "reachable" else (skip, hit)
             self._predicate(emit, predicate, roots, failed, *targets)
-            report(bit, found, skip)
+            report(bit, hit, skip)
             report(0 if is_premise else 1 << FAILED_BIT, failed, skip)
             emit.position(skip)
         may_view_fail = self._view is not None and self._view.may_fail

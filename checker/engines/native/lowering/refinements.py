@@ -52,7 +52,7 @@ class RefinementLowering:
         step = self._steps[id(node.abstract)]
         emit = expressions.context.emit
         before, after = (
-            _mapped_state(expressions, step.layout, node.abstract, side) for side in (node.before, node.after)
+            _map_state(expressions, step.layout, node.abstract, side) for side in (node.before, node.after)
         )
         status = emit.slot()
         emit.builder.store(ir.ConstantValue(I64, STEP), status)
@@ -61,9 +61,9 @@ class RefinementLowering:
             emit.builder.store(emit.builder.call(step.function, [before, after]), status)
 
         emit.when(emit.negate(_same_words(emit, before, after, step.layout.words)), search)
-        found = emit.builder.load(status)
-        expressions.context.check(emit.compare("!=", found, FAILED), node.site)
-        return emit.compare("==", found, STEP)
+        outcome = emit.builder.load(status)
+        expressions.context.check(emit.compare("!=", outcome, FAILED), node.site)
+        return emit.compare("==", outcome, STEP)
 
     def _define(self, program: nodes.Program, prefix: str) -> AbstractStepFunction:
         abstract = SpecModule(
@@ -79,18 +79,18 @@ class RefinementLowering:
         for number in (_FOUND, _FAILURES):
             builder.store(ir.ConstantValue(I64, 0), struct_field(builder, search, number))
         builder.call(expand_state, [function.args[0], builder.bitcast(search, SINK)])
-        found, failures = (
+        outcome, failures = (
             builder.icmp_unsigned("!=", builder.load(struct_field(builder, search, number)), ir.ConstantValue(I64, 0))
             for number in (_FOUND, _FAILURES)
         )
         without = builder.select(failures, ir.ConstantValue(I64, FAILED), ir.ConstantValue(I64, NO_STEP))
-        builder.ret(builder.select(found, ir.ConstantValue(I64, STEP), without))
+        builder.ret(builder.select(outcome, ir.ConstantValue(I64, STEP), without))
         emit.finish()
         abstract.release()
         return AbstractStepFunction(abstract.layout, function)
 
 
-def _mapped_state(
+def _map_state(
     expressions: Evaluator, layout: StateLayout, program: nodes.Program, values: tuple[nodes.Expr, ...]
 ) -> ir.Value:
     """Emit a state of an abstract program from the values of its variables; return the address of its words."""
@@ -123,8 +123,8 @@ def _define_emit(function: ir.IrFunction, words: int) -> None:
     for word, other in zip(wanted, read_words(builder, function.args[1], words), strict=True):
         differences = builder.or_(differences, builder.xor(word, other))
     is_wanted = builder.zext(builder.icmp_unsigned("==", differences, ir.ConstantValue(I64, 0)), I64)
-    found = struct_field(builder, search, _FOUND)
-    builder.store(builder.or_(builder.load(found), is_wanted), found)
+    flag = struct_field(builder, search, _FOUND)
+    builder.store(builder.or_(builder.load(flag), is_wanted), flag)
     builder.ret_void()
 
 

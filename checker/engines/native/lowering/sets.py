@@ -18,7 +18,7 @@ class SetLowering(SubjectLowering):
         if isinstance(node.right, nodes.ItemsOf) and len(node.right.items) == 1 and node.operator in "|-":
             return self._with_one_changed(node, node.right.items[0])
         left, right = self.expressions.view(node.left), self.expressions.view(node.right)
-        return self._combined(node.operator, node.type, left, right, self.context.failure_at(node.site))
+        return self._combine(node.operator, node.type, left, right, self.context.failure_at(node.site))
 
     def _with_one_changed(self, node: nodes.SetOperation, item_node: nodes.Expr) -> Value:
         """Emit a set with one item added or removed."""
@@ -45,7 +45,7 @@ class SetLowering(SubjectLowering):
         is_in = self.emit.compare("<", position, self.arrays.length(place))
         self.emit.when(is_in, lambda: self.arrays.delete(place, position, fail))
 
-    def _combined(self, operator: str, kind: SetType, left: Value, right: Value, fail: Fail) -> Value:
+    def _combine(self, operator: str, kind: SetType, left: Value, right: Value, fail: Fail) -> Value:
         if is_bit_set(kind):
             assert isinstance(left, PackedValue) and isinstance(right, PackedValue)
             # The complement also sets bits beyond the universe; the `and` with the left side clears them.
@@ -98,7 +98,7 @@ class SetLowering(SubjectLowering):
             outside = self.emit.bit_and(left.number, self.emit.bit_xor(right.number, -1))
             inside = self.emit.compare("==", outside, 0)
         else:
-            outside_items = self._combined("-", node.left.type, left, right, self.context.failure_at(node.site))
+            outside_items = self._combine("-", node.left.type, left, right, self.context.failure_at(node.site))
             inside = self.emit.compare("==", self.arrays.length(self.emit.spill(outside_items)), 0)
         if node.strict:
             inside = self.emit.both(inside, self.emit.negate(self.emit.equal(left, right)))

@@ -55,7 +55,7 @@ class SortedMembers:
         self._names: list[_MemberName] = []
         for variable, place in layout.places.items():
             self._add(variable, place)
-        self._groups = self._grouped()
+        self._groups = self._group()
 
     @staticmethod
     def suits(layout: StateLayout, domain: DomainType) -> bool:
@@ -88,7 +88,7 @@ class SortedMembers:
         else:
             raise SpecError(f"{variable}: {kind} has no slices of {self.domain}")
 
-    def _grouped(self) -> list[list[int]]:
+    def _group(self) -> list[list[int]]:
         """Return the numbers of the parts of a slice in groups that fit into a word: fewer words to compare.
 
         Part number n + i stands for the bit that says whether name i is this member, after n parts of the slice.
@@ -139,13 +139,15 @@ class SortedMembers:
         cleared = [0] * self._words
         for bits in (*itertools.chain(*self._slices), *(name.bits for name in self._names)):
             cleared[bits.word] |= bits.mask << bits.shift
-        found = [builder.and_(old, word(~mask)) for old, mask in zip(words, cleared, strict=True)]
+        placed_words = [builder.and_(old, word(~mask)) for old, mask in zip(words, cleared, strict=True)]
         for position, key in enumerate(keys):
             for group, packed in zip(self._groups, key, strict=True):
                 for number, value in self._emit_parts(builder, group, packed):
                     bits, placed = self._place(builder, position, number, value)
-                    found[bits.word] = builder.or_(found[bits.word], builder.shl(placed, word(bits.shift)))
-        return found
+                    placed_words[bits.word] = builder.or_(
+                        placed_words[bits.word], builder.shl(placed, word(bits.shift))
+                    )
+        return placed_words
 
     def _emit_parts(self, builder: ir.IRBuilder, group: list[int], packed: ir.Value) -> Iterator[tuple[int, ir.Value]]:
         """Yield the numbers and values of the parts that `_emit_key` packed."""
@@ -184,8 +186,8 @@ def _emit_sort(builder: ir.IRBuilder, keys: list[list[ir.Value]]) -> None:
 
 def _emit_greater(builder: ir.IRBuilder, one: list[ir.Value], other: list[ir.Value]) -> ir.Value:
     """Emit the lexicographic comparison of two keys."""
-    found: ir.Value = ir.ConstantValue(I1, 0)
+    is_greater: ir.Value = ir.ConstantValue(I1, 0)
     for a, b in reversed(list(zip(one, other, strict=True))):
         is_equal = builder.icmp_unsigned("==", a, b)
-        found = builder.select(is_equal, found, builder.icmp_unsigned(">", a, b))
-    return found
+        is_greater = builder.select(is_equal, is_greater, builder.icmp_unsigned(">", a, b))
+    return is_greater

@@ -155,7 +155,7 @@ def _universe_bits(kind: SetType) -> int:
     return count
 
 
-def packed_number(kind: Type, value: Any) -> int:
+def bits_as_number(kind: Type, value: Any) -> int:
     """Return the bits of a packed value, which are also the position of its bit in a bit set."""
     words = [0]
     encode(layout_of(kind), value, words)
@@ -164,7 +164,7 @@ def packed_number(kind: Type, value: Any) -> int:
 
 def bit_items(kind: SetType) -> list[tuple[int, Any]]:
     """Return each possible item of a bit set with the position of its bit, in ascending order."""
-    return [(packed_number(kind.item, item), item) for item in kind.item.values()]
+    return [(bits_as_number(kind.item, item), item) for item in kind.item.values()]
 
 
 def _bits(count: int) -> ValueLayout:
@@ -175,7 +175,7 @@ def _composite(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None,
     """Return the layout of single parts followed by `count` items."""
     total = sum(part.bits for part in layouts) + (item.bits * count if item is not None else 0)
     is_wide = total > WORD or any(part.is_wide for part in layouts) or (item is not None and item.is_wide and count > 0)
-    return _wide(kind, layouts, item, count) if is_wide else _packed(kind, layouts, item, count, total)
+    return _wide(kind, layouts, item, count) if is_wide else _pack(kind, layouts, item, count, total)
 
 
 def _union(kind: UnionType) -> ValueLayout:
@@ -193,7 +193,7 @@ def _union(kind: UnionType) -> ValueLayout:
     )
 
 
-def _packed(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None, count: int, total: int) -> ValueLayout:
+def _pack(kind: Type, layouts: list[ValueLayout], item: ValueLayout | None, count: int, total: int) -> ValueLayout:
     # From the highest bits down, so that the order of bits is the order of the values.
     parts, top = [], total
     for part in layouts:
@@ -280,24 +280,24 @@ def state_layout(variables: dict[str, Type]) -> StateLayout:
             raise SpecError(f"{name}: {error.message}") from None
     # free[i]: the number of bits of word i that are in use. The words of wide variables count as full.
     free: list[int] = []
-    found: dict[str, ValuePart] = {}
+    parts: dict[str, ValuePart] = {}
     # A stable sort: the layout depends only on the types and the order of declaration, so every process has the same.
     for name in sorted(layouts, key=lambda name: -layouts[name].bits):
         layout = layouts[name]
         if layout.is_wide:
-            found[name] = ValuePart(layout, len(free), 0)
+            parts[name] = ValuePart(layout, len(free), 0)
             free.extend([WORD] * layout.words)
             continue
         if layout.bits == 0:
-            found[name] = ValuePart(layout, 0, 0)
+            parts[name] = ValuePart(layout, 0, 0)
             continue
         word = next((word for word, used in enumerate(free) if used + layout.bits <= WORD), len(free))
         if word == len(free):
             free.append(0)
-        found[name] = ValuePart(layout, word, free[word])
+        parts[name] = ValuePart(layout, word, free[word])
         free[word] += layout.bits
     # A spec without variables still has one word, since a state has at least one.
-    return StateLayout(max(1, len(free)), {name: found[name] for name in variables})
+    return StateLayout(max(1, len(free)), {name: parts[name] for name in variables})
 
 
 def item_place(items: ArrayItems, index: int) -> tuple[int, int]:
@@ -359,7 +359,7 @@ def encode(layout: ValueLayout, value: Any, words: list[int], word: int = 0, shi
         _encode_part(layout.parts[0], position, words, word, shift)
         _encode_part(layout.parts[1 + position], value, words, word, shift)
     elif isinstance(kind, SetType) and kind.capacity is None:
-        words[word] |= sum(1 << packed_number(kind.item, item) for item in value) << shift
+        words[word] |= sum(1 << bits_as_number(kind.item, item) for item in value) << shift
     else:
         items = value.items_in_order() if isinstance(kind, MapType) else tuple(value)
         if layout.parts:

@@ -13,7 +13,7 @@ class StructLowering(SubjectLowering):
     """Emits new structs and maps, which have a fixed number of parts, and tests of the alternatives of a union."""
 
     def struct_new(self, node: nodes.StructNew) -> Value:
-        return self._composed(node.type, [self.expressions.evaluate(value) for value in node.values])
+        return self._compose(node.type, [self.expressions.evaluate(value) for value in node.values])
 
     def struct_replace(self, node: nodes.StructReplace) -> Value:
         place = self.emit.temporary(node.type)
@@ -32,7 +32,7 @@ class StructLowering(SubjectLowering):
         return PackedValue(nodes.BOOL, result)
 
     def map_items(self, node: nodes.MapItems) -> Value:
-        return self._composed(node.type, [self.expressions.evaluate(value) for value in node.values])
+        return self._compose(node.type, [self.expressions.evaluate(value) for value in node.values])
 
     def map_build(self, node: nodes.MapBuild) -> Value:
         assert isinstance(node.type, MapType)
@@ -41,9 +41,9 @@ class StructLowering(SubjectLowering):
             # The key is known in each copy of the expression, so places that depend on it are known too.
             self.context.frame.locals[node.key] = self.emit.constant(node.type.key, key)
             values.append(self.expressions.evaluate(node.value))
-        return self._composed(node.type, values)
+        return self._compose(node.type, values)
 
-    def _composed(self, kind: Type, values: list[Value]) -> Value:
+    def _compose(self, kind: Type, values: list[Value]) -> Value:
         """Return a struct or map made of the values of its parts."""
         layout = layout_of(kind)
         if not layout.is_wide:

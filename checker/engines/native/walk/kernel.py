@@ -43,9 +43,9 @@ from checker.engines.native.llvm.control_flow import (
     WORD_POINTER,
     LocalVariable,
     Loop,
-    counted_loop,
     each_bit,
     endless_loop,
+    for_loop,
     word,
 )
 from checker.engines.native.llvm.words import item, read_words, struct_field, write_words
@@ -192,7 +192,7 @@ class _WalkKernel:
     def define(self) -> None:
         """Emit the loop over walks."""
         builder = self._builder
-        with counted_loop(builder, word(0), self._fields["count"], name="walks") as number:
+        with for_loop(builder, word(0), self._fields["count"], name="walks") as number:
             walk = self._begin(number)
             with endless_loop(builder, "steps") as loop:
                 self._step(walk, number, loop)
@@ -321,16 +321,16 @@ class _WalkKernel:
         """
         builder, fields = self._builder, self._fields
         mask = builder.or_(fields["invariants"], fields["reachables"])
-        found = LocalVariable(builder, builder.call(self._native.check_state, [self._state, mask]))
+        violated = LocalVariable(builder, builder.call(self._native.check_state, [self._state, mask]))
         if self._native.check_step is not None:
             # In the first state `_old` is a copy of it and not a predecessor: there is no step to check.
             with builder.if_then(builder.icmp_unsigned("!=", walk.step.get(), word(0))):
                 of_step = builder.call(self._native.check_step, [self._old, self._state, fields["step_invariants"]])
-                found.set(builder.or_(found.get(), of_step))
-        walk.reached.set(builder.or_(walk.reached.get(), builder.and_(found.get(), fields["reachables"])))
+                violated.set(builder.or_(violated.get(), of_step))
+        walk.reached.set(builder.or_(walk.reached.get(), builder.and_(violated.get(), fields["reachables"])))
         # Findings of reachables do not end a walk. All other bits do, and a failed evaluation has precedence over a
         # violation.
-        bad = builder.and_(found.get(), builder.not_(fields["reachables"]))
+        bad = builder.and_(violated.get(), builder.not_(fields["reachables"]))
         # The bit of a failed evaluation is the sign bit.
         failed = builder.icmp_signed("<", bad, word(0))
         with builder.if_then(failed, likely=False):
@@ -370,8 +370,8 @@ class _WalkKernel:
         """Emit a loop over properties that lowers `failed_property` to the first one that fails when checked alone."""
         builder = self._builder
         with each_bit(builder, mask) as bit:
-            found = builder.call(check, [*states, builder.shl(word(1), bit)])
-            fails = builder.icmp_signed("<", found, word(0))
+            answer = builder.call(check, [*states, builder.shl(word(1), bit)])
+            fails = builder.icmp_signed("<", answer, word(0))
             # CONSTRAINT, the initial value, is above every property bit, so the first failing property replaces it.
             lower = builder.and_(fails, builder.icmp_unsigned("<", bit, walk.failed_property.get()))
             walk.failed_property.set(builder.select(lower, bit, walk.failed_property.get()))
@@ -440,7 +440,7 @@ class _WalkKernel:
         """Emit a weighted choice: the first position at which the sum of weights exceeds a random number below it."""
         builder = self._builder
         total = LocalVariable(builder, word(0), "total")
-        with counted_loop(builder, word(0), enabled, name="weights") as index:
+        with for_loop(builder, word(0), enabled, name="weights") as index:
             total.set(builder.add(total.get(), self._weight(index)))
         left = LocalVariable(builder, self._number_below(walk, total.get()), "left")
         with endless_loop(builder, "choose") as search:

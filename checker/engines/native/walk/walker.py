@@ -160,10 +160,10 @@ class Walker:
         """Return the weights of action instances (instances,) from those of actions (default 1); None if all are 1."""
         if all(weight == 1 for weight in weights.values()):
             return None
-        found = np.ones(self.instances, dtype=np.uint64)
+        by_instance = np.ones(self.instances, dtype=np.uint64)
         for shape in self.spec.shapes():
-            found[shape.first_instance : shape.first_instance + shape.instances] = weights.get(shape.name, 1)
-        return found
+            by_instance[shape.first_instance : shape.first_instance + shape.instances] = weights.get(shape.name, 1)
+        return by_instance
 
     def rare_weights(self, depth: int) -> dict[str, int]:
         """Return weights that make rare actions more likely. They depend on the spec and `depth` only.
@@ -313,17 +313,17 @@ class Walker:
         count = int(arrays["event_ends"][-1]) if len(arrays["event_ends"]) else 0
         owners = np.repeat(np.arange(len(arrays["event_ends"])), np.diff(arrays["event_ends"], prepend=0))
         masks, states = arrays["event_masks"][:count], arrays["event_states"]
-        found = [np.zeros((4, 0), dtype=np.int64)]
+        violations = [np.zeros((4, 0), dtype=np.int64)]
         for bit in range(len(self.names)):
             events = np.flatnonzero(masks & np.uint64(1 << bit))
             properties = np.full(len(events), bit)
             conjuncts = self._false_conjuncts(properties, states[events])
-            found.append(np.stack([owners[events], properties, arrays["event_steps"][events], conjuncts]))
+            violations.append(np.stack([owners[events], properties, arrays["event_steps"][events], conjuncts]))
         if DEADLOCK in self.properties:
             stuck = np.flatnonzero(arrays["endings"] == kernel.ENDINGS.index("deadlock"))
             bits = np.full(len(stuck), self.properties.index(DEADLOCK))
-            found.append(np.stack([stuck, bits, arrays["lengths"][stuck], np.full(len(stuck), NONE)]))
-        entries = np.concatenate(found, axis=1)
+            violations.append(np.stack([stuck, bits, arrays["lengths"][stuck], np.full(len(stuck), NONE)]))
+        entries = np.concatenate(violations, axis=1)
         walks, properties, steps, conjuncts = entries[:, np.lexsort((entries[1], entries[2], entries[0]))]
         return FirstViolations(walks, properties, steps, conjuncts)
 
@@ -332,13 +332,13 @@ class Walker:
 
         `properties` are bits, or -1 for none. `states` (m, 2, words) are the violating states and those before.
         """
-        found = np.full(len(properties), NONE, dtype=np.int64)
+        numbers = np.full(len(properties), NONE, dtype=np.int64)
         for bit in np.unique(properties[properties >= 0]):
             conjuncts = self._conjuncts_of(int(bit))
             if conjuncts is not None:
                 rows = np.flatnonzero(properties == bit)
-                found[rows] = conjuncts.first_false(states[rows])
-        return found
+                numbers[rows] = conjuncts.first_false(states[rows])
+        return numbers
 
     def _conjuncts_of(self, bit: int) -> Conjuncts | None:
         """Return the conjuncts of a property, compiled at its first violation; None if it has no conjuncts."""
@@ -348,7 +348,7 @@ class Walker:
             self._conjuncts[bit] = Conjuncts(self.program, predicate) if predicate is not None and has_some else None
         return self._conjuncts[bit]
 
-    def failed_constraint(self, words: Any) -> str:
+    def constraint_out_of_bounds(self, words: Any) -> str:
         """Return the name of the constraint that leaves its bounds in a state."""
         state = self.state_of(words)
         for name in self.spec.names_of(Role.CONSTRAINT):
@@ -370,19 +370,23 @@ def _lowest_bits(masks: NDArray[np.uint64]) -> NDArray[np.int64]:
     return bits
 
 
-def _first_of_walks(found: FirstViolations, count: int) -> tuple[NDArray[np.int64], ...]:
+def _first_of_walks(violations: FirstViolations, count: int) -> tuple[NDArray[np.int64], ...]:
     """Return `first_violated`, `violated_at` and `conjunct` of `count` walks that go on after violations."""
     columns = np.full((3, count), NONE, dtype=np.int64)
-    first = found.first_of_walks
-    columns[:, found.walks[first]] = found.properties[first], found.steps[first], found.conjuncts[first]
+    first = violations.first_of_walks
+    columns[:, violations.walks[first]] = (
+        violations.properties[first],
+        violations.steps[first],
+        violations.conjuncts[first],
+    )
     return columns[0], columns[1], columns[2]
 
 
 def _initial_states(spec: Spec) -> list[State]:
     try:
-        found = spec.initial_states()
+        states = spec.initial_states()
     except BoundsError as error:
         raise SpecError(f"{spec.name} cannot be walked, its init leaves a type's bounds: {error}") from None
-    if not found:
+    if not states:
         raise SpecError(f"{spec.name} has no initial state: `init` is disabled for every choice of its parameters")
-    return found
+    return states

@@ -59,7 +59,7 @@ class ClauseMaker:
 
     def clauses(self, truth: Truth, scope: tuple[Term, ...] = ()) -> list[Clause]:
         """Return the clauses of a formula over the variables of a scope."""
-        return self._made(truth_term(truth), True, scope)
+        return self._clauses_of(truth_term(truth), True, scope)
 
     def _is_plain(self, term: Term) -> bool:
         key = term.get_id()
@@ -68,28 +68,28 @@ class ClauseMaker:
             self._has_quantifier[key] = has_quantifier(term)
         return not self._has_quantifier[key]
 
-    def _made(self, term: Term, positive: bool, scope: tuple[Term, ...]) -> list[Clause]:
+    def _clauses_of(self, term: Term, positive: bool, scope: tuple[Term, ...]) -> list[Clause]:
         """Return the clauses of a formula, or of its negation."""
         if self._is_plain(term):
             return [Clause((), (term if positive else negate(term),))]
         if is_quantifier(term):
             return self._of_quantifier(term, positive, scope)
         if z3.is_not(term):
-            return self._made(term.arg(0), not positive, scope)
+            return self._clauses_of(term.arg(0), not positive, scope)
         if z3.is_and(term) or z3.is_or(term):
-            parts = [self._made(part, positive, scope) for part in term.children()]
+            parts = [self._clauses_of(part, positive, scope) for part in term.children()]
             if z3.is_and(term) == positive:
                 return [clause for part in parts for clause in part]
             return self._either(parts, scope)
         if z3.is_implies(term):
-            parts = [self._made(term.arg(0), not positive, scope), self._made(term.arg(1), positive, scope)]
+            parts = [self._clauses_of(term.arg(0), not positive, scope), self._clauses_of(term.arg(1), positive, scope)]
             if positive:
                 return self._either(parts, scope)
             return [clause for part in parts for clause in part]
         if z3.is_eq(term) and z3.is_bool(term.arg(0)):
             return self._equivalent(term.arg(0), term.arg(1), positive, scope)
         if z3.is_app_of(term, z3.Z3_OP_ITE):
-            return self._chosen(term, positive, scope)
+            return self._choice(term, positive, scope)
         named = self._with_names(term, scope)
         return [Clause((), (named if positive else negate(named),))]
 
@@ -99,7 +99,7 @@ class ClauseMaker:
         variables = tuple(z3.FreshConst(quantifier.var_sort(i), "v") for i in range(count))
         # De Bruijn: index 0 is the variable that is bound last.
         body = z3.substitute_vars(quantifier.body(), *reversed(variables))
-        inner = self._made(body, positive, (*scope, *variables))
+        inner = self._clauses_of(body, positive, (*scope, *variables))
         if quantifier.is_forall() == positive:
             return [Clause((*variables, *clause.variables), clause.plain, clause.existentials) for clause in inner]
         return [Clause((), (), (Existential(variables, tuple(inner)),))]
@@ -111,12 +111,12 @@ class ClauseMaker:
         for part in sorted(parts, key=len):
             product *= len(part)
             named.append(part if product <= MOST_PRODUCTS or len(part) == 1 else [self._name(part, scope)])
-        found = []
+        clauses = []
         for combination in itertools.product(*named):
             plain = tuple(term for clause in combination for term in clause.plain)
             existentials = tuple(part for clause in combination for part in clause.existentials)
-            found.append(Clause(tuple(v for clause in combination for v in clause.variables), plain, existentials))
-        return found
+            clauses.append(Clause(tuple(v for clause in combination for v in clause.variables), plain, existentials))
+        return clauses
 
     def _name(self, clauses: list[Clause], scope: tuple[Term, ...]) -> Clause:
         """Return a clause of one predicate that implies some clauses."""
@@ -127,14 +127,14 @@ class ClauseMaker:
         return Clause((), (name,))
 
     def _equivalent(self, one: Term, other: Term, positive: bool, scope: tuple[Term, ...]) -> list[Clause]:
-        first = [self._made(one, False, scope), self._made(other, positive, scope)]
-        second = [self._made(one, True, scope), self._made(other, not positive, scope)]
+        first = [self._clauses_of(one, False, scope), self._clauses_of(other, positive, scope)]
+        second = [self._clauses_of(one, True, scope), self._clauses_of(other, not positive, scope)]
         return [*self._either(first, scope), *self._either(second, scope)]
 
-    def _chosen(self, term: Term, positive: bool, scope: tuple[Term, ...]) -> list[Clause]:
+    def _choice(self, term: Term, positive: bool, scope: tuple[Term, ...]) -> list[Clause]:
         test, then, otherwise = term.children()
-        first = [self._made(test, False, scope), self._made(then, positive, scope)]
-        second = [self._made(test, True, scope), self._made(otherwise, positive, scope)]
+        first = [self._clauses_of(test, False, scope), self._clauses_of(then, positive, scope)]
+        second = [self._clauses_of(test, True, scope), self._clauses_of(otherwise, positive, scope)]
         return [*self._either(first, scope), *self._either(second, scope)]
 
     def _with_names(self, term: Term, scope: tuple[Term, ...]) -> Term:
@@ -144,7 +144,7 @@ class ClauseMaker:
             name = predicate(scope)
             pairs.append((formula, name))
             for positive in (True, False):
-                for clause in self._made(formula, positive, scope):
+                for clause in self._clauses_of(formula, positive, scope):
                     plain = (negate(name) if positive else name, *clause.plain)
                     self.definitions.append(Clause((*scope, *clause.variables), plain, clause.existentials))
         return z3.substitute(term, *pairs)
@@ -171,13 +171,13 @@ def predicate(scope: tuple[Term, ...]) -> Term:
     return z3.FreshFunction(*[variable.sort() for variable in scope], z3.BoolSort())(*scope)
 
 
-def substituted(clause: Clause, pairs: list[tuple[Term, Term]]) -> Clause:
+def substitute_terms(clause: Clause, pairs: list[tuple[Term, Term]]) -> Clause:
     """Return a clause with terms in place of variables; its own variables stay."""
     return Clause(
         clause.variables,
         tuple(z3.substitute(term, *pairs) for term in clause.plain),
         tuple(
-            Existential(part.variables, tuple(substituted(inner, pairs) for inner in part.clauses))
+            Existential(part.variables, tuple(substitute_terms(inner, pairs) for inner in part.clauses))
             for part in clause.existentials
         ),
     )

@@ -35,11 +35,11 @@ class UseReader:
 
     def uses(self, formula: Term, variables: Collection[int] = ()) -> IndexUses:
         """Return the uses of Ints in a formula; terms that mention variables, given by their ids, are not ground."""
-        found = IndexUses([], [])
-        self._read(formula, variables, found)
-        return found
+        index_uses = IndexUses([], [])
+        self._read(formula, variables, index_uses)
+        return index_uses
 
-    def _read(self, term: Term, variables: Collection[int], found: IndexUses) -> bool:
+    def _read(self, term: Term, variables: Collection[int], uses: IndexUses) -> bool:
         """Add the uses in a term; return whether it is ground."""
         key = term.get_id()
         if key in variables:
@@ -48,23 +48,23 @@ class UseReader:
             # A ground term that was read before: one with variables is remembered as None.
             return self._seen[key] is not None
         children = term.children()
-        is_ground = False not in [self._read(child, variables, found) for child in children]
+        is_ground = False not in [self._read(child, variables, uses) for child in children]
         self._seen[key] = term if is_ground else None
         self._kept.append(term)  # An id is unique only while its term is alive.
-        self._classify(term, children, found)
+        self._classify(term, children, uses)
         if is_ground and z3.is_int(term) and not z3.is_int_value(term) and not _is_choice(term):
             node = _node(term)
             if node is not None:
-                found.terms.append((node, term))
+                uses.terms.append((node, term))
         return is_ground
 
-    def _classify(self, term: Term, children: list[Term], found: IndexUses) -> None:
+    def _classify(self, term: Term, children: list[Term], uses: IndexUses) -> None:
         """Add the classes that a term joins; a number belongs to the class of what it is compared with."""
         kind = term.decl().kind()
         if kind == z3.Z3_OP_UNINTERPRETED:
             for position, child in enumerate(children):
                 if z3.is_int(child):
-                    _join((term.decl().get_id(), position), child, found)
+                    _join((term.decl().get_id(), position), child, uses)
             return
         if kind in _COMPARISONS and z3.is_int(children[0]):
             related = children
@@ -77,16 +77,16 @@ class UseReader:
         first = next((node for node in map(_node, related) if node is not None), None)
         if first is not None:
             for child in related:
-                _join(first, child, found)
+                _join(first, child, uses)
 
 
-def _join(node: Node, term: Term, found: IndexUses) -> None:
+def _join(node: Node, term: Term, uses: IndexUses) -> None:
     """Add that a term is in the class of a node."""
     inner = _node(term)
     if inner is not None:
-        found.joins.append((node, inner))
+        uses.joins.append((node, inner))
     elif z3.is_int_value(term):
-        found.terms.append((node, term))
+        uses.terms.append((node, term))
 
 
 def _is_choice(term: Term) -> bool:

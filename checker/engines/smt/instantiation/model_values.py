@@ -116,8 +116,8 @@ class _GroundValues(dict[int, Any]):
         return self[term.get_id()]
 
     def __missing__(self, key: int) -> Any:
-        found = self[key] = _value(self._model, self._evaluators.ground[key])
-        return found
+        value = self[key] = _value(self._model, self._evaluators.ground[key])
+        return value
 
 
 class _Functions(dict[int, "_FunctionValues"]):
@@ -126,8 +126,8 @@ class _Functions(dict[int, "_FunctionValues"]):
         self._model, self._evaluators = model, evaluators
 
     def __missing__(self, key: int) -> _FunctionValues:
-        found = self[key] = _FunctionValues(self._model, self._evaluators.declarations[key])
-        return found
+        values = self[key] = _FunctionValues(self._model, self._evaluators.declarations[key])
+        return values
 
 
 class _FunctionValues(dict[tuple[Any, ...], Any]):
@@ -139,25 +139,25 @@ class _FunctionValues(dict[tuple[Any, ...], Any]):
 
     def __missing__(self, key: tuple[Any, ...]) -> Any:
         arguments = [z3.BoolVal(value) if isinstance(value, bool) else z3.IntVal(value) for value in key]
-        found = self[key] = _value(self._model, self._declaration(*arguments))
-        return found
+        result = self[key] = _value(self._model, self._declaration(*arguments))
+        return result
 
 
 def _value(model: Any, term: Term) -> Any:
-    found = model.eval(term, model_completion=True)
-    return found.as_long() if z3.is_int_value(found) else bool(z3.is_true(found))
+    value = model.eval(term, model_completion=True)
+    return value.as_long() if z3.is_int_value(value) else bool(z3.is_true(value))
 
 
 def dependent_terms(term: Term, variables: dict[int, Term]) -> set[int]:
     """Return the ids of the subterms that mention a variable."""
-    found: dict[int, bool] = {}
+    dependence: dict[int, bool] = {}
 
     def visit(part: Term) -> bool:
         key = part.get_id()
-        if key not in found:
+        if key not in dependence:
             # Every child is visited, so that each one is known.
-            found[key] = True in [visit(child) for child in part.children()] or key in variables
-        return found[key]
+            dependence[key] = True in [visit(child) for child in part.children()] or key in variables
+        return dependence[key]
 
     visit(term)
-    return {key for key, is_dependent in found.items() if is_dependent}
+    return {key for key, is_dependent in dependence.items() if is_dependent}

@@ -71,8 +71,8 @@ class Preparation:
             clauses = self._maker.clauses(term)
             while self._maker.definitions:
                 clauses.append(self._maker.definitions.pop())
-            uses = [found for clause in clauses for found in self.uses(clause)]
-            self._formulas[term.get_id()] = term, PreparedFormula([self.clause(found) for found in clauses], uses)
+            uses = [each for clause in clauses for each in self.uses(clause)]
+            self._formulas[term.get_id()] = term, PreparedFormula([self.clause(each) for each in clauses], uses)
         return self._formulas[term.get_id()][1]
 
     def uses(self, clause: Clause) -> list[IndexUses]:
@@ -86,7 +86,7 @@ class Preparation:
         own = [variable.get_id() for variable in clause.variables]
         levels: list[list[PreparedTerm]] = [[] for _ in range(len(own) + 1)]
         for term in clause.plain:
-            mentioned = _mentioned(term, scope)
+            mentioned = _variables_in(term, scope)
             level = max((own.index(key) + 1 for key in mentioned if key in own), default=0)
             levels[level].append(PreparedTerm(term, scope, self.evaluators))
         inner = (*outer, *clause.variables)
@@ -105,19 +105,19 @@ def _parts(clause: Clause, outer: tuple[int, ...]) -> Iterator[tuple[Term, set[i
         yield term, set(scope)
     for part in clause.existentials:
         inner = (*scope, *(variable.get_id() for variable in part.variables))
-        for found in part.clauses:
-            yield from _parts(found, inner)
+        for inner_clause in part.clauses:
+            yield from _parts(inner_clause, inner)
 
 
-def _mentioned(term: Term, variables: dict[int, Term]) -> set[int]:
+def _variables_in(term: Term, variables: dict[int, Term]) -> set[int]:
     """Return the ids of the variables that a term mentions."""
-    found, seen, waiting = set[int](), set[int](), [term]
+    mentioned, seen, waiting = set[int](), set[int](), [term]
     while waiting:
         part = waiting.pop()
         key = part.get_id()
         if key in variables:
-            found.add(key)
+            mentioned.add(key)
         elif key not in seen:
             seen.add(key)
             waiting.extend(part.children())
-    return found
+    return mentioned

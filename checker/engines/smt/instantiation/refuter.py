@@ -14,7 +14,7 @@ from typing import Any
 
 import z3
 
-from checker.engines.smt.instantiation.clauses import Clause, substituted
+from checker.engines.smt.instantiation.clauses import Clause, substitute_terms
 from checker.engines.smt.instantiation.index_classes import IndexClasses, Node, UseReader
 from checker.engines.smt.instantiation.model_values import Assignment, ModelValues
 from checker.engines.smt.instantiation.prepared import Preparation, PreparedClause, PreparedExistential, PreparedFormula
@@ -46,8 +46,8 @@ class Representatives:
         if z3.is_bool(variable):
             return [(False, z3.BoolVal(False), 0), (True, z3.BoolVal(True), 0)]
         node = self._classes.class_of(variable)
-        found = self._found.get(node, {}) if node is not None else {}
-        chosen = [(value, term, deep) for value, (deep, term) in found.items() if deep <= depth]
+        by_value = self._found.get(node, {}) if node is not None else {}
+        chosen = [(value, term, deep) for value, (deep, term) in by_value.items() if deep <= depth]
         return chosen or [(0, z3.IntVal(0), 0)]
 
 
@@ -136,12 +136,12 @@ class InstanceRefuter:
                 return AnsweredQuery(query.answer, seconds, reason=query.reason)
             if ends is not None and time.perf_counter() > ends:
                 return AnsweredQuery("unknown", seconds, reason="timeout")
-            if not self._extended(query.model):
+            if not self._extend(query.model):
                 return AnsweredQuery("unknown", seconds, query.model, reason=SATURATED)
 
     def core(self) -> set[str]:
         """Return the names of formulas that the last refutation used."""
-        used = {found.decl().name() for found in self._solver.unsat_core()}
+        used = {each.decl().name() for each in self._solver.unsat_core()}
         return {name for name, marker in self._markers.items() if marker.decl().name() in used}
 
     # Clauses.
@@ -173,7 +173,7 @@ class InstanceRefuter:
 
     # Instances.
 
-    def _extended(self, model: Any) -> bool:
+    def _extend(self, model: Any) -> bool:
         """Add instances that are false in a model; return whether there are any.
 
         In this order: over the terms of the formulas, of a further hypothesis, over terms of instances.
@@ -182,13 +182,13 @@ class InstanceRefuter:
         terms = Representatives(self._classes, values)
         first, *deeper = [_Search(values, terms, depth) for depth in terms.depths]
         return (
-            self._instantiated(first)
+            self._instantiate_at(first)
             or self._has_begun_another(first)
-            or any(self._instantiated(search) for search in deeper)
+            or any(self._instantiate_at(search) for search in deeper)
             or self._has_begun_another(deeper[-1] if deeper else first)
         )
 
-    def _instantiated(self, search: _Search) -> bool:
+    def _instantiate_at(self, search: _Search) -> bool:
         """Add the instances over terms of a depth; return whether there are any."""
         is_new = self._expand_pending(search)
         for universal in self._universals[:]:
@@ -208,9 +208,9 @@ class InstanceRefuter:
     def _expand_pending(self, search: _Search) -> bool:
         """Expand the existential formulas that hold in a model and that no term satisfies in it."""
         expanded = [
-            found
-            for found in self._pending
-            if search.values.of(found.literal) and not self._is_witnessed(found.prepared, {}, search)
+            each
+            for each in self._pending
+            if search.values.of(each.literal) and not self._is_witnessed(each.prepared, {}, search)
         ]
         for pending in expanded:
             self._pending.remove(pending)
@@ -222,7 +222,7 @@ class InstanceRefuter:
         source = pending.prepared.source
         pairs = [(variable, z3.FreshConst(variable.sort(), "witness")) for variable in source.variables]
         for clause in source.clauses:
-            inner = substituted(clause, pairs)
+            inner = substitute_terms(clause, pairs)
             guarded = Clause(inner.variables, (negate(pending.literal), *inner.plain), inner.existentials)
             for uses in self._preparation.uses(guarded):
                 self._classes.add(uses, pending.depth)
@@ -231,20 +231,22 @@ class InstanceRefuter:
     def _instantiate(self, universal: _Universal, search: _Search) -> bool:
         """Assert the first instances of a clause that are false in a model; return whether there are any."""
         clause = universal.prepared.source
-        found = 0
+        count = 0
         for chosen in self._violations(universal.prepared, {}, search):
             key = tuple(term.get_id() for term, _ in chosen)
             if key in universal.made:
                 continue
             universal.made.add(key)
-            instance = substituted(clause, [(v, term) for v, (term, _) in zip(clause.variables, chosen, strict=True)])
+            instance = substitute_terms(
+                clause, [(v, term) for v, (term, _) in zip(clause.variables, chosen, strict=True)]
+            )
             existentials = [self._preparation.existential(part) for part in instance.existentials]
             depth = 1 + max(universal.depth, *(deep for _, deep in chosen))
             self._assert(instance, existentials, universal.marker, depth)
-            found += 1
-            if found == MOST_INSTANCES:
+            count += 1
+            if count == MOST_INSTANCES:
                 break
-        return found > 0
+        return count > 0
 
     # Evaluation in a model.
 

@@ -66,15 +66,15 @@ class LemmaClause:
         simplest = self.simplest_first
         if converse is not None:
             one, other = simplest
-            return _quantified(
+            return _quantify(
                 self.slots, names, [], f"({one.text_with(names)}) == ({other.text_with(names, negated=True)})"
             )
         if not self.slots:
             return [" or ".join(literal.text_with(names) for literal in simplest)]
         simplest.reverse()
-        *premises, conclusion = sorted(simplest, key=lambda found: found.is_plain)
+        *premises, conclusion = sorted(simplest, key=lambda each: each.is_plain)
         text = conclusion.text_with(names)
-        return _quantified(self.slots, names, [found.text_with(names, negated=True) for found in premises], text)
+        return _quantify(self.slots, names, [each.text_with(names, negated=True) for each in premises], text)
 
     def source(self, converse: LemmaClause | None = None) -> str:
         """Return the clause as a Python expression in one line."""
@@ -84,7 +84,7 @@ class LemmaClause:
 
 def is_converse(one: LemmaClause, other: LemmaClause) -> bool:
     """Return whether two clauses are the two directions of an equivalence of atoms."""
-    return len(one.literals) == 2 and {found.opposite for found in one.literals} == other.literals
+    return len(one.literals) == 2 and {literal.opposite for literal in one.literals} == other.literals
 
 
 def names_for(slots: tuple[Slot, ...]) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ def names_for(slots: tuple[Slot, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _quantified(slots: tuple[Slot, ...], names: tuple[str, ...], premises: list[str], conclusion: str) -> list[str]:
+def _quantify(slots: tuple[Slot, ...], names: tuple[str, ...], premises: list[str], conclusion: str) -> list[str]:
     """Return the parts of a comprehension; two variables of one type have different values."""
     if len(slots) == 2 and slots[0] == slots[1]:
         premises = [f"{names[0]} != {names[1]}", *premises]

@@ -51,7 +51,7 @@ class ExcludingFacts:
         """
         try:
             with self._spec.bound():
-                return self._found(state)
+                return self._finding_text(state)
         except UserError:
             return ""
 
@@ -61,7 +61,7 @@ class ExcludingFacts:
             return where
         return dataclasses.replace(where, fact=self.fact_against(state))
 
-    def _found(self, state: State) -> str:
+    def _finding_text(self, state: State) -> str:
         if self._samples is None or self._separator is None:
             self._samples = sample(self._spec, _atoms(self._spec), self._workers, self._cancelled)
             self._separator = Separator(self._samples)

@@ -21,8 +21,8 @@ def helper_terms(spec: Spec) -> list[StateTerm]:
 
     A parameter has few values if its annotation is a domain, an enum or a range of the spec's variables.
     """
-    kinds = {name: kind for variable in spec.variables.values() for name, kind in _named(variable)}
-    found = []
+    kinds = {name: kind for variable in spec.variables.values() for name, kind in _names_in(variable)}
+    terms = []
     for name, helper in inspect.getmembers(type(spec), inspect.isfunction):
         if name.startswith("_") or name == "init" or name in spec.roles or hasattr(Spec, name):
             continue
@@ -34,8 +34,8 @@ def helper_terms(spec: Spec) -> list[StateTerm]:
         result = _result(spec, name, given)
         if result is not None:
             places = ", ".join(f"{{{SLOTS[number]}}}" for number in range(len(given)))
-            found.append(StateTerm(f"self.{name}({places})", result, given, rank=1))
-    return found
+            terms.append(StateTerm(f"self.{name}({places})", result, given, rank=1))
+    return terms
 
 
 def _result(spec: Spec, name: str, slots: tuple[Type, ...]) -> Type | None:
@@ -50,7 +50,7 @@ def _result(spec: Spec, name: str, slots: tuple[Type, ...]) -> Type | None:
     return None if function.writes or function.requires else function.result
 
 
-def _named(kind: Type) -> Iterator[tuple[str, Type]]:
+def _names_in(kind: Type) -> Iterator[tuple[str, Type]]:
     """Iterate over the domains, enums and declared ranges in a type, by name."""
     for part in types_in(kind):
         if isinstance(part, (DomainType, EnumType)):

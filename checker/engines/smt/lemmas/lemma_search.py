@@ -85,30 +85,30 @@ def find_lemmas(
             def on_count(steps: int, clauses: int, dropped: int) -> None:
                 on_stage(f"{steps:,} counterexamples to induction, {clauses} clauses, {dropped:,} dropped")
 
-            found = Strengthening(system, samples, goals, limits, on_count).run()
-            if found.is_enough or len(used) == len(atoms):
+            strengthened = Strengthening(system, samples, goals, limits, on_count).run()
+            if strengthened.is_enough or len(used) == len(atoms):
                 break
-    lemmas = _as_methods(spec, _shown(found))
+    lemmas = _as_methods(spec, _first_clauses(strengthened))
     return LemmaSearchResult(
         lemmas=tuple(lemmas),
-        is_enough=found.is_enough,
+        is_enough=strengthened.is_enough,
         atoms=len(used),
-        steps=found.steps,
-        dropped=found.dropped,
+        steps=strengthened.steps,
+        dropped=strengthened.dropped,
         states=samples.explored,
         is_complete=samples.is_complete,
         imports=tuple(imports_for(spec, "\n".join(lemma.source for lemma in lemmas))),
     )
 
 
-def _shown(found: Strengthened) -> list[LemmaClause]:
-    return found.clauses if found.is_enough else found.clauses[:MAX_SHOWN]
+def _first_clauses(strengthened: Strengthened) -> list[LemmaClause]:
+    return strengthened.clauses if strengthened.is_enough else strengthened.clauses[:MAX_SHOWN]
 
 
 def _as_methods(spec: Spec, clauses: list[LemmaClause]) -> list[FoundLemma]:
     """Return lemmas as methods with unique names; both directions of an equivalence become one lemma."""
     taken = {*spec.roles, *dir(type(spec))}
-    found: list[FoundLemma] = []
+    lemmas: list[FoundLemma] = []
     waiting = list(clauses)
     while waiting:
         clause = waiting.pop(0)
@@ -119,8 +119,8 @@ def _as_methods(spec: Spec, clauses: list[LemmaClause]) -> list[FoundLemma]:
             waiting.remove(converse)
         name = _name_of(clause, taken)
         taken.add(name)
-        found.append(FoundLemma(name, _method(name, clause, converse)))
-    return found
+        lemmas.append(FoundLemma(name, _method(name, clause, converse)))
+    return lemmas
 
 
 def _name_of(clause: LemmaClause, taken: set[str]) -> str:

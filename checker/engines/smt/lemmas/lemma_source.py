@@ -43,13 +43,13 @@ def with_methods(spec: Spec, methods: str) -> Spec:
     # The front end reads the source of methods through `inspect`, which looks in this cache.
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec"), names)
-    found: Spec = names[base.__name__](**spec.constants)
-    return found.without_view()
+    extended: Spec = names[base.__name__](**spec.constants)
+    return extended.without_view()
 
 
 def types_of(spec: Spec) -> dict[str, type]:
     """Return the domains, enums and structs of a spec's variables by name."""
-    return {kind.__name__: kind for variable in spec.variables.values() for kind in _declared(variable)}
+    return {kind.__name__: kind for variable in spec.variables.values() for kind in _declarations(variable)}
 
 
 def imports_for(spec: Spec, text: str) -> list[str]:
@@ -78,7 +78,7 @@ def types_in(kind: Type) -> Iterator[Type]:
         yield from types_in(part)
 
 
-def _declared(kind: Type) -> Iterator[type]:
+def _declarations(kind: Type) -> Iterator[type]:
     for part in types_in(kind):
         if isinstance(part, (DomainType, EnumType, StructType)) and not isinstance(part, TupleType):
             yield part.declared

@@ -101,7 +101,7 @@ def sample(spec: Spec, atoms: list[Atom], workers: int, cancelled: threading.Eve
 
     Raises SpecError if an action of the spec leaves the bounds of a type, and KeyboardInterrupt if cancelled.
     """
-    exploration = _explored(spec, workers, cancelled)
+    exploration = _explore(spec, workers, cancelled)
     states = exploration.sampled()
     ground = [
         GroundAtom(atom, values, f"atom_{number}")
@@ -111,11 +111,11 @@ def sample(spec: Spec, atoms: list[Atom], workers: int, cancelled: threading.Eve
     program = compile_spec(with_methods(spec, text), [p.name for p in ground])
     step = MOST_PROPERTIES - 1
     batches = [_Batch(program, program.properties[first : first + step]) for first in range(0, len(ground), step)]
-    bits = {name: found for batch in batches for name, found in batch.truths(states).items()}
+    bits = {name: truths for batch in batches for name, truths in batch.truths(states).items()}
     unusable = {p.atom for p in ground if p.name not in bits}
     usable = {(p.atom, p.values): p for p in ground if p.atom not in unusable}
-    found = exploration.found
-    return Samples(program, usable, bits, found.distinct, found.outcome == "complete", batches, exploration)
+    search = exploration.found
+    return Samples(program, usable, bits, search.distinct, search.outcome == "complete", batches, exploration)
 
 
 @dataclass(frozen=True)
@@ -141,24 +141,24 @@ class _Explored:
         return np.concatenate([self.initial, states[::step]])
 
 
-def _explored(spec: Spec, workers: int, cancelled: threading.Event | None) -> _Explored:
+def _explore(spec: Spec, workers: int, cancelled: threading.Event | None) -> _Explored:
     compiled = compile_native(spec, [])
     initial = spec.initial_states()
     if not initial:
         raise no_initial_state(spec)
     words = np.array([compiled.words_of(state) for state in initial], dtype=np.uint64)
-    found = breadth_first_search(
+    search = breadth_first_search(
         compiled.kernels,
         words,
         workers=workers,
         max_states=MAX_EXPLORED,
         cancelled=cancelled or threading.Event(),
     )
-    if found.outcome == "interrupted":
+    if search.outcome == "interrupted":
         raise KeyboardInterrupt
-    if found.outcome == "error":
+    if search.outcome == "error":
         raise SpecError(f"{spec.name}: an action leaves a type's bounds, so nothing can be proved: see `run`")
-    return _Explored(compiled, words, found)
+    return _Explored(compiled, words, search)
 
 
 class _Batch:
@@ -189,7 +189,7 @@ class _Batch:
             if len(bits) == 1:
                 return {}
             halves = bits[: len(bits) // 2], bits[len(bits) // 2 :]
-            return {name: found for half in halves for name, found in self._among(states, half).items()}
+            return {name: truths for half in halves for name, truths in self._among(states, half).items()}
         # A bit of the mask is set if the invariant is false.
         return {self.names[bit]: (masks >> np.uint64(bit) & np.uint64(1)) == 0 for bit in bits}
 

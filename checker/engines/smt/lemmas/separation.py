@@ -69,8 +69,8 @@ class Separator:
         `truths` has the truth of the ground atoms in the state, without those that have no value there. `excluded`
         clauses are not returned.
         """
-        found = [view.cheapest(truths, excluded) for view in self._views]
-        best = min((one for one in found if one is not None), key=lambda one: one.order, default=None)
+        cheapest = [view.cheapest(truths, excluded) for view in self._views]
+        best = min((one for one in cheapest if one is not None), key=lambda one: one.order, default=None)
         return best.clause if best is not None else None
 
 
@@ -95,11 +95,11 @@ class _View:
         self.members = [
             [samples.ground[member].name for member in memberships(slots, values)] for values in self.values
         ]
-        packed = [self._packed(names, members) for names, members in zip(self.names, self.members, strict=True)]
+        packed = [self._pack(names, members) for names, members in zip(self.names, self.members, strict=True)]
         distinct = np.unique(np.concatenate(packed), axis=0)
         self.rows: Bools = np.unpackbits(distinct, axis=1, count=len(self.instances)).astype(np.bool_)
 
-    def _packed(self, names: list[str], members: list[str]) -> NDArray[np.uint8]:
+    def _pack(self, names: list[str], members: list[str]) -> NDArray[np.uint8]:
         """Return the distinct rows of the states in which the values are items of their collections, as bits."""
         columns = np.array([self.samples.bits[name] for name in names], dtype=np.bool_)
         if members:
@@ -175,7 +175,7 @@ def _hitting_sets(differs: Bools, costs: list[int], limit: int) -> Iterator[tupl
             refused.add(chosen)
             yield chosen
             continue
-        added = sorted((found for found in missed if found not in seen), key=lambda found: counts[found])[:MORE_ROWS]
+        added = sorted((atom for atom in missed if atom not in seen), key=lambda atom: counts[atom])[:MORE_ROWS]
         rows += added
         seen.update(added)
 
@@ -196,9 +196,9 @@ class _Cover:
     def _search(self, chosen: tuple[int, ...], covered: int, cost: int) -> None:
         self._nodes += 1
         if covered == self._full:
-            found = tuple(sorted(chosen))
-            if found not in self._refused:
-                self.best, self._cost = found, cost
+            cover = tuple(sorted(chosen))
+            if cover not in self._refused:
+                self.best, self._cost = cover, cost
             return
         if len(chosen) == MAX_LITERALS or self._nodes > MAX_NODES:
             return
@@ -212,10 +212,10 @@ class _Cover:
 
 def _quantifiers(atoms: list[Atom]) -> list[tuple[Slot, ...]]:
     """Return the variable types of each quantifier that some atom needs, and two variables of the type of one."""
-    found = dict.fromkeys([(), *(atom.slots for atom in atoms)])
-    singles = [slots[0] for slots in found if len(slots) == 1]
-    found.update(dict.fromkeys((kind, kind) for kind in singles if kind.cardinality() > 1))
-    return [slots for slots in found if choices(slots)]
+    prefixes = dict.fromkeys([(), *(atom.slots for atom in atoms)])
+    singles = [slots[0] for slots in prefixes if len(slots) == 1]
+    prefixes.update(dict.fromkeys((kind, kind) for kind in singles if kind.cardinality() > 1))
+    return [slots for slots in prefixes if choices(slots)]
 
 
 def _orders(atom: Atom, slots: tuple[Slot, ...]) -> Iterator[tuple[int, ...]]:

@@ -76,7 +76,7 @@ class Strengthening:
     ):
         self._system, self._samples, self._limits, self._on_count = system, samples, limits, on_count
         self._separator = Separator(samples)
-        self._predicates = {found.name: found for found in samples.program.properties}
+        self._predicates = {predicate.name: predicate for predicate in samples.program.properties}
         self._atoms: dict[str, Truth] = {}
         self._claims: dict[Conjunct, Truth] = {}
         self._numbers: dict[Conjunct, int] = {}
@@ -177,11 +177,11 @@ class Strengthening:
         needed, waiting = set(self._goals), list(self._goals)
         while waiting:
             conjunct = waiting.pop()
-            found = {one for transition in self._system.transitions for one in self._proofs[conjunct, transition.name]}
-            waiting += found - needed
-            needed |= found
+            used = {one for transition in self._system.transitions for one in self._proofs[conjunct, transition.name]}
+            waiting += used - needed
+            needed |= used
         self._conjuncts = {conjunct: None for conjunct in self._conjuncts if conjunct in needed}
-        self._proofs = {place: found for place, found in self._proofs.items() if place[0] in needed}
+        self._proofs = {place: needs for place, needs in self._proofs.items() if place[0] in needed}
 
     def _remove_redundant(self) -> None:
         """Remove one clause after the other as long as the rest is inductive, the most complex clauses first."""
@@ -198,25 +198,25 @@ class Strengthening:
     def _proofs_without(self, clause: LemmaClause) -> Proofs | None:
         """Return proofs that do not need a clause; None if one of them does."""
         rest = [conjunct for conjunct in self._conjuncts if conjunct != clause]
-        found: Proofs = {place: needed for place, needed in self._proofs.items() if place[0] != clause}
+        proofs: Proofs = {place: needed for place, needed in self._proofs.items() if place[0] != clause}
         transitions = {transition.name: transition for transition in self._system.transitions}
-        for place, needed in list(found.items()):
+        for place, needed in list(proofs.items()):
             if clause in needed:
                 conjunct, transition = place[0], transitions[place[1]]
                 if self._ask(conjunct, transition, rest).answer != "no":
                     return None
-                found[place] = self._core(conjunct, transition)
-        return found
+                proofs[place] = self._core(conjunct, transition)
+        return proofs
 
     def _inductive_alone(self) -> list[LemmaClause]:
         """Return the largest set of the clauses that is inductive without the goals, the simplest first."""
-        current = sorted(self._clauses, key=lambda found: found.order)
+        current = sorted(self._clauses, key=lambda each: each.order)
         is_changed = True
         while is_changed:
             kept = [
                 clause
                 for clause in current
-                if all(self._ask(clause, found, current).answer == "no" for found in self._system.transitions)
+                if all(self._ask(clause, each, current).answer == "no" for each in self._system.transitions)
             ]
             is_changed, current = len(kept) < len(current), kept
         return current
@@ -228,19 +228,19 @@ class Strengthening:
         if self._limits.cancelled is not None and self._limits.cancelled.is_set():
             raise KeyboardInterrupt
         solver = self._solvers[transition.name]
-        violated = self._violated(conjunct, transition)
+        violated = self._violates(conjunct, transition)
         return ask(solver, self._limits, violated, *map(self._marker, hypotheses))
 
     def _core(self, conjunct: Conjunct, transition: Transition) -> frozenset[Conjunct]:
         """Return the hypotheses that the last query of an action needed, which has refuted a violation."""
-        if self._violated(conjunct, transition) is False:
+        if self._violates(conjunct, transition) is False:
             return frozenset()
         names = [term.decl().name() for term in self._solvers[transition.name].unsat_core()]
         return frozenset(
             self._numbered[int(name.removeprefix("holds "))] for name in names if name.startswith("holds ")
         )
 
-    def _violated(self, conjunct: Conjunct, transition: Transition) -> Truth:
+    def _violates(self, conjunct: Conjunct, transition: Transition) -> Truth:
         """Return a literal of an action's solver: the action is taken and violates a conjunct."""
         place = conjunct, transition.name
         if place not in self._violations:

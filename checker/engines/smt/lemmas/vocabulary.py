@@ -98,21 +98,21 @@ def atoms_of(spec: Spec, helpers: Iterable[StateTerm] = ()) -> list[Atom]:
     slots = list(_item_slots(terms))
     members = [membership(slot) for slot in slots]
     terms += [part for slot in slots for part in _terms(StateTerm("{a}", slot.kind, (slot,), rank=1))]
-    terms += list(_looked_up(terms))
+    terms += list(_lookups(terms))
     constants = [
         StateTerm(f"self.{name}", IntType(value, value), rank=2)
         for name, value in spec.constants.items()
         if isinstance(value, int) and not isinstance(value, bool)
     ]
-    found: dict[str, Atom] = {}
+    atoms: dict[str, Atom] = {}
     for atom in itertools.chain(
         members,
         *(_of_one(term) for term in terms),
         _of_two(terms, constants),
         _of_items(terms, constants),
     ):
-        found.setdefault(atom.text, atom)
-    return sorted(found.values(), key=lambda atom: (atom.rank, len(atom.text), atom.text))
+        atoms.setdefault(atom.text, atom)
+    return sorted(atoms.values(), key=lambda atom: (atom.rank, len(atom.text), atom.text))
 
 
 # Terms.
@@ -201,7 +201,7 @@ def _is_slot(kind: Slot) -> bool:
     return isinstance(kind, (DomainType, EnumType, IntType)) and kind.cardinality() <= MAX_KEYS
 
 
-def _looked_up(terms: list[StateTerm]) -> Iterator[StateTerm]:
+def _lookups(terms: list[StateTerm]) -> Iterator[StateTerm]:
     """Iterate over the entries of a map at a key that the state has: `self.leader_epoch[self.leader[{a}]]`."""
     for name, term in itertools.product(terms, terms):
         kind = name.kind.item if isinstance(name.kind, OptionType) else name.kind
@@ -273,10 +273,10 @@ def _members(term: StateTerm, kind: SetType) -> Iterator[Atom]:
 def _of_two(terms: list[StateTerm], constants: list[StateTerm]) -> Iterator[Atom]:
     """Iterate over the comparisons of two terms. Terms with a slot of the same type share it or have one each."""
     for one, other in itertools.combinations_with_replacement(terms, 2):
-        for slots, left, right in _placed(one, other):
-            yield from _compared(slots, left, right)
+        for slots, left, right in _placements(one, other):
+            yield from _comparisons(slots, left, right)
     for term, number in itertools.product(terms, constants):
-        yield from _compared(term.slots, term, number)
+        yield from _comparisons(term.slots, term, number)
     yield from _of_slots(terms)
 
 
@@ -293,12 +293,12 @@ def _of_slots(terms: list[StateTerm]) -> Iterator[Atom]:
         for term in terms:
             if isinstance(term.kind, IntType) and _comparable(kind, term.kind):
                 if term.slots in ((), (kind,)):
-                    yield from _compared((kind,), StateTerm("{a}", kind, rank=0), term)
+                    yield from _comparisons((kind,), StateTerm("{a}", kind, rank=0), term)
                 if term.slots == (kind,):
-                    yield from _compared((kind, kind), StateTerm("{b}", kind, rank=0), term)
+                    yield from _comparisons((kind, kind), StateTerm("{b}", kind, rank=0), term)
 
 
-def _placed(one: StateTerm, other: StateTerm) -> Iterator[tuple[tuple[Slot, ...], StateTerm, StateTerm]]:
+def _placements(one: StateTerm, other: StateTerm) -> Iterator[tuple[tuple[Slot, ...], StateTerm, StateTerm]]:
     """Iterate over the ways to combine the slots of two terms: (slots, left term, right term)."""
     if not other.slots or not one.slots:
         yield one.slots or other.slots, one, other
@@ -310,7 +310,7 @@ def _placed(one: StateTerm, other: StateTerm) -> Iterator[tuple[tuple[Slot, ...]
         yield (*one.slots, *other.slots), one, other.moved(("b",))
 
 
-def _compared(slots: tuple[Slot, ...], one: StateTerm, other: StateTerm) -> Iterator[Atom]:
+def _comparisons(slots: tuple[Slot, ...], one: StateTerm, other: StateTerm) -> Iterator[Atom]:
     """Iterate over the comparisons of two terms if their types have values in common."""
     if one.text == other.text:
         return
@@ -361,8 +361,8 @@ def _of_items(terms: list[StateTerm], constants: list[StateTerm]) -> Iterator[At
         parts = [part for part in _terms(StateTerm("item", kind.item)) if not part.slots]
         items = parts + [_present(part) for part in parts if isinstance(part.kind, OptionType)]
         for item in items:
-            others = [found for found in terms if not found.slots or found.slots == collection.slots] + constants
-            inside = itertools.chain(_of_one(item), *(_compared((), item, found) for found in [*others, *items]))
+            others = [term for term in terms if not term.slots or term.slots == collection.slots] + constants
+            inside = itertools.chain(_of_one(item), *(_comparisons((), item, term) for term in [*others, *items]))
             for inner in inside:
                 if not inner.slots:
                     yield _for_all(collection, inner)

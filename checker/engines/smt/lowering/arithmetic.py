@@ -20,7 +20,7 @@ from checker.engines.smt.lowering.integers import (
     choose,
     compare,
     concrete,
-    fitted,
+    fit_number,
     is_finite,
     narrowed,
     width_of,
@@ -30,18 +30,18 @@ from checker.engines.smt.lowering.logic import CONTEXT, CONTEXT_REF
 
 def add(left: SymbolicInteger, right: SymbolicInteger) -> SymbolicInteger:
     """Return the sum."""
-    return _computed("+", left, right, left.low + right.low, left.high + right.high)
+    return _compute("+", left, right, left.low + right.low, left.high + right.high)
 
 
 def subtract(left: SymbolicInteger, right: SymbolicInteger) -> SymbolicInteger:
     """Return the difference."""
-    return _computed("-", left, right, left.low - right.high, left.high - right.low)
+    return _compute("-", left, right, left.low - right.high, left.high - right.low)
 
 
 def multiply(left: SymbolicInteger, right: SymbolicInteger) -> SymbolicInteger:
     """Return the product."""
     corners = [_product(one, other) for one in (left.low, left.high) for other in (right.low, right.high)]
-    return _computed("*", left, right, min(corners), max(corners))
+    return _compute("*", left, right, min(corners), max(corners))
 
 
 def _product(one: Bound, other: Bound) -> Bound:
@@ -57,7 +57,7 @@ _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _computed(operator: str, left: SymbolicInteger, right: SymbolicInteger, low: Bound, high: Bound) -> SymbolicInteger:
+def _compute(operator: str, left: SymbolicInteger, right: SymbolicInteger, low: Bound, high: Bound) -> SymbolicInteger:
     if left.is_concrete and right.is_concrete:
         return concrete(_PYTHON[operator](left.term, right.term))
     if right.is_concrete and right.term == 0 and operator != "*":
@@ -83,7 +83,7 @@ def divide(left: SymbolicInteger, right: SymbolicInteger) -> tuple[SymbolicInteg
         return concrete(left.term // right.term), concrete(left.term % right.term)
     quotients, remainders = _division_bounds(left, right)
     if not are_bits(left, right):
-        return _divided_integers(left, right, quotients, remainders)
+        return _divide_integers(left, right, quotients, remainders)
     low, high = min(left.low, right.low, quotients[0]), max(left.high, right.high, quotients[1])
     width = width_of(low, high)
     top, bottom = as_bits(left, width), as_bits(right, width)
@@ -96,12 +96,12 @@ def divide(left: SymbolicInteger, right: SymbolicInteger) -> tuple[SymbolicInteg
         differs = z3.And(remainder != 0, (remainder < 0) != (bottom < 0))
         quotient, remainder = z3.If(differs, quotient - 1, quotient), z3.If(differs, remainder + bottom, remainder)
     return (
-        fitted(SymbolicInteger(quotient, low, high), *quotients),
-        fitted(SymbolicInteger(remainder, low, high), *remainders),
+        fit_number(SymbolicInteger(quotient, low, high), *quotients),
+        fit_number(SymbolicInteger(remainder, low, high), *remainders),
     )
 
 
-def _divided_integers(
+def _divide_integers(
     left: SymbolicInteger, right: SymbolicInteger, quotients: tuple[Bound, Bound], remainders: tuple[Bound, Bound]
 ) -> tuple[SymbolicInteger, SymbolicInteger]:
     top, bottom = as_integer(left), as_integer(right)

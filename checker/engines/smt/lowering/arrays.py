@@ -63,11 +63,11 @@ def appended(array: SymbolicArray, item: Value, test: Truth = True) -> SymbolicA
         merged(both(test, compare("==", array.length, concrete(position))), item, present)
         for position, present in enumerate(array.items)
     )
-    longer = _bounded(arithmetic.add(array.length, concrete(1)), len(items))
+    longer = _bound_number(arithmetic.add(array.length, concrete(1)), len(items))
     return SymbolicArray(integers.choose(test, longer, array.length), items)
 
 
-def _bounded(length: SymbolicInteger, capacity: int) -> SymbolicInteger:
+def _bound_number(length: SymbolicInteger, capacity: int) -> SymbolicInteger:
     return integers.narrowed(length, 0, capacity)
 
 
@@ -81,7 +81,7 @@ def inserted(array: SymbolicArray, index: SymbolicInteger, item: Value) -> Symbo
         shifted = array.items[position - 1] if position else item
         is_at = compare("==", concrete(position), index)
         items.append(merged(is_before, present, merged(is_at, item, shifted)))
-    return SymbolicArray(_bounded(arithmetic.add(array.length, concrete(1)), len(items)), tuple(items))
+    return SymbolicArray(_bound_number(arithmetic.add(array.length, concrete(1)), len(items)), tuple(items))
 
 
 def deleted(array: SymbolicArray, index: SymbolicInteger, unused: Value) -> SymbolicArray:
@@ -90,19 +90,19 @@ def deleted(array: SymbolicArray, index: SymbolicInteger, unused: Value) -> Symb
     for position, present in enumerate(array.items):
         after = array.items[position + 1] if position + 1 < len(array.items) else unused
         items.append(merged(compare("<", concrete(position), index), present, after))
-    return SymbolicArray(_bounded(arithmetic.subtract(array.length, concrete(1)), len(items)), tuple(items))
+    return SymbolicArray(_bound_number(arithmetic.subtract(array.length, concrete(1)), len(items)), tuple(items))
 
 
 def without_span(array: SymbolicArray, start: SymbolicInteger, size: SymbolicInteger, unused: Value) -> SymbolicArray:
     """Return an array without the `size` items from index `start`, which must be inside the array."""
     items = []
     for position, present in enumerate(array.items):
-        moved = _shifted(array, position, size, unused)
+        moved = _shift(array, position, size, unused)
         items.append(merged(compare("<", concrete(position), start), present, moved))
-    return SymbolicArray(_bounded(arithmetic.subtract(array.length, size), len(items)), tuple(items))
+    return SymbolicArray(_bound_number(arithmetic.subtract(array.length, size), len(items)), tuple(items))
 
 
-def _shifted(array: SymbolicArray, position: int, size: SymbolicInteger, unused: Value) -> Value:
+def _shift(array: SymbolicArray, position: int, size: SymbolicInteger, unused: Value) -> Value:
     """Return the item `size` places after a position; `unused` past the end."""
     # A symbolic shift reads from any later position: an array of capacity n becomes n nested if-then-else per item.
     rest = [*array.items[position:], unused]
@@ -113,18 +113,18 @@ def sliced(
     array: SymbolicArray, low: SymbolicInteger, high: SymbolicInteger, unused: Value, *, inverted: bool
 ) -> SymbolicArray:
     """Return the items low to high - 1, or (inverted) the others. Bounds past the end are clipped; none is negative."""
-    low, high = clipped(low, high, array.length)
+    low, high = clip_bounds(low, high, array.length)
     if inverted:
         return without_span(array, low, arithmetic.subtract(high, low), unused)
     kept = integers.narrowed(arithmetic.subtract(high, low), 0, len(array.items))
     items = tuple(
-        merged(compare("<", concrete(position), kept), _shifted(array, position, low, unused), unused)
+        merged(compare("<", concrete(position), kept), _shift(array, position, low, unused), unused)
         for position in range(len(array.items))
     )
     return SymbolicArray(kept, items)
 
 
-def clipped(
+def clip_bounds(
     low: SymbolicInteger, high: SymbolicInteger, length: SymbolicInteger
 ) -> tuple[SymbolicInteger, SymbolicInteger]:
     """Return the bounds of a slice clipped to a sequence of some length, with low <= high."""
@@ -144,7 +144,7 @@ def concatenated(left: SymbolicArray, right: SymbolicArray, unused: Value, capac
         )
         there = value_at([*right.items, unused], integers.narrowed(offset, 0, len(right.items)))
         items.append(merged(compare("<", concrete(position), left.length), here, there))
-    return SymbolicArray(_bounded(arithmetic.add(left.length, right.length), capacity), tuple(items))
+    return SymbolicArray(_bound_number(arithmetic.add(left.length, right.length), capacity), tuple(items))
 
 
 def resized(array: SymbolicArray, capacity: int, unused: Value) -> SymbolicArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from checker.engines.smt.lowering.conversion import converted
-from checker.engines.smt.lowering.evaluation import SymbolicEvaluator, SymbolicFrame, SymbolicSubject, merged_states
+from checker.engines.smt.lowering.evaluation import SymbolicEvaluator, SymbolicFrame, SymbolicSubject, merge_states
 from checker.engines.smt.lowering.symbolic_values import Value
 from checker.ir import nodes
 
@@ -33,7 +33,7 @@ class SymbolicCalls(SymbolicSubject):
         result, context.frame = context.frame.result, caller
         # The helper's statements ran as if its caller was running on every path: discard its writes where not.
         if node.function.writes:
-            context.roots["self"] = merged_states(running, context.roots["self"], state)
+            context.roots["self"] = merge_states(running, context.roots["self"], state)
         else:
             context.roots["self"] = state
         return result

@@ -30,12 +30,12 @@ class SymbolicCollections(SymbolicSubject):
         item, has_counterpart = self.as_item(node, self.expressions.evaluate(node.item))
         if isinstance(container, SymbolicSet):
             assert isinstance(kind, SetType)
-            found = any_of(
+            is_member = any_of(
                 both(member, equal(item, constant(kind.item, value)))
                 for value, member in zip(kind.item.values(), container.members, strict=True)
                 if member is not False
             )
-            return both(has_counterpart, found)
+            return both(has_counterpart, is_member)
         return both(has_counterpart, arrays.contains(container, item))
 
     def as_item(self, node: nodes.Contains | nodes.Count, item: Value) -> tuple[Value, Truth]:

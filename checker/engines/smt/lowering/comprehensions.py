@@ -35,7 +35,7 @@ class SymbolicComprehensions(SymbolicSubject):
             case "min" | "max":
                 return self._extremum(node, node.kind)
             case "set" | "seq":
-                return self._collected(node)
+                return self._collect(node)
             case _:
                 assert_never(node.kind)
 
@@ -73,8 +73,8 @@ class SymbolicComprehensions(SymbolicSubject):
 
         def decide(test: Truth) -> None:
             nonlocal is_decided
-            found = self.expressions.truth(node.element)
-            deciding.append(both(test, negate(found) if is_all else found))
+            holds = self.expressions.truth(node.element)
+            deciding.append(both(test, negate(holds) if is_all else holds))
             is_decided = either(is_decided, deciding[-1])
 
         self._for_each_element(node.clauses, decide, stop=lambda: is_decided)
@@ -98,13 +98,13 @@ class SymbolicComprehensions(SymbolicSubject):
 
         def take(test: Truth) -> None:
             nonlocal best, has_element
-            found = self.expressions.number(node.element)
+            number = self.expressions.number(node.element)
             if has_element is False:
                 # `choose` would widen the interval of the result by the initial 0, which is no element.
-                best = found
+                best = number
             else:
-                better = arithmetic.extremum(operator, best, found)
-                best = integers.choose(test, integers.choose(has_element, better, found), best)
+                better = arithmetic.extremum(operator, best, number)
+                best = integers.choose(test, integers.choose(has_element, better, number), best)
             has_element = either(has_element, test)
 
         self._for_each_element(node.clauses, take)
@@ -115,7 +115,7 @@ class SymbolicComprehensions(SymbolicSubject):
         default = self.expressions.number(node.default)
         return default if has_element is False else integers.choose(has_element, best, default)
 
-    def _collected(self, node: nodes.Fold) -> Value:
+    def _collect(self, node: nodes.Fold) -> Value:
         result = blank(node.type)
 
         def take(test: Truth) -> None:

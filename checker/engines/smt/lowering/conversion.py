@@ -88,7 +88,7 @@ def converted(value: Value, source: Type, target: Type) -> tuple[Value, Truth]:
     assert isinstance(source, (SeqType, SetType, BagType)) and type(source) is type(target)
     if is_unbounded_sequence(source) or is_unbounded_sequence(target):
         assert isinstance(source, SeqType) and isinstance(target, SeqType)
-        return _unbounded_converted(value, source, target)
+        return _convert_unbounded(value, source, target)
     return _array_converted(value, source, target)
 
 
@@ -105,7 +105,7 @@ def _to_option(value: Value, source: Type, target: OptionType) -> tuple[Value, T
     )
 
 
-def _unbounded_converted(
+def _convert_unbounded(
     value: SymbolicArray | UnboundedSequence, source: SeqType, target: SeqType
 ) -> tuple[Value, Truth]:
     """Convert between sequences of unbounded length and arrays, in either direction."""
@@ -122,7 +122,7 @@ def _unbounded_converted(
     if is_unbounded_sequence(target):
         items = UnboundedSequence(value.length, lambda index: converted(at(index), source.item, target.item)[0])
         return items, is_convertible
-    found = [
+    list_items = [
         merged(
             compare("<", concrete(position), value.length),
             converted(at(concrete(position)), source.item, target.item)[0],
@@ -130,7 +130,7 @@ def _unbounded_converted(
         )
         for position in range(target.capacity)
     ]
-    return SymbolicArray(integers.narrowed(value.length, 0, target.capacity), tuple(found)), is_convertible
+    return SymbolicArray(integers.narrowed(value.length, 0, target.capacity), tuple(list_items)), is_convertible
 
 
 def _array_converted(
@@ -182,14 +182,14 @@ def _to_unbounded_set(value: SymbolicArray | UnboundedSet, source: SetType, targ
 
 def _array_to_bits(value: SymbolicArray, source: SetType, target: SetType) -> tuple[Value, Truth]:
     conditions: list[Truth] = []
-    found = []
+    items = []
     for position, item in enumerate(value.items):
         is_used = compare("<", concrete(position), value.length)
         inner, has_it = converted(item, source.item, target.item)
         conditions.append(implies(is_used, has_it))
-        found.append((is_used, inner))
+        items.append((is_used, inner))
     members = [
-        any_of(both(is_used, equal(inner, constant(target.item, item))) for is_used, inner in found)
+        any_of(both(is_used, equal(inner, constant(target.item, item))) for is_used, inner in items)
         for item in target.item.values()
     ]
     return SymbolicSet(tuple(members)), all_of(conditions)
@@ -206,24 +206,26 @@ def _bits_to_array(value: SymbolicSet, source: SetType, target: SetType) -> tupl
     return result, all_of(conditions)
 
 
-def shaped(kind: Type, value: Value) -> Value:
+def value_with_shape(kind: Type, value: Value) -> Value:
     """Return a value of a type with its integers represented as `new_value` represents them."""
     if isinstance(value, SymbolicInteger):
         if isinstance(kind, OpenDomainType):
             return value
         low, high = bounds_of(kind) if isinstance(kind, IntType) else (0, kind.cardinality() - 1)
-        return integers.fitted(value, low, high)
+        return integers.fit_number(value, low, high)
     if isinstance(kind, OptionType):
-        return SymbolicOption(value.present, shaped(kind.item, value.item))
+        return SymbolicOption(value.present, value_with_shape(kind.item, value.item))
     if isinstance(kind, UnionType):
-        tag = integers.fitted(value.parts[0], 0, len(kind.alternatives) - 1)
+        tag = integers.fit_number(value.parts[0], 0, len(kind.alternatives) - 1)
         zipped = zip(kind.alternatives, value.parts[1:], strict=True)
-        return SymbolicTuple((tag, *(shaped(part_kind, part) for part_kind, part in zipped)))
+        return SymbolicTuple((tag, *(value_with_shape(part_kind, part) for part_kind, part in zipped)))
     if isinstance(value, SymbolicTuple):
         kinds = [kind.value] * len(value.parts) if isinstance(kind, MapType) else [k for _, k in kind.fields]  # type: ignore[attr-defined]
-        return SymbolicTuple(tuple(shaped(part_kind, part) for part_kind, part in zip(kinds, value.parts, strict=True)))
+        return SymbolicTuple(
+            tuple(value_with_shape(part_kind, part) for part_kind, part in zip(kinds, value.parts, strict=True))
+        )
     if isinstance(value, SymbolicArray):
         assert isinstance(kind, (SeqType, SetType, BagType)) and kind.capacity == len(value.items)
-        length = integers.fitted(value.length, 0, kind.capacity)
-        return SymbolicArray(length, tuple(shaped(kind.item, item) for item in value.items))
+        length = integers.fit_number(value.length, 0, kind.capacity)
+        return SymbolicArray(length, tuple(value_with_shape(kind.item, item) for item in value.items))
     return value

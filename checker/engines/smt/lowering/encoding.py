@@ -87,7 +87,7 @@ def constant(kind: Type, value: Any) -> Value:
     assert isinstance(kind, (SetType, SeqType, BagType)) and kind.capacity is not None
     items = [constant(kind.item, item) for item in value]
     if is_unbounded_sequence(kind):
-        return UnboundedSequence(concrete(len(items)), lambda index: _picked(items, index, kind.item))
+        return UnboundedSequence(concrete(len(items)), lambda index: _pick(items, index, kind.item))
     blanks = [blank(kind.item)] * (kind.capacity - len(items))
     return SymbolicArray(concrete(len(items)), (*items, *blanks))
 
@@ -98,7 +98,7 @@ def alternative(kind: UnionType, position: int, value: Value) -> SymbolicTuple:
     return SymbolicTuple((concrete(position), *others[:position], value, *others[position + 1 :]))
 
 
-def _picked(items: list[Value], index: SymbolicInteger, kind: Type) -> Value:
+def _pick(items: list[Value], index: SymbolicInteger, kind: Type) -> Value:
     result = blank(kind)
     for position, item in enumerate(items):
         result = merged(compare("==", index, concrete(position)), item, result)
@@ -198,15 +198,15 @@ def new_value(kind: Type, name: str, indices: Indices = ()) -> Value:
 
 
 def _new_truth(name: str, indices: Indices) -> Truth:
-    return _applied(z3.Bool(name), indices)
+    return _apply(z3.Bool(name), indices)
 
 
 def _new_integer(name: str, low: Bound, high: Bound, indices: Indices) -> SymbolicInteger:
     made = integers.new_integer(name, low, high)
-    return made if made.is_concrete else SymbolicInteger(_applied(made.term, indices), low, high)
+    return made if made.is_concrete else SymbolicInteger(_apply(made.term, indices), low, high)
 
 
-def _applied(constant: Term, indices: Indices) -> Term:
+def _apply(constant: Term, indices: Indices) -> Term:
     """Return a constant, or the uninterpreted function with its name and sort applied to indices."""
     if not indices:
         return constant
@@ -240,11 +240,11 @@ def well_formed(kind: Type, value: Value) -> Truth:
         return all_of(well_formed(field, part) for (_, field), part in zip(kind.fields, value.parts, strict=True))
     if isinstance(kind, UnionType):
         tag, *parts = value.parts
-        found = [integers.is_well_formed(tag)]
+        conditions = [integers.is_well_formed(tag)]
         for position, (part, part_kind) in enumerate(zip(parts, kind.alternatives, strict=True)):
             is_this = compare("==", tag, concrete(position))
-            found += [well_formed(part_kind, part), either(is_this, equal(part, blank(part_kind)))]
-        return all_of(found)
+            conditions += [well_formed(part_kind, part), either(is_this, equal(part, blank(part_kind)))]
+        return all_of(conditions)
     if isinstance(kind, MapType):
         return all_of(well_formed(kind.value, part) for part in value.parts)
     if isinstance(kind, (SetType, SeqType, BagType)) and not is_bit_set(kind):
@@ -257,18 +257,18 @@ def _well_formed_array(kind: SetType | SeqType | BagType, value: SymbolicArray) 
 
     The items of a set ascend strictly, so no item occurs twice.
     """
-    unused, found = blank(kind.item), [integers.is_well_formed(value.length)]
+    unused, conditions = blank(kind.item), [integers.is_well_formed(value.length)]
     for position, item in enumerate(value.items):
         is_used = compare("<", concrete(position), value.length)
-        found += [well_formed(kind.item, item), either(is_used, equal(item, unused))]
+        conditions += [well_formed(kind.item, item), either(is_used, equal(item, unused))]
         if position and not isinstance(kind, SeqType):
             before = value.items[position - 1]
             # The item before a used item is used, so one premise covers both.
             in_order = less(before, item)
             if isinstance(kind, BagType):
                 in_order = negate(less(item, before))
-            found.append(implies(is_used, in_order))
-    return all_of(found)
+            conditions.append(implies(is_used, in_order))
+    return all_of(conditions)
 
 
 def _well_formed_unbounded(kind: Type, value: UnboundedSequence) -> Truth:
@@ -307,8 +307,8 @@ def decoded(kind: Type, value: Value, evaluate: Callable[[Term], Term]) -> Any:
         return kind.coerce({item for item, member in items if _truth(member, evaluate)})
     assert isinstance(kind, (SetType, SeqType, BagType))
     used = value.items[: number_in(value.length, evaluate)]
-    found = [decoded(kind.item, item, evaluate) for item in used]
-    return kind.coerce(set(found) if isinstance(kind, SetType) else found)
+    members = [decoded(kind.item, item, evaluate) for item in used]
+    return kind.coerce(set(members) if isinstance(kind, SetType) else members)
 
 
 def _truth(truth: Truth, evaluate: Callable[[Term], Term]) -> bool:
@@ -319,8 +319,8 @@ def number_in(number: SymbolicInteger, evaluate: Callable[[Term], Term]) -> int:
     """Return the value of an integer."""
     if isinstance(number.term, int):
         return number.term
-    found = evaluate(number.term)
-    if isinstance(found, z3.BitVecNumRef):
+    value = evaluate(number.term)
+    if isinstance(value, z3.BitVecNumRef):
         # The sort of a bit-vector has no sign: the interval decides how the bits are read.
-        return int(found.as_signed_long() if number.low < 0 else found.as_long())
-    return int(found.as_long())
+        return int(value.as_signed_long() if number.low < 0 else value.as_long())
+    return int(value.as_long())

@@ -126,7 +126,7 @@ class SymbolicEvaluator(SubjectVisitor[Value]):
         with context.under(test):
             value = self.visit(node)
         if context.roots["self"] is not before:
-            context.roots["self"] = merged_states(test, context.roots["self"], before)
+            context.roots["self"] = merge_states(test, context.roots["self"], before)
         return value
 
 
@@ -138,6 +138,6 @@ class SymbolicSubject:
         self.context = expressions.context
 
 
-def merged_states(test: Truth, then: State, otherwise: State) -> State:
+def merge_states(test: Truth, then: State, otherwise: State) -> State:
     """Return `then if test else otherwise`, of states."""
     return {name: merged(test, value, otherwise[name]) for name, value in then.items()}

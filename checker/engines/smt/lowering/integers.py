@@ -126,7 +126,7 @@ def are_bits(one: SymbolicInteger, other: SymbolicInteger) -> bool:
     return _is_bits(one) and _is_bits(other)
 
 
-def fitted(number: SymbolicInteger, low: Bound, high: Bound) -> SymbolicInteger:
+def fit_number(number: SymbolicInteger, low: Bound, high: Bound) -> SymbolicInteger:
     """Return a number in the representation of an interval; outside the interval any number may result."""
     if isinstance(number.term, int):
         return number
@@ -154,7 +154,7 @@ def narrowed(number: SymbolicInteger, low: Bound, high: Bound) -> SymbolicIntege
         return number
     if not _is_bits(number):
         return SymbolicInteger(number.term, low, high) if low != high else concrete(int(low))
-    return fitted(number, low, high)
+    return fit_number(number, low, high)
 
 
 def is_well_formed(constant: SymbolicInteger) -> Truth:
@@ -203,7 +203,7 @@ def compare(operator: str, left: SymbolicInteger, right: SymbolicInteger) -> Tru
         return compare(_SWAPPED[operator], right, left)
     if operator == "!=":
         return negate(compare("==", left, right))
-    decided = _decided(operator, left, right)
+    decided = _decide(operator, left, right)
     if decided is not None:
         return decided
     if not are_bits(left, right):
@@ -227,7 +227,7 @@ _ORDER: dict[tuple[str, bool], Callable[..., Any]] = {
 }
 
 
-def _decided(operator: str, left: SymbolicInteger, right: SymbolicInteger) -> bool | None:
+def _decide(operator: str, left: SymbolicInteger, right: SymbolicInteger) -> bool | None:
     """Return the result of a comparison that the intervals decide, else None."""
     if operator == "==":
         if left.high < right.low or right.high < left.low:

@@ -52,7 +52,7 @@ def negate(truth: Truth) -> Truth:
 
 def _open_operands(truths: Iterable[Truth], decides: bool) -> list[Term] | None:
     """Return the distinct terms among truth values; None if one of the values is the constant `decides`."""
-    found: dict[int, Term] = {}
+    operands: dict[int, Term] = {}
     for truth in truths:
         if isinstance(truth, bool):
             if truth is decides:
@@ -60,8 +60,8 @@ def _open_operands(truths: Iterable[Truth], decides: bool) -> list[Term] | None:
         else:
             # Z3 shares equal terms, so equal terms have one id. The dict keeps the term alive, and with it the id
             # unique.
-            found.setdefault(truth.get_id(), truth)
-    return list(found.values())
+            operands.setdefault(truth.get_id(), truth)
+    return list(operands.values())
 
 
 def all_of(truths: Iterable[Truth]) -> Truth:
@@ -137,15 +137,15 @@ def equivalent(one: Truth, other: Truth) -> Truth:
 
 def for_all(variables: list[Term], truth: Truth) -> Truth:
     """Return the universal quantification over some variables."""
-    return truth if isinstance(truth, bool) else _quantified(z3.ForAll(variables, truth))
+    return truth if isinstance(truth, bool) else _quantify(z3.ForAll(variables, truth))
 
 
 def exists(variables: list[Term], truth: Truth) -> Truth:
     """Return the existential quantification over some variables."""
-    return truth if isinstance(truth, bool) else _quantified(z3.Exists(variables, truth))
+    return truth if isinstance(truth, bool) else _quantify(z3.Exists(variables, truth))
 
 
-def _quantified(term: Term) -> Term:
+def _quantify(term: Term) -> Term:
     # Z3's class QuantifierRef would make `type(then)(...)` in `choose_term` a quantifier: treat it as any other term.
     return z3.BoolRef(term.as_ast(), CONTEXT)
 

@@ -26,10 +26,10 @@ def bounds_of(kind: IntType) -> tuple[Bound, Bound]:
 def open_number(bound: int) -> SymbolicInteger | None:
     """Return a bound that may depend on open constants as a term; None if it has no expression."""
     expression = expression_of(bound)
-    return None if expression is None else _evaluated(expression)
+    return None if expression is None else _evaluate(expression)
 
 
-def _evaluated(expression: Any) -> SymbolicInteger:
+def _evaluate(expression: Any) -> SymbolicInteger:
     if isinstance(expression, int):
         return concrete(expression)
     if expression[0] == "constant":
@@ -38,7 +38,7 @@ def _evaluated(expression: Any) -> SymbolicInteger:
         return SymbolicInteger(
             z3.Int(f"constant {name}"), -math.inf if low is None else low, math.inf if high is None else high
         )
-    operator, left, right = expression[0], _evaluated(expression[1]), _evaluated(expression[2])
+    operator, left, right = expression[0], _evaluate(expression[1]), _evaluate(expression[2])
     if operator in ("min", "max"):
         return arithmetic.extremum(operator, left, right)
     if operator in ("//", "%"):

@@ -42,11 +42,11 @@ class SymbolicPlaces(SymbolicSubject):
         base = self.expressions.evaluate(node.base)
         if isinstance(node.base.type, MapType):
             return _value_at(node.base.type, base, self.expressions.evaluate(node.index))
-        index = self._checked_index(node, base)
+        index = self._check_index(node, base)
         # With capacity 0 the check has recorded a failure on every path: any value is correct.
         return arrays.item_at(base, index) if base.items else blank(node.type)
 
-    def _checked_index(self, node: nodes.IndexRead, base: SymbolicArray) -> SymbolicInteger:
+    def _check_index(self, node: nodes.IndexRead, base: SymbolicArray) -> SymbolicInteger:
         """Return the index of a sequence's item; record a failure where it is outside the sequence."""
         index = self.expressions.number(node.index)
         self.context.check(is_index(index, base.length), node.site)
@@ -89,7 +89,7 @@ class SymbolicPlaces(SymbolicSubject):
             parts = (merged(tests.get(i, False), value, part) for i, part in enumerate(base.parts))
             self.write(place.base, SymbolicTuple(tuple(parts)))
             return
-        index = self._checked_index(place, base)
+        index = self._check_index(place, base)
         items = tuple(merged(compare("==", index, concrete(i)), value, item) for i, item in enumerate(base.items))
         self.write(place.base, SymbolicArray(base.length, items))
 

@@ -37,9 +37,9 @@ class SymbolicSets(SymbolicSubject):
             wanted = tests if node.operator == "&" else [negate(test) for test in tests]
             room = SetType(node.type.item, max(len(left.items), node.type.capacity or 0))
             return self._within_capacity(node, arrays.filtered(left, wanted, room))
-        return self._united(node, left, right)
+        return self._unite(node, left, right)
 
-    def _united(self, node: nodes.SetOperation, left: SymbolicArray, right: SymbolicArray) -> Value:
+    def _unite(self, node: nodes.SetOperation, left: SymbolicArray, right: SymbolicArray) -> Value:
         """Return the union or symmetric difference; record a failure where it exceeds the capacity."""
         assert isinstance(node.type, SetType)
         # Room for every item of both: `_within_capacity` drops items only after it has checked the length.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checker.engines.smt.lowering.conversion import converted
-from checker.engines.smt.lowering.evaluation import SymbolicContext, SymbolicFrame, merged_states
+from checker.engines.smt.lowering.evaluation import SymbolicContext, SymbolicFrame, merge_states
 from checker.engines.smt.lowering.expressions import SymbolicExpressions
 from checker.engines.smt.lowering.logic import Truth, both, choose, either, negate
 from checker.engines.smt.lowering.symbolic_values import Value, merged
@@ -50,8 +50,8 @@ class SymbolicStatements(StatementVisitor):
         context.roots["self"], context.frame = state, frame
         with context.under(negate(test)):
             self.visit_all(node.otherwise)
-        context.roots["self"] = merged_states(test, after_then, context.roots["self"])
-        context.frame = _merged_frames(test, frame_then, context.frame)
+        context.roots["self"] = merge_states(test, after_then, context.roots["self"])
+        context.frame = _merge_frames(test, frame_then, context.frame)
 
     def for_(self, node: nodes.For) -> None:
         # The loop is unrolled over a snapshot: the items are evaluated before the body changes anything. `broken` and
@@ -72,8 +72,8 @@ class SymbolicStatements(StatementVisitor):
         with context.under(test):
             self.visit_all(node.body)
         context.frame.continued.pop()
-        context.roots["self"] = merged_states(test, context.roots["self"], state)
-        context.frame = _merged_frames(test, context.frame, frame)
+        context.roots["self"] = merge_states(test, context.roots["self"], state)
+        context.frame = _merge_frames(test, context.frame, frame)
 
     def break_(self, node: nodes.Break) -> None:
         frame = self.context.frame
@@ -98,7 +98,7 @@ class SymbolicStatements(StatementVisitor):
         self.expressions.evaluate(node.call)
 
 
-def _merged_frames(test: Truth, then: SymbolicFrame, otherwise: SymbolicFrame) -> SymbolicFrame:
+def _merge_frames(test: Truth, then: SymbolicFrame, otherwise: SymbolicFrame) -> SymbolicFrame:
     """Return the frame after two branches of one function.
 
     A local that only one of them has assigned keeps that value.

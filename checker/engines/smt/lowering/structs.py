@@ -42,4 +42,4 @@ class SymbolicStructs(SymbolicSubject):
 def field_index(kind: Type, name: str) -> int:
     """Return the position of a struct's field."""
     assert isinstance(kind, StructType)
-    return [found for found, _ in kind.fields].index(name)
+    return [field for field, _ in kind.fields].index(name)

@@ -255,8 +255,8 @@ def parts_of(value: Value) -> Iterator[Value]:
 
 def z3_constants(value: Value) -> list[Term]:
     """Return the Z3 constants of a value made by `new_value`."""
-    found = [part.term if isinstance(part, SymbolicInteger) else part for part in parts_of(value)]
-    return [term for term in found if isinstance(term, z3.ExprRef)]
+    terms = [part.term if isinstance(part, SymbolicInteger) else part for part in parts_of(value)]
+    return [term for term in terms if isinstance(term, z3.ExprRef)]
 
 
 def same_part(one: Value, other: Value) -> Truth:

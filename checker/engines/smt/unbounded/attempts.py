@@ -76,14 +76,16 @@ class Attempts:
         is_minimal: bool = False,
     ):
         self.needed: set[str] = set()
-        self._known = None if known is None else [found for found in hypotheses if found.name in known]
+        self._known = None if known is None else [hypothesis for hypothesis in hypotheses if hypothesis.name in known]
         self._is_minimal = is_minimal
         self.facts, self._hypotheses, self._limits = facts, hypotheses, limits
         self._cases, self._preparation = cases, preparation
-        self._own = [found for found in hypotheses if found.name == own]
-        self._plain = [found for found in hypotheses if found.name == own or found.is_quantifier_free]
-        heaviest = max(hypotheses, key=lambda found: found.weight, default=None)
-        self._light = [found for found in hypotheses if found is not heaviest or found.name == own]
+        self._own = [hypothesis for hypothesis in hypotheses if hypothesis.name == own]
+        self._plain = [
+            hypothesis for hypothesis in hypotheses if hypothesis.name == own or hypothesis.is_quantifier_free
+        ]
+        heaviest = max(hypotheses, key=lambda hypothesis: hypothesis.weight, default=None)
+        self._light = [hypothesis for hypothesis in hypotheses if hypothesis is not heaviest or hypothesis.name == own]
         self._ends = None if limits.seconds is None else time.perf_counter() + limits.seconds
 
     def refute(self, violated: Truth) -> AnsweredQuery:
@@ -97,7 +99,7 @@ class Attempts:
             query = self._by_instances(violated)
         if query.answer == "no":
             return query
-        for case in self._divided(self._cases):
+        for case in self._divide(self._cases):
             query = self._by_more([violated, *case])
             if query.answer != "no":
                 break
@@ -108,37 +110,37 @@ class Attempts:
 
         The second attempt has two thirds of the time that is left.
         """
-        names = {found.name for found in (self._own if self._known is None else self._known)}
+        names = {hypothesis.name for hypothesis in (self._own if self._known is None else self._known)}
         # Without the types of the members, many terms are of no use.
-        first = [found for found in self._hypotheses if found.name in names or found.name == TYPES]
-        query = self._refuted_instances(first, violated, self._within(LONGER_INSTANCES))
+        first = [hypothesis for hypothesis in self._hypotheses if hypothesis.name in names or hypothesis.name == TYPES]
+        query = self._refute_instances(first, violated, self._within(LONGER_INSTANCES))
         if query.answer == "no" or len(first) == len(self._hypotheses):
             return query
         left = self._within(None).seconds
         # A hypothesis is used only if those before it are not sufficient.
-        others = [found for found in self._hypotheses if found not in first]
-        ordered = [*first, *sorted(others, key=lambda found: found.weight)]
-        return self._refuted_instances(ordered, violated, self._within(left and left * 2 / 3))
+        others = [hypothesis for hypothesis in self._hypotheses if hypothesis not in first]
+        ordered = [*first, *sorted(others, key=lambda hypothesis: hypothesis.weight)]
+        return self._refute_instances(ordered, violated, self._within(left and left * 2 / 3))
 
-    def _refuted_instances(self, hypotheses: list[Hypothesis], violated: Truth, limits: QueryLimits) -> AnsweredQuery:
+    def _refute_instances(self, hypotheses: list[Hypothesis], violated: Truth, limits: QueryLimits) -> AnsweredQuery:
         refuter = InstanceRefuter(self._preparation, limits)
         for truth in (*self.facts, violated):
             refuter.add(truth)
-        for found in hypotheses:
-            refuter.add_hypothesis(found.name, found.truth)
+        for hypothesis in hypotheses:
+            refuter.add_hypothesis(hypothesis.name, hypothesis.truth)
         query = refuter.refute()
         if query.answer == "no":
             self.needed |= refuter.core()
         return query
 
-    def _divided(self, cases: list[SymbolicInteger]) -> Iterator[list[Truth]]:
+    def _divide(self, cases: list[SymbolicInteger]) -> Iterator[list[Truth]]:
         if not cases:
             yield []
             return
         first, *rest = cases
         # The cases cover the whole interval, so refuting each of them refutes the condition.
         for value in range(int(first.low), int(first.high) + 1):
-            for others in self._divided(rest):
+            for others in self._divide(rest):
                 yield [compare("==", first, concrete(value)), *others]
 
     def _by_more(self, assumed: list[Truth]) -> AnsweredQuery:
@@ -177,7 +179,7 @@ class Attempts:
             return AnsweredQuery("unknown", 0.0, reason="timeout")
         # A new solver per query: Z3 then simplifies the assertions together with the goal, which saves most of the
         # search. An incremental solver would not.
-        solver = solver_for([*self.facts, *[found.truth for found in hypotheses], *assumed])
+        solver = solver_for([*self.facts, *[hypothesis.truth for hypothesis in hypotheses], *assumed])
         for option, value in way.items():
             solver.set(option, value)
         query = ask(solver, limits)
@@ -187,18 +189,18 @@ class Attempts:
 
     def _core(self, hypotheses: list[Hypothesis], assumed: list[Truth], seconds: float) -> set[str]:
         """Return the names of hypotheses that imply the refutation: all, or those of an unsatisfiable core."""
-        names = {found.name for found in hypotheses}
+        names = {each.name for each in hypotheses}
         if not self._is_minimal or len(names) < 2:
             return names
         solver = solver_for([*self.facts, *assumed])
         markers = {name: z3.Bool(f"hypothesis {name}") for name in names}
-        for found in hypotheses:
-            solver.add(z3.Implies(markers[found.name], truth_term(found.truth)))
+        for hypothesis in hypotheses:
+            solver.add(z3.Implies(markers[hypothesis.name], truth_term(hypothesis.truth)))
         # Behind markers Z3 simplifies less, so the same query may take longer.
         query = ask(solver, QueryLimits(max(SHORT, 4 * seconds), self._limits.cancelled), *markers.values())
         if query.answer != "no":
             return names
-        used = {found.decl().name() for found in solver.unsat_core()}
+        used = {each.decl().name() for each in solver.unsat_core()}
         return {name for name, marker in markers.items() if marker.decl().name() in used}
 
     def _within(self, seconds: float | None) -> QueryLimits:
@@ -238,7 +240,7 @@ def split(goal: Truth) -> list[Truth]:
             parts += [] if part else [False]
         # not (a or b) is (not a) and (not b).
         elif z3.is_not(part) and z3.is_or(part.arg(0)):
-            parts += [found for inner in _arguments(part.arg(0)) for found in split(negate(inner))]
+            parts += [split_part for inner in _arguments(part.arg(0)) for split_part in split(negate(inner))]
         else:
             parts.append(part)
     return parts

@@ -12,12 +12,12 @@ EXTREMUM = "extremum"
 """Start of the names of the constants and functions that stand for minima and maxima."""
 
 
-def needed_definitions(definitions: Iterable[Truth], query: Iterable[Truth]) -> list[Truth]:
+def definitions_for(definitions: Iterable[Truth], query: Iterable[Truth]) -> list[Truth]:
     """Return the definitions of the minima and maxima in a query, and in these definitions.
 
     A definition adds no contradiction, so the others do not change the answer.
     """
-    waiting = [(found, _extrema(found)) for found in definitions]
+    waiting = [(definition, _extrema(definition)) for definition in definitions]
     known = {name for truth in query for name in _extrema(truth)}
     needed: list[Truth] = []
     while chosen := [(truth, names) for truth, names in waiting if not names or names & known]:

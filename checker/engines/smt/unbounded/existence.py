@@ -17,7 +17,7 @@ def values_text(spec: Spec, names: list[str]) -> str:
     of the scenario.
     """
     missing = {name: _missing(spec, name) for name in names}
-    bounds = [_bound(spec, name, values) for name, values in missing.items() if values]
+    bounds = [_lower_end(spec, name, values) for name, values in missing.items() if values]
     if not bounds:
         return ", ".join(names)
     known = ", ".join(bound for bound in bounds if bound)
@@ -41,7 +41,7 @@ def _exists(spec: Spec, name: str, value: int) -> bool:
     return True
 
 
-def _bound(spec: Spec, name: str, missing: list[int]) -> str:
+def _lower_end(spec: Spec, name: str, missing: list[int]) -> str:
     """Return the smallest value if the missing ones are all below it, or ""."""
     is_interval = missing == [*range(missing[0], missing[-1] + 1)] and not _exists(spec, name, missing[0] - 1)
     return f"{name} >= {missing[-1] + 1}" if is_interval else ""

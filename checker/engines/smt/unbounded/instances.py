@@ -43,29 +43,29 @@ def examine(spec: Spec, proof: InductionProof, limits: QueryLimits, workers: int
     names = [*proof.targets, *proof.lemmas]
     finite = induction.prove(TransitionSystem(spec, names), proof.targets, proof.lemmas, limits)
     cells = {(cell.conjunct, cell.action): cell for cell in finite.cells}
-    found = InstanceResult(proof)
+    result = InstanceResult(proof)
     reachable, facts = ReachableStates(spec, workers, names), ExcludingFacts(spec, workers)
-    found.proof = dataclasses.replace(proof, cells=[])
+    result.proof = dataclasses.replace(proof, cells=[])
     for cell in proof.cells:
         here = cells[cell.conjunct, cell.action]
         if cell.outcome == "proved":
             if here.outcome == "fails":
                 # A proof for every size includes this instance, so one of the two lowerings is wrong.
                 raise AssertionError(f"the engines disagree: {cell.conjunct}, {cell.action} is proved for every size")
-            found.proof.cells.append(cell)
+            result.proof.cells.append(cell)
             continue
-        found.proof.cells.append(_examined(cell, here, found, reachable, facts))
-    found.refutation = reachable.refutation
-    return found
+        result.proof.cells.append(_examine(cell, here, result, reachable, facts))
+    result.refutation = reachable.refutation
+    return result
 
 
-def _examined(
-    cell: ProofCell, here: ProofCell, found: InstanceResult, reachable: ReachableStates, facts: ExcludingFacts
+def _examine(
+    cell: ProofCell, here: ProofCell, result: InstanceResult, reachable: ReachableStates, facts: ExcludingFacts
 ) -> ProofCell:
     """Return a cell of an unbounded proof with the counterexample of the same cell at one size, if it has one."""
     step = here.counterexample
     if step is None:
         return cell
     if step.before is not None:
-        found.reachability[cell.conjunct, cell.action] = facts.added_to(reachable.look_up(step.before), step.before)
+        result.reachability[cell.conjunct, cell.action] = facts.added_to(reachable.look_up(step.before), step.before)
     return dataclasses.replace(cell, outcome="fails", counterexample=step)

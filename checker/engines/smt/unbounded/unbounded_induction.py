@@ -17,12 +17,12 @@ from checker.engines.smt.proof_cells import (
     OnQuery,
     ProofAids,
     ProofCell,
-    proved_cells,
+    prove_cells,
 )
 from checker.engines.smt.solving import AnsweredQuery, QueryLimits, ask
 from checker.engines.smt.transition_system import Transition
 from checker.engines.smt.unbounded.attempts import LONGER, SHORT, Attempts, Hypothesis, solver_for, split
-from checker.engines.smt.unbounded.definitions import needed_definitions
+from checker.engines.smt.unbounded.definitions import definitions_for
 from checker.engines.smt.unbounded.unbounded_system import UnboundedSystem
 from checker.engines.smt.vacuity import TYPES, no_initial_state, refuse_contradictions
 from checker.ir import nodes
@@ -45,8 +45,8 @@ def prove(
     aids = aids or ProofAids()
     cells = UnboundedCells(system, targets, lemmas, limits, aids)
     cells.refuse_vacuous_proof()
-    found = {cell.place: cell for cell in proved_cells(cells, aids, on_query)}
-    ordered = sorted(found.values(), key=lambda cell: cells.conjuncts.index(cell.conjunct))
+    by_place = {cell.place: cell for cell in prove_cells(cells, aids, on_query)}
+    ordered = sorted(by_place.values(), key=lambda cell: cells.conjuncts.index(cell.conjunct))
     return InductionProof(targets, lemmas, ordered, cells.never_taken())
 
 
@@ -80,7 +80,7 @@ class UnboundedCells:
     @property
     def hypothesis_names(self) -> list[str]:
         """The names of the hypotheses."""
-        return [found.name for found in self.hypotheses]
+        return [hypothesis.name for hypothesis in self.hypotheses]
 
     def new_solver(self) -> Any:
         """Return a solver for these cells."""
@@ -97,9 +97,9 @@ class UnboundedCells:
         """Raise SpecError if no state satisfies the hypothesis, or if `init` is always disabled."""
         facts = [*self.system.axioms, *self.system.definitions]
         limits = QueryLimits(LONGER, self.limits.cancelled)
-        refuse_contradictions(((found.name, found.truth) for found in self.hypotheses), solver_for(facts), limits)
+        refuse_contradictions(((each.name, each.truth) for each in self.hypotheses), solver_for(facts), limits)
         # An `init` that leaves the bounds is not vacuous: the query of `bounds` reports it.
-        begins = any_of(both(found.assumed, either(found.failed, found.enabled)) for found in self.system.initials)
+        begins = any_of(both(each.assumed, either(each.failed, each.enabled)) for each in self.system.initials)
         if ask(solver_for([*facts, begins]), limits).answer == "no":
             raise no_initial_state(self.system.spec)
 
@@ -108,8 +108,8 @@ class UnboundedCells:
         return [action for action in self._transitions if action != INIT and self._is_never_taken(action)]
 
     def _is_never_taken(self, action: str) -> bool:
-        taken = any_of(found.taken for found in self._transitions[action])
-        truths = [*self.system.axioms, *self.system.definitions, taken, *[found.truth for found in self.hypotheses]]
+        taken = any_of(each.taken for each in self._transitions[action])
+        truths = [*self.system.axioms, *self.system.definitions, taken, *[each.truth for each in self.hypotheses]]
         return ask(solver_for(truths), QueryLimits(SHORT, self.limits.cancelled)).answer == "no"
 
     def cell(self, place: CellPlace) -> ProofCell:
@@ -125,18 +125,20 @@ class UnboundedCells:
                     return ProofCell(conjunct, action, "unknown", seconds, self._reason(query))
             needed |= attempts.needed
         seconds = time.perf_counter() - started
-        ordered = tuple(found.name for found in self.hypotheses if found.name in needed)
+        ordered = tuple(hypothesis.name for hypothesis in self.hypotheses if hypothesis.name in needed)
         return ProofCell(conjunct, action, "proved", seconds, needed=ordered)
 
     def conditions(self, place: CellPlace, needed: frozenset[str]) -> list[list[Truth]]:
         """Return the conjunctions that are unsatisfiable if the cell is proved with some of the hypotheses."""
         action = place[1]
-        hypotheses = [found.truth for found in self.hypotheses if found.name in needed and action != INIT]
-        found = []
+        hypotheses = [
+            hypothesis.truth for hypothesis in self.hypotheses if hypothesis.name in needed and action != INIT
+        ]
+        listed = []
         for transition in self._transitions[action]:
             attempts, parts = self._obligation(place, transition)
-            found += [[*attempts.facts, *hypotheses, negate(part)] for part in parts]
-        return found
+            listed += [[*attempts.facts, *hypotheses, negate(part)] for part in parts]
+        return listed
 
     def instances(self, conditions: list[Truth], seconds: float) -> list[Term] | None:
         """Return instances of some conditions that are unsatisfiable, without quantifiers; None if none are found."""
@@ -154,9 +156,9 @@ class UnboundedCells:
         # A failing action is not enabled, so `taken` would exclude the case in question.
         taken = transition.assumed if conjunct == BOUNDS else transition.taken
         hypotheses = self.hypotheses if action != INIT else []
-        query = [goal, taken, *(found.truth for found in hypotheses)]
+        query = [goal, taken, *(hypothesis.truth for hypothesis in hypotheses)]
         attempts = Attempts(
-            [*self.system.axioms, *needed_definitions(self.system.definitions, query), taken],
+            [*self.system.axioms, *definitions_for(self.system.definitions, query), taken],
             hypotheses,
             conjunct,
             self.system.cases_of(transition),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import z3
 
 from checker.engines.smt.lowering import integers
-from checker.engines.smt.lowering.conversion import converted, shaped
+from checker.engines.smt.lowering.conversion import converted, value_with_shape
 from checker.engines.smt.lowering.encoding import blank, constant, new_value, well_formed
 from checker.engines.smt.lowering.evaluation import State
 from checker.engines.smt.lowering.integers import SymbolicInteger
@@ -45,7 +45,7 @@ class UnboundedSystem:
         self.program = compile_spec(self.spec, properties)
         self.definitions: list[Truth] = []
         self._cases: dict[int, list[SymbolicInteger]] = {}
-        self._predicates = {found.name: found for found in self.program.properties}
+        self._predicates = {predicate.name: predicate for predicate in self.program.properties}
         with integers.mathematical(), self.spec.bound():
             self.axioms = list(self._axioms())
             self.state = {name: new_value(kind, name) for name, kind in self.program.variables.items()}
@@ -80,8 +80,8 @@ class UnboundedSystem:
         # As a guard, the types of the parameters let `check` discharge tests during lowering.
         with context.under(assumed):
             QuantifiedStatements(context).visit_all(action.body)
-        found = context.roots["self"]
-        successor = {name: shaped(kind, found[name]) for name, kind in self.program.variables.items()}
+        variables = context.roots["self"]
+        successor = {name: value_with_shape(kind, variables[name]) for name, kind in self.program.variables.items()}
         self.definitions += context.definitions
         transition = Transition(action.name, parameters, assumed, context.alive, tuple(context.failures), successor)
         # A transition cannot be hashed: it contains dicts. It lives as long as the system, so its id is unique.
@@ -104,7 +104,7 @@ class UnboundedSystem:
         """Return a property, lemma or constraint as a term about a state of arbitrary terms."""
         predicate = self._predicates.get(name)
         if predicate is None:
-            predicate = next(found for found in self.program.constraints if found.name == name)
+            predicate = next(constraint for constraint in self.program.constraints if constraint.name == name)
         with integers.mathematical(), self.spec.bound():
             context, function = self._context(state, old), predicate.function
             assert function.result is not None
@@ -118,7 +118,7 @@ class UnboundedSystem:
     @property
     def constraints(self) -> list[str]:
         """The names of the spec's constraints."""
-        return [found.name for found in self.program.constraints]
+        return [constraint.name for constraint in self.program.constraints]
 
 
 def _choices(action: str, parameters: tuple[Declared, ...]) -> Iterator[tuple[SymbolicParameter, ...]]:

@@ -333,7 +333,7 @@ def test_a_limited_address_space_reserves_less(megabytes: int, monkeypatch: pyte
     capacity = store_module._capacity(layout)
     assert capacity >= 512
     if megabytes > 1:
-        assert SHARDS * store_module._reserved_bytes(layout, capacity) <= megabytes << 20
+        assert SHARDS * store_module._shard_bytes(layout, capacity) <= megabytes << 20
 
 
 @pytest.mark.parametrize(

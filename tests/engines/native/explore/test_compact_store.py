@@ -13,7 +13,7 @@ import pytest
 from checker.engines.native.explore import search as search_module
 from checker.engines.native.explore.compact import compact_store, state_files, table_record
 from checker.engines.native.explore.compact.compact_store import CompactStore
-from checker.engines.native.explore.compact.quotient import TableShape, mixed_key, unmixed_key
+from checker.engines.native.explore.compact.quotient import TableShape, mix_key, unmix_key
 from checker.engines.native.explore.compact.state_code import Digit, StateCode
 from checker.engines.native.explore.compact.table_kernels import CompactKernels
 from checker.engines.native.explore.exploration import Exploration
@@ -280,9 +280,9 @@ def test_every_bit_of_a_code_distinguishes_states(kernels: dict[str, Kernels]) -
     for bit in range(64):
         for _ in range(150):
             hashed, rest = random_numbers.getrandbits(64), random_numbers.getrandbits(64)
-            codes += [unmixed_key(hashed, rest, 128)]
-            codes += [unmixed_key(hashed ^ 1 << bit, rest, 128), unmixed_key(hashed, rest ^ 1 << bit, 128)]
-    assert mixed_key(codes[0], 128) == mixed_key(codes[2], 128)
+            codes += [unmix_key(hashed, rest, 128)]
+            codes += [unmix_key(hashed ^ 1 << bit, rest, 128), unmix_key(hashed, rest ^ 1 << bit, 128)]
+    assert mix_key(codes[0], 128) == mix_key(codes[2], 128)
     assert inserted(crafted(codes), kernels).distinct == len(codes)
 
 
@@ -292,7 +292,7 @@ def test_clusters_survive_the_growth_of_a_table(kernels: dict[str, Kernels]) -> 
     clusters = [shape.start_of(home) + number for home in (10, 1200, 4090) for number in range(1500)]
     random_numbers = np.random.default_rng(7)
     others = random_numbers.integers(0, 2**64, (150_000, 2), np.uint64)
-    states = np.concatenate([crafted([unmixed_key(hashed, hashed, 128) for hashed in clusters]), others])
+    states = np.concatenate([crafted([unmix_key(hashed, hashed, 128) for hashed in clusters]), others])
     found = inserted(states, kernels)
     assert found.distinct == len(states)
     assert found.store._shapes[0].slots > 2 * shape.slots

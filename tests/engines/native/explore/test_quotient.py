@@ -14,8 +14,8 @@ from checker.engines.native.explore.compact.quotient import (
     emit_home,
     emit_mixed_key,
     emit_start,
-    mixed_key,
-    unmixed_key,
+    mix_key,
+    unmix_key,
 )
 from checker.engines.native.explore.compact.state_code import StateCode
 from checker.engines.native.llvm import ir
@@ -31,14 +31,14 @@ SIZES = [1, 2, 3, 7, 31, 32, 33, 63, 64, 65, 90, 127, 128, 129, 300]
 @given(bits=st.sampled_from(SIZES), data=st.data())
 def test_mixing_is_reversible(bits: int, data: st.DataObject) -> None:
     code = data.draw(st.integers(0, 2**bits - 1))
-    hashed = mixed_key(code, bits)
+    hashed = mix_key(code, bits)
     assert 0 <= hashed < 2 ** min(64, bits)
-    assert unmixed_key(hashed, code >> min(64, bits), bits) == code
+    assert unmix_key(hashed, code >> min(64, bits), bits) == code
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3, 8, 11])
 def test_mixing_is_a_bijection(bits: int) -> None:
-    assert {mixed_key(code, bits) for code in range(2**bits)} == set(range(2**bits))
+    assert {mix_key(code, bits) for code in range(2**bits)} == set(range(2**bits))
 
 
 @given(bits=st.sampled_from(SIZES), slots=st.integers(2, 2**34), data=st.data())
@@ -137,7 +137,7 @@ def test_the_machine_code_computes_the_same_numbers(name: str) -> None:
         states.append(state)
     for state in states:
         number = code.encode(state)
-        hashed = mixed_key(number, code.bits)
+        hashed = mix_key(number, code.bits)
         home, remainder = shape.divide(hashed)
         parts = [number >> shift & 2**64 - 1 for shift in range(0, 64 * code.words, 64)]
         assert divide(state) == [*parts, hashed, home, hashed - remainder]

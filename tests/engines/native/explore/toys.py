@@ -14,7 +14,7 @@ from checker.engines.native.explore.kernels import Kernels
 from checker.engines.native.explore.memory_layout import MemoryLayout
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.llvm import ir
-from checker.engines.native.llvm.control_flow import I1, I8, I32, I64, WORD_POINTER, counted_loop, word
+from checker.engines.native.llvm.control_flow import I1, I8, I32, I64, WORD_POINTER, for_loop, word
 from checker.engines.native.llvm.words import read_words, write_words
 
 State = tuple[int, ...]
@@ -240,7 +240,7 @@ def fan(states: int, instances: int) -> Toy:
         return [Step(i, ((7 * state[0] + i) % states,)) for i in range(instances)]
 
     def build(builder: ir.IRBuilder, state: list[ir.Value], emit: Callable, fail: Callable) -> None:
-        with counted_loop(builder, word(0), word(instances)) as instance:
+        with for_loop(builder, word(0), word(instances)) as instance:
             number = builder.add(builder.mul(state[0], word(7)), instance)
             emit(instance, [builder.urem(number, word(states))])
 

@@ -223,11 +223,11 @@ def _one_further(self, clause):
     return dataclasses.replace(item, is_present=logic.either(item.is_present, compare("==", item.index, concrete(2))))
 
 
-_bound_item = QuantifiedLoops.bound_item
+_bound_item = QuantifiedLoops.bind_item
 
 BUGS = {
-    "a quantifier ignores what it ranges over": (QuantifiedLoops, "bound_item", _present),
-    "a range has another number": (QuantifiedLoops, "bound_item", _one_further),
+    "a quantifier ignores what it ranges over": (QuantifiedLoops, "bind_item", _present),
+    "a range has another number": (QuantifiedLoops, "bind_item", _one_further),
     "some item decides only if all do": (comprehensions, "exists", logic.for_all),
     "failures are dropped": (QuantifiedContext, "check", lambda self, test, site: None),
     "a member is compared without its place": (logic, "both", lambda one, other: one),

@@ -165,12 +165,12 @@ def _always_present(self, clause):
     return dataclasses.replace(_bound_item(self, clause), is_present=True)
 
 
-_bound_item = QuantifiedLoops.bound_item
+_bound_item = QuantifiedLoops.bind_item
 
 BUGS = {
     "failures are dropped": (QuantifiedContext, "check", _without_checks),
     "capacities are ignored": (collections, "fits", lambda length, kind: True),
-    "a quantifier ignores the length of its sequence": (QuantifiedLoops, "bound_item", _always_present),
+    "a quantifier ignores the length of its sequence": (QuantifiedLoops, "bind_item", _always_present),
     "the items after a deleted one do not move": (
         sequences,
         "without_span",

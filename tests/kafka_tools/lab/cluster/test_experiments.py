@@ -16,7 +16,7 @@ import pytest
 
 from checker.cli.app import main
 from checker.errors import InputError, MissingExtraError
-from kafka_tools.experiments.experiment import known_experiments, read_experiment
+from kafka_tools.experiments.experiment import experiment_files, read_experiment
 from kafka_tools.experiments.steps import STEPS
 from kafka_tools.lab.cluster import all_experiments
 from kafka_tools.lab.cluster.experiment_run import Outcome
@@ -35,7 +35,7 @@ def written(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("path", known_experiments(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", experiment_files(), ids=lambda path: path.stem)
 def test_known_experiments_are_right(path):
     experiment = read_experiment(path.stem)
     assert experiment.expect and experiment.steps[-1] == "finish"
@@ -44,7 +44,7 @@ def test_known_experiments_are_right(path):
 
 
 def test_at_least_twelve_entries():
-    assert len({read_experiment(path.stem).entry for path in known_experiments()}) >= 12
+    assert len({read_experiment(path.stem).entry for path in experiment_files()}) >= 12
 
 
 @pytest.mark.parametrize(
@@ -255,8 +255,8 @@ def test_all(monkeypatch, capsys, tmp_path, changes, verdicts, status):
             raise change
         return outcome_of(experiment, change)
 
-    monkeypatch.setattr(all_experiments, "known_experiments", lambda: [Path(f"{name}.toml") for name in names])
-    monkeypatch.setattr(all_experiments, "performed", perform)
+    monkeypatch.setattr(all_experiments, "experiment_files", lambda: [Path(f"{name}.toml") for name in names])
+    monkeypatch.setattr(all_experiments, "perform_experiment", perform)
     assert main(["experiment", "all", "--out", str(tmp_path / "out")]) == status
     printed = capsys.readouterr()
     for name, verdict in zip(names, verdicts, strict=True):
@@ -279,8 +279,8 @@ def test_all_leaves_out_what_describes_other_releases(monkeypatch, capsys, versi
         ran.append(experiment.name)
         return outcome_of(experiment, UNDECIDED)
 
-    monkeypatch.setattr(all_experiments, "known_experiments", lambda: [Path(f"{name}.toml") for name in names])
-    monkeypatch.setattr(all_experiments, "performed", perform)
+    monkeypatch.setattr(all_experiments, "experiment_files", lambda: [Path(f"{name}.toml") for name in names])
+    monkeypatch.setattr(all_experiments, "perform_experiment", perform)
     assert main(["experiment", "all", *(["--kafka", version] if version else [])]) == 3
     assert ran == [name for name in names if name not in left_out]
     shown = f"left out, because they describe other releases than {version}: {', '.join(left_out)}\n"
@@ -291,7 +291,7 @@ def test_all_without_the_extra(monkeypatch, capsys):
     def perform(experiment, out):
         raise MissingExtraError("install it")
 
-    monkeypatch.setattr(all_experiments, "performed", perform)
+    monkeypatch.setattr(all_experiments, "perform_experiment", perform)
     assert main(["experiment", "all"]) == 2
     assert "install it" in capsys.readouterr().err
 

@@ -267,7 +267,7 @@ def test_a_broken_response_ends_the_connection_after_the_broker_has_answered(net
 
 def test_clients_are_cut_off(network, client, peer):
     assert client.exchange(PRODUCE, 1) == 1
-    network.cut_clients()
+    network.disconnect_clients()
     assert is_closed(client) and is_refused(network.ports[0])
     assert peer.exchange(FETCH, 2) == 2
     network.restore_clients()
@@ -300,7 +300,7 @@ def test_no_fault_concerns_other_processes_at_a_listener_for_brokers(broker):
     with ProxyNetwork([Link(0, 1, (LOOPBACK, broker.port), lambda port: OTHER)]) as network:
         for opener in ("clients", "brokers"):
             apply(network, f"lose all responses of {opener}")
-        network.cut_clients()
+        network.disconnect_clients()
         assert Client(network.ports[0]).exchange(FETCH, 1) == 1
 
 
@@ -340,7 +340,7 @@ def test_the_journal_of_the_traffic(broker, tmp_path):
         client.send(PRODUCE, 7)
         assert peer.exchange(FETCH, 8) == 8
         until(lambda: network.count("lose") == 1)
-        network.cut_clients()
+        network.disconnect_clients()
     events = [json.loads(line) for line in (tmp_path / "traffic.jsonl").read_text().splitlines()]
     assert all(event.pop("seconds") >= 0 for event in events) and len(events) == len(also.lines)
     asked = {"connection": 1, "from": "client", "to": 1, "kind": "Produce", "version": 0, "number": 1, "correlation": 7}

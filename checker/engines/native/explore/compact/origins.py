@@ -26,7 +26,7 @@ def origins_of(
 
     `run` calls a function in all workers. `on_level` is called before a level (its number from 1) is expanded again.
     """
-    found: dict[int, Origin] = {}
+    by_state: dict[int, Origin] = {}
     waiting: dict[int, set[int]] = {}
     for state_id in state_ids:
         waiting.setdefault(store.level_of(state_id), set()).add(state_id)
@@ -34,36 +34,36 @@ def origins_of(
         if wanted := waiting.pop(level, None):
             on_level(level)
             origins = _parents(store, level, wanted, run)
-            found.update(origins)
+            by_state.update(origins)
             waiting.setdefault(level - 1, set()).update(parent for parent, _ in origins.values())
-    found.update(dict.fromkeys(waiting.get(0, ()), None))
-    return found
+    by_state.update(dict.fromkeys(waiting.get(0, ()), None))
+    return by_state
 
 
 def _parents(store: SearchStore, level: int, wanted: set[int], run: Run) -> dict[int, tuple[int, int]]:
     """Return the parents and instances of states of a level, by expanding the level before it."""
-    found: dict[int, tuple[int, int]] = {}
+    parents: dict[int, tuple[int, int]] = {}
     open_ids = sorted(wanted)
-    rounds = store.replayed_level(level - 1, run)
+    rounds = store.replay_level(level - 1, run)
     try:
         for _ in rounds:
             for state_id in open_ids:
                 origin = _first_origin(store, state_id)
                 if origin is not None:
-                    found[state_id] = (origin % (1 << ORIGIN_SHIFT), origin >> ORIGIN_SHIFT)
-            open_ids = [state_id for state_id in open_ids if state_id not in found]
+                    parents[state_id] = (origin % (1 << ORIGIN_SHIFT), origin >> ORIGIN_SHIFT)
+            open_ids = [state_id for state_id in open_ids if state_id not in parents]
             if not open_ids:
                 break
     finally:
         rounds.close()
     assert not open_ids, "a state has a parent in the level before its own"
-    return found
+    return parents
 
 
 def _first_origin(store: SearchStore, state_id: int) -> int | None:
     """Return the last word of the first entry with the words of a state that this round sent to its shard."""
     words = np.array(store.words_of(state_id), np.uint64)
-    for entries in store.sent_to(state_id % SHARDS):
+    for entries in store.entries_for(state_id % SHARDS):
         rows = np.flatnonzero((entries[:, :-1] == words).all(axis=1))
         if len(rows):
             return int(entries[rows[0], -1])

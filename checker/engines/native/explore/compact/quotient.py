@@ -3,7 +3,7 @@
 A code of `code_bits` bits is split into the low `hash_bits` = min(64, code_bits) bits, the key, and the rest above it.
 The key is mixed with the rest to a hash of as many bits, and a table of n slots divides the hash:
 
-    hash        bijection of the key, for each rest                          `mixed_key`, `unmixed_key`
+    hash        bijection of the key, for each rest                          `mix_key`, `unmix_key`
     home        floor(hash * n / 2**hash_bits)                               below n
     start       floor(home * floor(2**64 / n) / 2**(64 - hash_bits))         at most the lowest hash with this home
     remainder   hash - start                                                 stored
@@ -118,18 +118,18 @@ class TableShape:
     def grown(self) -> TableShape:
         """Return the next larger shape: of more bytes by an eighth, even if its slots are smaller."""
         wanted = self.slots * self.slot_bytes * GROWTH_NUMERATOR
-        found = replace(self, slots=-(-wanted // (self.slot_bytes * GROWTH_DENOMINATOR)) + 1)
-        if found.slot_bytes < self.slot_bytes:
+        shape = replace(self, slots=-(-wanted // (self.slot_bytes * GROWTH_DENOMINATOR)) + 1)
+        if shape.slot_bytes < self.slot_bytes:
             # Growing in place moves every code to a higher address, so fewer bytes a slot must mean more slots.
-            found = replace(self, slots=-(-wanted // (found.slot_bytes * GROWTH_DENOMINATOR)) + 1)
-        return found
+            shape = replace(self, slots=-(-wanted // (shape.slot_bytes * GROWTH_DENOMINATOR)) + 1)
+        return shape
 
     def for_states(self, count: int) -> TableShape:
         """Return the first shape, from this one on, that takes `count` codes."""
-        found = self
-        while found.most_states < count:
-            found = found.grown()
-        return found
+        shape = self
+        while shape.most_states < count:
+            shape = shape.grown()
+        return shape
 
     def divide(self, hashed: int) -> tuple[int, int]:
         """Return the home and the remainder of a hash."""
@@ -141,28 +141,28 @@ class TableShape:
         return home * self.inverse >> _WORD - self.hash_bits
 
 
-def mixed_key(code: int, code_bits: int) -> int:
+def mix_key(code: int, code_bits: int) -> int:
     """Return the hash of a code: a bijection of its low 64 bits for each value of the others."""
     bits = min(_WORD, code_bits)
-    value = (code ^ _folded(code >> bits, code_bits - bits)) & (1 << bits) - 1
+    value = (code ^ _fold(code >> bits, code_bits - bits)) & (1 << bits) - 1
     for multiplier in _MULTIPLIERS[:2]:
         value ^= value >> (bits + 1) // 2
         value = value * multiplier & (1 << bits) - 1
     return value
 
 
-def unmixed_key(hashed: int, rest: int, code_bits: int) -> int:
-    """Return the code of a hash and of the bits above the key: the inverse of `mixed_key`."""
+def unmix_key(hashed: int, rest: int, code_bits: int) -> int:
+    """Return the code of a hash and of the bits above the key: the inverse of `mix_key`."""
     bits = min(_WORD, code_bits)
     value = hashed
     for multiplier in _MULTIPLIERS[1::-1]:
         value = value * pow(multiplier, -1, 1 << bits) & (1 << bits) - 1
         # The shift is at least half of the bits, so the upper half is unchanged and one step undoes it.
         value ^= value >> (bits + 1) // 2
-    return rest << bits | (value ^ _folded(rest, code_bits - bits)) & (1 << bits) - 1
+    return rest << bits | (value ^ _fold(rest, code_bits - bits)) & (1 << bits) - 1
 
 
-def _folded(rest: int, bits: int) -> int:
+def _fold(rest: int, bits: int) -> int:
     """Return a 64-bit hash of the `bits` bits above the key, word by word."""
     value = 0
     for shift in range(0, bits, _WORD):

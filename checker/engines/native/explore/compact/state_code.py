@@ -85,7 +85,7 @@ class StateCode:
 
     @classmethod
     def _of_places(cls, places: Iterable[ValuePart], *more: Digit) -> StateCode:
-        return cls(_grouped(_merged([*(digit for place in places for digit in _digits(place)), *more])))
+        return cls(_group(_merge([*(digit for place in places for digit in _digits(place)), *more])))
 
     @classmethod
     def of_words(cls, words: int) -> StateCode:
@@ -163,7 +163,7 @@ def _digits(place: ValuePart) -> Iterator[Digit]:
             yield Digit(place.word, place.shift, layout.bits, layout.type.cardinality())
             return
         if layout.bits <= TABLE_BITS:
-            yield _ranked(place)
+            yield _rank_digit(place)
             return
         if isinstance(layout.type, SetType) and layout.type.capacity is None:
             yield Digit(place.word, place.shift, layout.bits, 1 << layout.bits)
@@ -194,7 +194,7 @@ def _is_scalar(layout: ValueLayout) -> bool:
     return isinstance(kind, SCALARS) or (isinstance(kind, OptionType) and isinstance(kind.item, (*SCALARS, NeverType)))
 
 
-def _ranked(place: ValuePart) -> Digit:
+def _rank_digit(place: ValuePart) -> Digit:
     layout = place.layout
     patterns = sorted(set(_patterns(layout)))
     if len(patterns) == 1 << layout.bits:
@@ -226,26 +226,26 @@ def _patterns(layout: ValueLayout) -> Iterable[int]:
             for pattern in _patterns(part.layout)
         ]
     if layout.items is None:
-        return _combined([[pattern << part.shift for pattern in _patterns(part.layout)] for part in layout.parts])
+        return _combinations([[pattern << part.shift for pattern in _patterns(part.layout)] for part in layout.parts])
     shifts = [item_place(layout.items, index)[1] for index in range(layout.items.count)]
     of_item = list(_patterns(layout.items.layout))
     by_item = [[pattern << shift for pattern in of_item] for shift in shifts]
     if isinstance(kind, MapType):
-        return _combined(by_item)
+        return _combinations(by_item)
     (length,) = layout.parts
     return [
         count << length.shift | pattern
         for count in range(layout.items.count + 1)
-        for pattern in _combined(by_item[:count])
+        for pattern in _combinations(by_item[:count])
     ]
 
 
-def _combined(choices: list[list[int]]) -> list[int]:
+def _combinations(choices: list[list[int]]) -> list[int]:
     """Return the union of one pattern from each list, for every choice."""
     return [sum(chosen) for chosen in itertools.product(*choices)]
 
 
-def _merged(digits: list[Digit]) -> list[Digit]:
+def _merge(digits: list[Digit]) -> list[Digit]:
     """Merge neighbouring digits of which every pattern is a value: one shift and mask for all of them."""
     merged: list[Digit] = []
     for digit in sorted(digits, key=lambda digit: (digit.word, digit.shift)):
@@ -264,17 +264,17 @@ def _merged(digits: list[Digit]) -> list[Digit]:
     return merged
 
 
-def _grouped(digits: list[Digit]) -> tuple[tuple[Digit, ...], ...]:
+def _group(digits: list[Digit]) -> tuple[tuple[Digit, ...], ...]:
     """Divide digits into groups with a product of radices of at most 2**64: first-fit decreasing."""
     groups: list[list[Digit]] = []
     products: list[int] = []
     for digit in sorted(digits, key=lambda digit: -digit.radix):
-        found = next((at for at, product in enumerate(products) if product * digit.radix <= 1 << WORD), len(groups))
-        if found == len(groups):
+        position = next((at for at, product in enumerate(products) if product * digit.radix <= 1 << WORD), len(groups))
+        if position == len(groups):
             groups.append([])
             products.append(1)
-        groups[found].append(digit)
-        products[found] *= digit.radix
+        groups[position].append(digit)
+        products[position] *= digit.radix
     return tuple(tuple(group) for group in groups)
 
 
@@ -284,13 +284,13 @@ def _grouped(digits: list[Digit]) -> tuple[tuple[Digit, ...], ...]:
 def _emit_group(builder: ir.IRBuilder, group: tuple[Digit, ...], words: list[ir.Value]) -> ir.Value:
     value: ir.Value = word(0)
     for number, digit in enumerate(group):
-        found = _emit_digit(builder, digit, words)
+        digit_value = _emit_digit(builder, digit, words)
         if number == 0:
-            value = found
+            value = digit_value
         elif digit.is_whole:
-            value = builder.or_(builder.shl(value, word(digit.bits)), found)
+            value = builder.or_(builder.shl(value, word(digit.bits)), digit_value)
         else:
-            value = builder.add(builder.mul(value, word(digit.radix)), found)
+            value = builder.add(builder.mul(value, word(digit.radix)), digit_value)
     return value
 
 
@@ -328,11 +328,11 @@ def _rank_table(module: ir.Module, ranks: tuple[int, ...]) -> ir.GlobalVariable:
     """Return the constant array (i16) of some ranks; equal tables are one."""
     kind = ir.ArrayType(I16, len(ranks))
     content = ir.ConstantValue(kind, list(ranks))
-    tables = [found for found in module.globals.values() if isinstance(found, ir.GlobalVariable)]
-    for found in tables:
+    tables = [variable for variable in module.globals.values() if isinstance(variable, ir.GlobalVariable)]
+    for variable in tables:
         # The text of an array has the types of its items, and as many as there are.
-        if found.initializer is not None and found.initializer.ref == content.ref:
-            return found
+        if variable.initializer is not None and variable.initializer.ref == content.ref:
+            return variable
     table = ir.GlobalVariable(module, kind, f"ranks.{len(tables)}")
     table.initializer, table.global_constant, table.linkage = content, True, "internal"
     return table

@@ -47,8 +47,8 @@ from checker.engines.native.llvm.control_flow import (
     I64,
     WORD_POINTER,
     LocalVariable,
-    counted_loop,
     endless_loop,
+    for_loop,
     word,
 )
 from checker.engines.native.llvm.machine_code import MachineCode
@@ -110,10 +110,10 @@ class _Table:
         builder, sizes = self._builder, self._kernels.sizes
         start = emit_start(builder, home, self.shape.inverse, sizes.hash_bits)
         remainder = builder.sub(hashed, start)
-        found: list[ir.Value] = [word(1), *[word(0)] * (self._kernels.slot_words - 1)]
-        self._place(found, rest, sizes.displacement_bits)
-        self._place(found, [remainder], sizes.displacement_bits + sizes.rest_bits)
-        return found
+        words: list[ir.Value] = [word(1), *[word(0)] * (self._kernels.slot_words - 1)]
+        self._place(words, rest, sizes.displacement_bits)
+        self._place(words, [remainder], sizes.displacement_bits + sizes.rest_bits)
+        return words
 
     def _place(self, slot: list[ir.Value], values: list[ir.Value], position: int) -> None:
         """Or values of one word each into a slot, from a bit on."""
@@ -201,8 +201,8 @@ class _Table:
     def _is_same(self, slot: list[ir.Value], wanted: list[ir.Value]) -> ir.Value:
         builder = self._builder
         difference: ir.Value = word(0)
-        for found, expected in zip(self.masked(slot), wanted, strict=True):
-            difference = builder.or_(difference, builder.xor(found, expected))
+        for actual, expected in zip(self.masked(slot), wanted, strict=True):
+            difference = builder.or_(difference, builder.xor(actual, expected))
         return builder.icmp_unsigned("==", difference, word(0))
 
 
@@ -244,10 +244,10 @@ class _Definitions:
 
     def hash_of(self, builder: ir.IRBuilder, state: list[ir.Value]) -> list[ir.Value]:
         """Return the hash and the words of the rest of a state's code."""
-        code = self.code.emit(builder, [*state, *self._viewed(builder, state)])
+        code = self.code.emit(builder, [*state, *self._words_of_view(builder, state)])
         return [emit_mixed_key(builder, code, self.code.bits), *code[1:]]
 
-    def _viewed(self, builder: ir.IRBuilder, state: list[ir.Value]) -> list[ir.Value]:
+    def _words_of_view(self, builder: ir.IRBuilder, state: list[ir.Value]) -> list[ir.Value]:
         """Return the words that the view of a state computes."""
         if not self._view_words:
             return []
@@ -283,15 +283,15 @@ class _Definitions:
         builder, (address, code) = self._function("is_listed", I64, [WORD_POINTER, WORD_POINTER])
         record = self._record(builder, address)
         entries, wanted = record.words_at("overflow"), read_words(builder, code, self.code.words)
-        found = LocalVariable(builder, record.get("overflow_full"), "found")
-        with counted_loop(builder, word(0), record.get("overflow_count"), name="entries") as index:
+        is_listed = LocalVariable(builder, record.get("overflow_full"), "found")
+        with for_loop(builder, word(0), record.get("overflow_count"), name="entries") as index:
             difference: ir.Value = word(0)
             entry = read_words(builder, item(builder, entries, index, self.code.words), self.code.words)
             for one, other in zip(entry, wanted, strict=True):
                 difference = builder.or_(difference, builder.xor(one, other))
             is_same = builder.icmp_unsigned("==", difference, word(0))
-            found.set(builder.or_(found.get(), builder.zext(is_same, I64)))
-        builder.ret(found.get())
+            is_listed.set(builder.or_(is_listed.get(), builder.zext(is_same, I64)))
+        builder.ret(is_listed.get())
         return builder.function
 
     # Insertion.
@@ -419,27 +419,27 @@ class _Definitions:
     ) -> None:
         """Emit the insertion of `size` entries in two passes, so that the cache misses of a block overlap."""
         words = self.code.words
-        with counted_loop(builder, word(0), size, name="hash") as index:
+        with for_loop(builder, word(0), size, name="hash") as index:
             entry = item(builder, entries, index, self.layout.entry_words)
             code = self.hash_of(builder, read_words(builder, entry, self.layout.words))
             write_words(builder, item(builder, codes, index, words), code)
             table.prefetch(code[0])
-        with counted_loop(builder, word(0), size, name="insert") as index:
+        with for_loop(builder, word(0), size, name="insert") as index:
             address = item(builder, codes, index, words)
             code = read_words(builder, address, words)
             is_absent, position, slot = table.find(code[0], code[1:])
             with builder.if_then(is_absent):
-                is_new = builder.icmp_unsigned("==", self._listed(builder, table.record, address), word(0))
+                is_new = builder.icmp_unsigned("==", self._is_in_list(builder, table.record, address), word(0))
                 with builder.if_then(is_new, likely=True):
                     self._emit_insert(builder, table, position, slot, code)
                     self._append(builder, record, table, item(builder, entries, index, self.layout.entry_words))
 
-    def _listed(self, builder: ir.IRBuilder, record: TableRecord, code: ir.Value) -> ir.Value:
+    def _is_in_list(self, builder: ir.IRBuilder, record: TableRecord, code: ir.Value) -> ir.Value:
         """Return 1 (i64) if a code is in the list, which is nearly always empty."""
-        found = LocalVariable(builder, word(0), "listed")
+        is_listed = LocalVariable(builder, word(0), "listed")
         with builder.if_then(builder.icmp_unsigned("!=", record.get("overflow_count"), word(0)), likely=False):
-            found.set(builder.call(self._is_listed, [record.address, code]))
-        return found.get()
+            is_listed.set(builder.call(self._is_listed, [record.address, code]))
+        return is_listed.get()
 
     def _append(self, builder: ir.IRBuilder, record: ShardRecord, table: _Table, entry: ir.Value) -> None:
         """Emit the storing of a new state; the search has provided memory for it."""
@@ -479,7 +479,7 @@ class _Definitions:
         listed = record.get("overflow_count")
         record.set("overflow_count", word(0))
         entries = record.words_at("overflow")
-        with counted_loop(builder, word(0), listed, name="listed") as index:
+        with for_loop(builder, word(0), listed, name="listed") as index:
             entry = item(builder, entries, index, self.code.words)
             write_words(builder, code, read_words(builder, entry, self.code.words))
             builder.call(self._insert_absent, [address, code])
@@ -530,7 +530,7 @@ class _Definitions:
         code: ir.Value,
     ) -> None:
         """Emit the insertion of the codes of a block, in their order, into the table of the next shape."""
-        with counted_loop(builder, word(0), count, name="slots") as index:
+        with for_loop(builder, word(0), count, name="slots") as index:
             address = builder.gep(moved, [builder.mul(index, old.shape.slot_bytes)], inbounds=True)
             slot = old.masked(old.read(address))
             with builder.if_then(builder.icmp_unsigned("!=", old.mark(slot), word(0)), likely=True):
@@ -558,7 +558,7 @@ class _Definitions:
             table = _Table(self, builder, TableRecord.of_shard(builder, tables, shard, self.slot_words))
             count, states = record.get("count"), record.array("states")
             end = builder.select(builder.icmp_unsigned("<", count, last), count, last)
-            with counted_loop(builder, first, end, word(BLOCK), "blocks") as start:
+            with for_loop(builder, first, end, word(BLOCK), "blocks") as start:
                 remaining = builder.sub(end, start)
                 size = builder.select(builder.icmp_unsigned("<", remaining, word(BLOCK)), remaining, word(BLOCK))
                 self._rebuild_block(builder, table, item(builder, states, start, self.layout.words), size, codes)
@@ -569,12 +569,12 @@ class _Definitions:
     ) -> None:
         """Emit the insertion of the codes of `size` distinct states."""
         words = self.code.words
-        with counted_loop(builder, word(0), size, name="hash") as index:
+        with for_loop(builder, word(0), size, name="hash") as index:
             state = read_words(builder, item(builder, states, index, self.layout.words), self.layout.words)
             code = self.hash_of(builder, state)
             write_words(builder, item(builder, codes, index, words), code)
             table.prefetch(code[0])
-        with counted_loop(builder, word(0), size, name="insert") as index:
+        with for_loop(builder, word(0), size, name="insert") as index:
             code = read_words(builder, item(builder, codes, index, words), words)
             _, position, slot = table.find(code[0], code[1:])
             self._emit_insert(builder, table, position, slot, code)

@@ -15,7 +15,7 @@ from checker.engines.smt.lowering.symbolic_values import (
     is_unbounded_set,
 )
 from checker.engines.smt.unbounded.lowering import sequences
-from checker.engines.smt.unbounded.lowering.evaluation import unsupported
+from checker.engines.smt.unbounded.lowering.evaluation import refuse_unbounded
 from checker.ir import nodes
 from checker.language.symbols import is_open
 from checker.language.types import SeqType
@@ -87,14 +87,14 @@ class QuantifiedCollections(SymbolicCollections):
 
     def length(self, node: nodes.Length) -> Value:
         if is_unbounded_set(node.container.type):
-            raise unsupported(
+            raise refuse_unbounded(
                 "`len` of a set of any number of members is not supported: use `all`, `any` or a comparison", node.site
             )
         return super().length(node)
 
     def count(self, node: nodes.Count) -> Value:
         if is_unbounded_sequence(node.container.type):
-            raise unsupported(
+            raise refuse_unbounded(
                 "`count` on a sequence of unbounded length is not supported: use `all` or `any`", node.site
             )
         return super().count(node)
@@ -104,10 +104,10 @@ class QuantifiedCollections(SymbolicCollections):
             message = (
                 "`index` on a sequence of unbounded length is not supported: use min(i for i in range(len(...)) if ...)"
             )
-            raise unsupported(message, node.site)
+            raise refuse_unbounded(message, node.site)
         return super().index_of(node)
 
     def sorted(self, node: nodes.Sorted) -> Value:
         if is_unbounded_sequence(node.base.type) or is_open(getattr(node.type, "capacity", None)):
-            raise unsupported("a sequence of unbounded length cannot be sorted", node.site)
+            raise refuse_unbounded("a sequence of unbounded length cannot be sorted", node.site)
         return super().sorted(node)

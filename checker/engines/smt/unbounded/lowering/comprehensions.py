@@ -27,7 +27,7 @@ from checker.engines.smt.lowering.logic import (
 )
 from checker.engines.smt.lowering.open_bounds import bounds_of
 from checker.engines.smt.lowering.symbolic_values import UnboundedSet, Value, is_unbounded_set
-from checker.engines.smt.unbounded.lowering.evaluation import QuantifiedContext, unsupported
+from checker.engines.smt.unbounded.lowering.evaluation import QuantifiedContext, refuse_unbounded
 from checker.engines.smt.unbounded.lowering.loops import QuantifiedLoops, without_interval
 from checker.ir import nodes
 from checker.language.types import IntType, SetType
@@ -57,16 +57,16 @@ class QuantifiedComprehensions(SymbolicComprehensions):
         if node.kind in ("min", "max"):
             return self._endless_extremum(node)
         if is_unbounded_set(node.type) and _is_restriction(node):
-            return self._restricted(node)
+            return self._restrict(node)
         result = {"sum": "a sum", "set": "a set", "seq": "a list"}[node.kind]
         message = f"{result} over something unbounded is not supported: use `all`, `any`, `min`, `max` or a slice"
-        raise unsupported(message, node.site)
+        raise refuse_unbounded(message, node.site)
 
-    def _restricted(self, node: nodes.Fold) -> UnboundedSet:
+    def _restrict(self, node: nodes.Fold) -> UnboundedSet:
         """Return the set of those members, or items of a set, that satisfy the conditions of a comprehension."""
         clause, *tests = node.clauses
         assert isinstance(clause, nodes.ForClause)
-        item = self.loops.bound_item(clause)
+        item = self.loops.bind_item(clause)
         self.context.frame.locals.update(item.locals)
         condition = item.is_present
         with self.context.for_each(item.index, item.is_present):
@@ -91,8 +91,8 @@ class QuantifiedComprehensions(SymbolicComprehensions):
         def decided(clauses: tuple[nodes.Clause, ...]) -> Truth:
             """Return whether an element of the remaining clauses decides: a false one of `all`, a true one of `any`."""
             if not clauses:
-                found = self.expressions.truth(node.element)
-                return negate(found) if is_all else found
+                holds = self.expressions.truth(node.element)
+                return negate(holds) if is_all else holds
             first, rest = clauses[0], clauses[1:]
             if isinstance(first, nodes.IfClause):
                 wanted = self.expressions.truth(first.test)
@@ -101,7 +101,7 @@ class QuantifiedComprehensions(SymbolicComprehensions):
                 with self.context.under(wanted):
                     return both(wanted, decided(rest))
             if self.loops.is_endless(first):
-                return self._decided_by_some(first, lambda: decided(rest))
+                return self._is_decided_by_some(first, lambda: decided(rest))
             result: Truth = False
             for present, bound in self.loops.bindings(first):
                 is_undecided = negate(result)
@@ -112,20 +112,20 @@ class QuantifiedComprehensions(SymbolicComprehensions):
                     result = either(result, both(present, decided(rest)))
             return result
 
-        found = decided(node.clauses)
-        return negate(found) if is_all else found
+        holds = decided(node.clauses)
+        return negate(holds) if is_all else holds
 
-    def _decided_by_some(self, clause: nodes.ForClause, decided: Callable[[], Truth]) -> Truth:
+    def _is_decided_by_some(self, clause: nodes.ForClause, decided: Callable[[], Truth]) -> Truth:
         """Return whether some item of an endless clause decides."""
-        item = self.loops.bound_item(clause)
+        item = self.loops.bind_item(clause)
         if item.is_present is False:
             return False
         self.context.frame.locals.update(item.locals)
         # A cell, because `for_each` asks for the deciding condition after the body.
-        found: list[Truth] = [False]
-        with self.context.for_each(item.index, item.is_present, lambda: found[0]):
-            found[0] = decided()
-        return exists([item.index.term], both(item.is_present, found[0]))
+        decision: list[Truth] = [False]
+        with self.context.for_each(item.index, item.is_present, lambda: decision[0]):
+            decision[0] = decided()
+        return exists([item.index.term], both(item.is_present, decision[0]))
 
     # Minima and maxima.
 
@@ -140,16 +140,17 @@ class QuantifiedComprehensions(SymbolicComprehensions):
         assert isinstance(node.type, IntType)
         low, high = bounds_of(node.type)
         result = SymbolicInteger(self.context.new_constant(), low, high)
-        has_element = any_of(exists(found.variables, found.condition) for found in candidates)
+        has_element = any_of(exists(candidate.variables, candidate.condition) for candidate in candidates)
         operator = "<=" if node.kind == "min" else ">="
         # The definition gives the constant its value: the interval must not decide a comparison in it.
         number = without_interval(result)
         attained = any_of(
-            exists(found.variables, both(found.condition, compare("==", number, found.number))) for found in candidates
+            exists(candidate.variables, both(candidate.condition, compare("==", number, candidate.number)))
+            for candidate in candidates
         )
         best = all_of(
-            for_all(found.variables, implies(found.condition, compare(operator, number, found.number)))
-            for found in candidates
+            for_all(candidate.variables, implies(candidate.condition, compare(operator, number, candidate.number)))
+            for candidate in candidates
         )
         self.context.define(implies(has_element, both(attained, best)))
         if node.default is None:
@@ -177,7 +178,7 @@ class QuantifiedComprehensions(SymbolicComprehensions):
                 with self.context.under(wanted):
                     self._gather(node, rest, variables, both(test, wanted), candidates)
         elif self.loops.is_endless(first):
-            item = self.loops.bound_item(first)
+            item = self.loops.bind_item(first)
             if item.is_present is False:
                 return
             self.context.frame.locals.update(item.locals)

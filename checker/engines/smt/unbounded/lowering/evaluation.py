@@ -56,13 +56,13 @@ class QuantifiedContext(SymbolicContext):
         with self.under(is_present):
             yield
         self.variables.pop()
-        found = self.failures[first:]
-        if not found:
+        failures = self.failures[first:]
+        if not failures:
             self.alive = alive
             return
         # The closed condition no longer mentions the bound variable: it can be a failure of the whole evaluation.
         is_reached = _none_before(index.term, both(is_present, decides()))
-        closed = [SymbolicFailure(f.site, exists([index.term], both(f.condition, is_reached))) for f in found]
+        closed = [SymbolicFailure(f.site, exists([index.term], both(f.condition, is_reached))) for f in failures]
         self.failures[first:] = closed
         self.alive = both(alive, negate(any_of(failure.condition for failure in closed)))
 
@@ -84,6 +84,6 @@ def _none_before(index: Term, decides: Truth) -> Truth:
     return for_all([before], negate(both(before < index, z3.substitute(truth_term(decides), (index, before)))))
 
 
-def unsupported(message: str, site: nodes.Site) -> SpecError:
+def refuse_unbounded(message: str, site: nodes.Site) -> SpecError:
     """Return the error for an expression that unbounded types do not support."""
     return SpecError(f"{message} (in {site.text})" if site.text else message, file=site.file, line=site.line)

@@ -53,7 +53,7 @@ class QuantifiedLoops(SymbolicLoops):
             return is_open(over.type.cardinality())
         return is_unbounded_sequence(over.type) or is_unbounded_set(over.type)
 
-    def bound_item(self, clause: nodes.ForClause) -> BoundItem:
+    def bind_item(self, clause: nodes.ForClause) -> BoundItem:
         """Return the item of an endless clause."""
         over, index = clause.iterable, new_index()
         if isinstance(over, nodes.IntRange):

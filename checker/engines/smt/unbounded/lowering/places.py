@@ -15,7 +15,7 @@ from checker.engines.smt.lowering.symbolic_values import (
     merged,
 )
 from checker.engines.smt.unbounded.lowering import sequences
-from checker.engines.smt.unbounded.lowering.evaluation import unsupported
+from checker.engines.smt.unbounded.lowering.evaluation import refuse_unbounded
 from checker.ir import nodes
 from checker.language.symbols import is_open
 from checker.language.types import BagType, SetType
@@ -33,7 +33,7 @@ class QuantifiedPlaces(SymbolicPlaces):
 
     def convert(self, node: nodes.Convert) -> Value:
         if isinstance(node.type, (SetType, BagType)) and is_open(node.type.capacity):
-            raise unsupported("a set or bag of unbounded size is not supported: use `all` or `any`", node.site)
+            raise refuse_unbounded("a set or bag of unbounded size is not supported: use `all` or `any`", node.site)
         return super().convert(node)
 
     def index_read(self, node: nodes.IndexRead) -> Value:
@@ -53,9 +53,11 @@ class QuantifiedPlaces(SymbolicPlaces):
 
     def write_item(self, place: nodes.IndexRead, value: Value) -> None:
         if is_unbounded_map(place.base.type):
-            found: UnboundedMap = self.expressions.evaluate(place.base)
+            old_map: UnboundedMap = self.expressions.evaluate(place.base)
             key = self.expressions.number(place.index)
-            changed = UnboundedMap(found.size, lambda other: merged(compare("==", other, key), value, found.at(other)))
+            changed = UnboundedMap(
+                old_map.size, lambda other: merged(compare("==", other, key), value, old_map.at(other))
+            )
             self.write(place.base, changed)
             return
         if not is_unbounded_sequence(place.base.type):

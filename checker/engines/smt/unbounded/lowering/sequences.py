@@ -69,7 +69,7 @@ def sliced(
     base: UnboundedSequence, low: SymbolicInteger, high: SymbolicInteger, *, inverted: bool
 ) -> UnboundedSequence:
     """Return the items low to high - 1, or (inverted) the others. Bounds past the end are clipped; none is negative."""
-    low, high = arrays.clipped(low, high, base.length)
+    low, high = arrays.clip_bounds(low, high, base.length)
     size = _length(arithmetic.subtract(high, low))
     if not inverted:
         return UnboundedSequence(size, lambda position: base.at(arithmetic.add(position, low)))

@@ -33,7 +33,7 @@ class QuantifiedStatements(SymbolicStatements):
             and not member.is_concrete
             and not self.context.variables
         ):
-            is_new = all(not member.term.eq(found.term) for found in self.context.cases)
+            is_new = all(not member.term.eq(case.term) for case in self.context.cases)
             self.context.cases += [member] if is_new else []
 
     def for_(self, node: nodes.For) -> None:
