@@ -16,7 +16,7 @@ from specs.producer.acks import Acks
 from specs.producer.guarantee_notes import NOTES
 from specs.producer.idempotent.failover import IdempotentFailover
 from specs.producer.idempotent.fair import FairFailover
-from specs.producer.plain.configure_variants import ConfiguredProducer
+from specs.producer.plain.configured import ConfiguredProducer
 from specs.producer.plain.fair import FairProducer, FairSessions
 from specs.producer.plain.producer import PlainProducer
 from specs.producer.plain.sessions import ProducerSessions

@@ -6,7 +6,6 @@ tests/golden/kafka_changes.json has the evidence; `test_kafka_changes` compares 
 import re
 
 import pytest
-from specs.producer.plain.configure_variants import VERSIONS, ConfiguredProducer
 
 from specs.kafka_releases import RELEASES, describe_releases, find_release, release_line, release_number
 from specs.kafka_versions import (
@@ -20,6 +19,7 @@ from specs.kafka_versions import (
     fixed_bugs,
     idempotence_conflicts,
 )
+from specs.producer.plain.configured import VERSIONS, ConfiguredProducer
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """The producer step by step: the cases of Kafka's RecordAccumulatorTest, SenderTest and KafkaProducerTest."""
 
 import pytest
-from specs.producer.plain.configure_variants import ConfiguredProducer
 
 from checker.testing import is_enabled, play
 from specs.producer.acks import Acks
+from specs.producer.plain.configured import ConfiguredProducer
 from specs.producer.plain.drain import Drain
 from specs.producer.plain.producer import PlainProducer
 from specs.producer.plain.sender import Batch, Error, Stage
