@@ -16,7 +16,7 @@ from checker.output.page.render import MOST_BYTES
 from checker.run.plan import Plan
 from spark_analysis.report import exhaustive_baseline
 from spark_analysis.report.local_source import LocalWalkSource
-from spark_analysis.report.make_report import _explored, _rare_failures, dot_of, report_on
+from spark_analysis.report.make_report import _explore, _rare_failures, dot_of, report_on
 from spark_analysis.report.readable_parts import readable_parts
 from spark_analysis.report.report_page import rate_of, walk_report_page
 from spark_analysis.report.walk_counts import count_walks
@@ -87,7 +87,7 @@ def test_the_limits_of_exact_probabilities_and_of_splitting(made, monkeypatch):
     entry = found.data["configurations"][0]
     states = entry["known"]["states"]
     limits = (states - 1, states)
-    assert [_explored(run, 10_000, limit, 0, {}, 0).exact is not None for limit in limits] == [False, True]
+    assert [_explore(run, 10_000, limit, 0, {}, 0).exact is not None for limit in limits] == [False, True]
     counts = count_walks(LocalWalkSource(walks, run, readable_parts(walks, run).numbers))
     (number,) = [each["walks"] for each in entry["failures"] if each["property"] == "in_order"]
     for limit in (number, number + 1):
