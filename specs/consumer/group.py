@@ -10,6 +10,7 @@ import enum
 from checker.language import Bug, Constant, Domain, Map, Option, Range, Seq, SetOf, Spec, Struct
 from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
 from checker.language.roles import action, invariant, reachable, require, step_invariant
+from specs.consumer.commits import PollLoop
 from specs.consumer.consumer import Count, Offset, RecordId
 
 
@@ -348,10 +349,7 @@ class ConsumerGroup(Spec):
         """After a rebalance all consumers are members and have their assignment."""
         return all(member in self.in_group and self.phase[member] == Phase.STABLE for member in Member)
 
-    @reachable
-    def everything_is_committed(self):
-        """The committed offset is the end of the log."""
-        return self.committed == self.records
+    everything_is_committed = PollLoop.everything_is_committed
 
     @reachable
     def every_record_is_processed(self):

@@ -7,7 +7,8 @@ KIP-1251; CommitRequestManager of Kafka's client.
 
 from checker.language import Bug, Constant, Map, Option, Struct
 from checker.language.drawing import Arrow, Drawing, Event
-from checker.language.roles import action, invariant, reachable, require, step_invariant
+from checker.language.roles import action, invariant, require, step_invariant
+from specs.consumer.commits import PollLoop
 from specs.consumer.consumer import Offset
 from specs.consumer.consumer_protocol import REACHED, SAFE, ConsumerProtocol, Epoch
 from specs.consumer.group import Member
@@ -132,10 +133,7 @@ class ProtocolCommits(ConsumerProtocol):
         """No commit of a member is refused if the partition was its own from the commit on."""
         return self.owner_refused is None
 
-    @reachable
-    def everything_is_committed(self):
-        """The committed offset is the end of the log."""
-        return self.committed == self.records
+    everything_is_committed = PollLoop.everything_is_committed
 
 
 COMMITS = ["commits_move_forward", "only_owners_commit", "everything_is_committed"]

@@ -9,6 +9,7 @@ from checker.language import Bug, Constant, Option, Range, Scenario, Seq, Spec, 
 from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
 from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.consumer import Offset
+from specs.consumer.followers import FetchFromFollower
 from specs.scenario_forms import violates
 
 
@@ -230,10 +231,7 @@ class TruncatedLog(Spec):
             or all(record.id in self.returned or record.id < self.first_owed for record in self.log[: self.position])
         )
 
-    @invariant(says="record {record} is returned {self.returned.count(record)} times: {self.returned}")
-    def no_duplicate(self):
-        """No record is returned twice."""
-        return all(self.returned.count(record) <= 1 for record in self.returned)
+    no_duplicate = FetchFromFollower.no_duplicate
 
     @invariant(says="record {record} was returned, but is not in the log {self.log}")
     def reads_are_stable(self):

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from checker.language import Bug, Constant, Map, Range, Seq, action, invariant, reachable, require
 from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
+from specs.consumer.commits import PollLoop
 from specs.consumer.consumer import Consumer, Count, RecordId
 from specs.scenario_forms import violates
 
@@ -143,10 +144,7 @@ class WorkerPool(Consumer):
             self.processed[i] < self.processed[i - 1] for i in range(1, len(self.processed))
         )
 
-    @reachable
-    def everything_is_committed(self):
-        """The committed offset is the end of the log."""
-        return self.committed == self.records
+    everything_is_committed = PollLoop.everything_is_committed
 
 
 REACHED = ["every_record_is_processed", "successor_finishes", "everything_is_committed", "records_overtake"]

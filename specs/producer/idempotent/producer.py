@@ -126,15 +126,12 @@ class IdempotentProducer(IdempotentConnection):
     @invariant(says="{p}: the client has nothing to send or to wait for, and {b} is undelivered")
     def no_dead_end(self):
         """While a batch is undelivered, the client has something to send or to wait for."""
-        return all(
-            not self.is_pending(p, b)
-            or len(self.requests[p]) > 0
-            or len(self.rewrite) > 0
-            or self.unresolved[p] is not None
-            or self.can_drain(p)
-            for p in Partition
-            for b in BatchId
-        )
+        return all(not self.is_pending(p, b) or self.has_more_to_do(p) for p in Partition for b in BatchId)
+
+    def has_more_to_do(self, p):
+        """Return whether the client has something to send to a partition, or to wait for."""
+        is_waiting = len(self.requests[p]) > 0 or self.unresolved[p] is not None
+        return is_waiting or len(self.rewrite) > 0 or self.can_drain(p)
 
     @reachable
     def all_acked(self):
