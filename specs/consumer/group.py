@@ -11,7 +11,7 @@ from checker.language import Bug, Constant, Domain, Map, Option, Range, Seq, Set
 from checker.language.drawing import Arrow, Drawing, Event, Lane, Log
 from checker.language.roles import action, invariant, reachable, require, step_invariant
 from specs.consumer.commits import PollLoop
-from specs.consumer.consumer import Count, Offset, RecordId
+from specs.consumer.consumer import Consumer, Count, Offset, RecordId
 
 
 class Member(Domain):
@@ -130,9 +130,7 @@ class ConsumerGroup(Spec):
 
     # A consumer and its records.
 
-    def record_at(self, offset):
-        """Return the record at an offset."""
-        return offset
+    record_at = Consumer.record_at
 
     @action
     def poll(self, member: Member, count: Count):

@@ -11,7 +11,7 @@ from checker.language.roles import action, invariant, require, step_invariant
 from specs.consumer.commits import PollLoop
 from specs.consumer.consumer import Offset
 from specs.consumer.consumer_protocol import REACHED, SAFE, ConsumerProtocol, Epoch
-from specs.consumer.group import Member
+from specs.consumer.group import ConsumerGroup, Member
 from specs.scenario_forms import violates
 
 
@@ -115,10 +115,7 @@ class ProtocolCommits(ConsumerProtocol):
         """Return whether a member owns the partition and has owned it at this epoch of its own."""
         return member in self.in_group and self.is_held_by(member, 0) and self.assignment_epoch[member] <= epoch
 
-    @step_invariant(says="the committed offset goes from {old.committed} to {self.committed}")
-    def commits_move_forward(self, old):
-        """The committed offset does not go back: no commit overwrites that of a later owner."""
-        return self.committed >= old.committed
+    commits_move_forward = ConsumerGroup.commits_move_forward
 
     @step_invariant(says="{self.committed} is committed")
     def only_owners_commit(self, old):

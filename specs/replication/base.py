@@ -43,7 +43,7 @@ class Replication(PartitionState, abstract=True):
     # The rules that a proposal may override.
 
     def truncation_offset(self, leader: Replica, follower: Replica):
-        """Return the offset to which a new follower of `leader` truncates its log; each proposal has its own rule."""
+        """Return the offset to which a new follower truncates: its high watermark. Each proposal has its own rule."""
         return self.high_watermark[follower]
 
     def may_follow(self, follower: Replica, leader: Replica, epoch: LeaderEpoch):

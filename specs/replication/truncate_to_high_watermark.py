@@ -2,7 +2,6 @@
 
 from checker.language import Scenario
 from specs.replication.base import Replication
-from specs.replication.state import Replica
 
 
 class TruncateToHighWatermark(Replication):
@@ -14,10 +13,6 @@ class TruncateToHighWatermark(Replication):
 
     Source: KIP-101, first scenario (KAFKA-1211); TLA+ module KafkaTruncateToHighWatermark.
     """
-
-    def truncation_offset(self, leader: Replica, follower: Replica):
-        """Return the follower's own high watermark."""
-        return self.high_watermark[follower]
 
 
 scenarios = [

@@ -4,10 +4,21 @@ The settings, releases and events of a row are read here from what the row shows
 """
 
 import re
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
 
+from checker.engines.native import engine
+from checker.language.tables import GuaranteeCheck
+from checker.run.plan import Plan
+from kafka_tools.advise.cluster import gather
+from kafka_tools.advise.effective_config import resolve
+from kafka_tools.advise.models import model_of
+from kafka_tools.advise.questions import FAILURES as ADVISED_FAILURES
+from kafka_tools.advise.questions import QUESTIONS, properties_for
+from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 from specs.consumer import guarantees as consumer
 from specs.hazards import EVENTS, hazards
 from specs.kafka_releases import RELEASES, release_line
@@ -148,22 +159,90 @@ def test_a_no_of_the_producer_names_its_exceptions(settings, column, expected):
 # The consumer.
 
 COMMITS = {"before": "first", "after": "last", "automatically": "auto", "each": "last", "contiguous": "last"}
+NO_OFFSET = {"new-partition", "offsets-expire"}
 CONSUMER_EVENTS = {
-    "crash": {"consumer-crash", "new-partition", "offsets-expire"},
-    "exception": {"application-exception"},
-    "rebalance": {"rebalance"},
-    "eviction": {"eviction"},
+    "crash": {"consumer-crash", *NO_OFFSET},
+    "exception": {"application-exception", *NO_OFFSET},
+    "rebalance": {"rebalance", *NO_OFFSET},
+    "eviction": {"eviction", *NO_OFFSET},
 }
+
+
+def consumer_facts(committed, protocol):
+    return {
+        "commits": COMMITS.get(committed, ""),
+        "enable.auto.commit": str(committed == "automatically").lower(),
+        "client": "java",
+        "group.protocol": protocol,
+    }
 
 
 @pytest.mark.parametrize("row", rows_of(consumer.tables[0]))
 def test_the_consumer_denies_no_entry(row):
     shown = row.settings
-    config = {"commits": COMMITS.get(shown["committed"], ""), "client": "java", "group.protocol": "classic"}
+    config = consumer_facts(shown["committed"], "classic")
     config |= {"auto.offset.reset": "none"} if shown["committed"] == "with the effect" else {}
     releases = [each for each in RELEASES if each.startswith("4.")]
     for column, outcome in (("gap", "gaps"), ("duplicate", "reprocessing")):
         assert not denied(row.cells[column], outcome, CONSUMER_EVENTS[shown["failure"]], config, releases), column
+
+
+@pytest.mark.parametrize("row", rows_of(consumer.tables[1]))
+def test_the_consumer_protocol_denies_no_entry(row):
+    shown = row.settings
+    config = consumer_facts(shown["committed"], "consumer")
+    releases = [each for each in RELEASES if each.startswith("4.")]
+    for column, outcome in (("gap", "gaps"), ("duplicate", "reprocessing")):
+        assert not denied(row.cells[column], outcome, CONSUMER_EVENTS[shown["failure"]], config, releases), column
+
+
+IN_THE_ROWS = {
+    "C10": ("before automatically", "rebalance", "duplicate"),
+    "C13": ("before automatically after", "rebalance", "duplicate"),
+    "C14": ("automatically", "crash rebalance", "gap"),
+    "C15": ("automatically", "rebalance", "gap"),
+}
+"""The commits, the failures and the column of the cells that an entry of group.protocol=consumer makes a yes."""
+
+
+@pytest.mark.parametrize("name", IN_THE_ROWS)
+def test_an_entry_of_the_consumer_protocol_makes_a_cell_a_yes(name):
+    commits, failures, column = IN_THE_ROWS[name]
+    cells = {tuple(row.settings.values()): row.cells[column] for row in consumer.tables[1].rows}
+    for committed, failure in product(commits.split(), failures.split()):
+        cell = cells[committed, failure]
+        assert name in cell.exceptions
+        (check,) = cell.checks
+        assert violated_properties(check), (committed, failure)
+
+
+@pytest.mark.parametrize("row", rows_of(consumer.tables[1]))
+def test_advise_and_the_rows_of_the_consumer_protocol_agree(row):
+    """A crash is asked of the pipeline, with the same commits; here are the failures that a consumer's spec answers."""
+    committed, failure = row.settings.values()
+    slug = {"exception": "application-exception", "rebalance": "rebalance"}.get(failure)
+    for question in [question for question in QUESTIONS if slug and question.name in CONSUMER_COLUMNS]:
+        (failure_mode,) = [each for each in ADVISED_FAILURES if each.slug == slug]
+        cluster = gather([ConfigurationFile("c", {"consumer": consumer_settings(committed)})], RELEASES[-1])
+        config = resolve(replace(cluster, commits={"before": "first", "after": "last"}.get(committed)))
+        model = model_of(cluster, config, question, failure_mode)
+        asked = GuaranteeCheck(model.spec, dict(model.constants), properties_for(question, failure_mode, model))
+        (check,) = row.cells[CONSUMER_COLUMNS[question.name]].checks
+        assert bool(violated_properties(asked)) == bool(violated_properties(check)), question.name
+
+
+CONSUMER_COLUMNS = {"gaps": "gap", "reprocessing": "duplicate"}
+
+
+def consumer_settings(committed):
+    values = {"group.protocol": "consumer", "enable.auto.commit": str(committed == "automatically").lower()}
+    values["auto.offset.reset"] = "earliest"  # as in the table, whose notes have the rest (C7)
+    return tuple(WrittenSetting(name, value, "c", 1) for name, value in values.items())
+
+
+def violated_properties(check):
+    result = engine.explore(check.spec(**check.constants), Plan(check.properties, "all", workers=1, quick=True))
+    return {violation.property for violation in result.violations}
 
 
 def test_the_notes_of_the_consumer_name_the_releases_that_have_an_entry():
@@ -214,21 +293,22 @@ EXACTLY_ONCE = {
 
 
 @pytest.mark.parametrize(
-    ("table", "outcomes", "config"),
+    ("tables", "outcomes", "config"),
     [
-        (pipeline.tables[0], PIPELINE.values(), {"client": "java", "transactional": "false"}),
-        (producer.tables[0], ["loss", "duplicates", "reorder", "stuck"], {"client": "java", "transactional": "false"}),
-        (consumer.tables[0], ["gaps", "reprocessing"], {"client": "java"}),
-        (transactions.tables[0], ["transactions"], {"client": "java", "transactional": "true"}),
-        (transactional_guarantees.tables[0], ["transactions", "loss"], EXACTLY_ONCE),
+        (pipeline.tables, PIPELINE.values(), {"client": "java", "transactional": "false"}),
+        (producer.tables, ["loss", "duplicates", "reorder", "stuck"], {"client": "java", "transactional": "false"}),
+        (consumer.tables, ["gaps", "reprocessing"], {"client": "java"}),
+        (transactions.tables, ["transactions"], {"client": "java", "transactional": "true"}),
+        (transactional_guarantees.tables, ["transactions", "loss"], EXACTLY_ONCE),
     ],
     ids=["pipeline", "producer", "consumer", "transactions", "exactly once"],
 )
-def test_every_entry_of_the_latest_release_is_in_a_cell_a_note_or_the_legend(table, outcomes, config):
+def test_every_entry_of_the_latest_release_is_in_a_cell_a_note_or_the_legend(tables, outcomes, config):
     """Also an event that no cell has is named, so that its absence is no answer."""
-    written = " ".join([*table.legend, *table.columns.values(), *(note.text for note in table.notes.values())])
-    for row in table.rows:
-        for cell in row.cells.values():
+    written = ""
+    for table in tables:
+        written += " ".join([*table.legend, *table.columns.values(), *(note.text for note in table.notes.values())])
+        for cell in (cell for row in table.rows for cell in row.cells.values()):
             written += f" {' '.join(cell.exceptions)}"
     for name, hazard in hazards().items():
         if {*outcomes} & {*hazard.outcomes} and hazard.events(RELEASES[-1], config):
