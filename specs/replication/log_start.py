@@ -12,7 +12,8 @@ class LogStart(Partition):
 
     A follower whose log ends before its leader's log start is out of range. It deletes its log and starts at the
     leader's log start. Deleted records stay in `log`, so that an offset is an index; a replica that starts later gets
-    them from its leader. They do not count as lost or as different.
+    them from its leader. They do not count as lost or as different, also where a follower still has another record: it
+    deletes that record when it learns the leader's log start.
 
     Source: UnifiedLog.maybeIncrementLogStartOffset and truncateFullyAndStartAt, LeaderEpochFileCache.truncateFromStart,
     Partition.readRecords, AbstractFetcherThread.fetchOffsetAndTruncate; KAFKA-9491, KAFKA-12996.
@@ -155,7 +156,7 @@ DIVERGED = dict(replicas=2, log_size=2, max_records=2, max_leader_epoch=2, max_p
 )
 """A replica that has fetched nothing leads for a moment, after an unclean election."""
 
-KEPT = ["follower_starts_at_the_log_start", "cache_matches_the_log"]
+KEPT = ["follower_starts_at_the_log_start", "cache_matches_the_log", "counted_followers_agree"]
 
 scenarios = [
     Bug("r22_high_watermark_below_log_start", LogStart, violates={"high_watermark_is_in_the_log": 9}, size=BEHIND,

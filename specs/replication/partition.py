@@ -79,7 +79,7 @@ class Partition(
     def counted_followers_agree(self):
         """A follower has the records that its leader counts on, while both are in the same leader epoch."""
         return all(
-            offset >= len(self.log[follower]) or self.log[follower][offset] == self.log[leader][offset]
+            offset >= len(self.log[follower]) or self.agree_at(leader, follower, offset)
             for leader in Replica
             if self.leads(leader)
             for follower in Replica
