@@ -185,6 +185,7 @@ def test_answers(computed):
     assert {answer for settings, answer in answers.items() if settings[0] == "with the effect"} == {"nnnn"}
     assert answers["contiguous", "by key", "crash"] == "nyny"
     assert answers["contiguous", "in turn", "crash"] == "nyyy"
+    assert answers["automatically", "crash"] == "yy"  # group.protocol=consumer
 
 
 @pytest.mark.slow
