@@ -23,6 +23,7 @@ from kafka_tools.advise.questions import (
     GuaranteeQuestion,
     cannot_happen,
     is_decidable,
+    refuses_every_write,
     why_impossible,
 )
 from kafka_tools.advise.remedy_texts import cost_sentence
@@ -202,7 +203,12 @@ def caveats(advice: Advice) -> list[str]:
             "The client aborts the transaction where an idempotent producer raises its epoch, and the application "
             "sends the records again in a new transaction. Consumers with isolation.level=read_uncommitted read both."
         )
-    elif config["enable.idempotence"] == "true" and is_pipelined and advice.cluster.client == "java":
+    elif (
+        config["enable.idempotence"] == "true"
+        and is_pipelined
+        and advice.cluster.client == "java"
+        and not refuses_every_write(advice.cluster, config)
+    ):
         sentences.append(
             "An idempotent producer with several requests in flight can still write a record twice: after it raised "
             "its epoch while an earlier batch was being retried (docs/idempotence.md, I3)."

@@ -177,6 +177,9 @@ def why_impossible(failure: FailureMode, cluster: ClusterConfig, config: Effecti
         return "not explored with cleanup.policy=compact: retention deletes no record, and compaction is not modelled"
     if cluster.ephemeral_disks and failure != EMPTY_DISK and _loses_disks(failure):
         return f"not explored with disks that end with the broker ({cluster.ephemeral_disks}): see {EMPTY_DISK.name}"
+    is_of_consumer = failure.of_consumer_group or failure.happens_to("consumer")
+    if is_of_consumer and refuses_every_write(cluster, config):
+        return "not explored: every write with acks=all is refused, so the consumer gets no record of the producer"
     if failure == TIMEOUT and not config.has_short_delivery_timeout:
         return "not explored: delivery.timeout.ms is two minutes or more (docs/producer.md, P11)"
     if failure == RESTART and config.is_transactional:
