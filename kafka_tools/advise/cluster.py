@@ -13,6 +13,7 @@ from kafka_tools.advise import file_conflicts, frameworks
 from kafka_tools.advise.broker_disks import EPHEMERAL, KEPT, UNKNOWN
 from kafka_tools.advise.configuration_keys import (
     CLIENT_ROLES,
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
     FEATURES,
     LIBRDKAFKA_ALIASES,
     MOST_REPLICAS,
@@ -158,6 +159,10 @@ def gather(
     present = frozenset(framework for read in reads for framework in read.frameworks)
     reads = [file_conflicts.without_idle_client(read, present) for read in reads]
     owners = file_conflicts.owners(reads)
+    given_by_all = [given for read in reads for settings in read.roles.values() for given in settings]
+    given_by_all += [given for _, given in from_command_line]
+    if all(given.value.strip() == "0" for given in given_by_all if given.name == ELIGIBLE_LEADER_REPLICAS_VERSION):
+        reads = file_conflicts.without_idle_min_isr(reads)
     file_conflicts.refuse_different_files(reads, client)
     options = _options_of(reads)
     mode = controller_of(reads, [given for _, given in from_command_line], version, controller)

@@ -15,6 +15,7 @@ NO_FRAMEWORK = "a client without a framework"
 
 _SERVERS = ("bootstrap.servers", "metadata.broker.list")
 _NODE_IDS = ("node.id", "broker.id")
+_MIN_ISR = "min.insync.replicas"
 
 
 def without_idle_client(read: ConfigurationFile, present: frozenset[Framework]) -> ConfigurationFile:
@@ -25,6 +26,26 @@ def without_idle_client(read: ConfigurationFile, present: frozenset[Framework]) 
     others = [given.written_name for role in unused for given in read.roles.get(role, ())]
     roles = {role: settings for role, settings in read.roles.items() if role not in unused}
     return replace(read, roles=roles, other_clients=(*read.other_clients, *others))
+
+
+def without_idle_min_isr(reads: list[ConfigurationFile]) -> list[ConfigurationFile]:
+    """Return the files without the min.insync.replicas of controllers that differ in it.
+
+    No controller's is in effect without eligible leader replicas. If all agree, it is what these would take.
+    """
+    values = [[given.value.strip() for given in read.roles["controller"] if given.name == _MIN_ISR]
+              for read in reads if "controller" in read.roles]  # fmt: skip
+    return reads if all(each == values[0] for each in values) else list(map(_without_min_isr_of_controller, reads))
+
+
+def _without_min_isr_of_controller(read: ConfigurationFile) -> ConfigurationFile:
+    settings = read.roles.get("controller", ())
+    kept = tuple(given for given in settings if given.name != _MIN_ISR)
+    if len(kept) == len(settings):
+        return read
+    where = ", ".join(given.where for given in settings if given.name == _MIN_ISR)
+    note = f"{_MIN_ISR} of a controller ({where}) has no effect without eligible leader replicas; controllers differ"
+    return replace(read, roles={**read.roles, "controller": kept}, notes=(*read.notes, note))
 
 
 def owners(reads: Sequence[ConfigurationFile]) -> dict[Role, str]:

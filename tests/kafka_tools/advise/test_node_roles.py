@@ -124,6 +124,23 @@ def test_two_controllers_must_agree(tmp_path):
         cluster_of(tmp_path, CONTROLLER, f"{CONTROLLER}{UNCLEAN}=true\n")
 
 
+@pytest.mark.parametrize("other", ["", "min.insync.replicas=1\n"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_controllers_may_differ_in_a_min_isr_that_is_not_in_effect(tmp_path, other, order):
+    files = [CONTROLLER + MIN_ISR, CONTROLLER + other][::order]
+    cluster = cluster_of(tmp_path, *files)
+    assert resolve(cluster)["min.insync.replicas"] == "1"
+    assert any("controllers differ" in note for note in cluster.notes)
+    for assigned in ([ELR], [f"broker.{ELR}"]):
+        with pytest.raises(UserError, match=r"min\.insync\.replicas"):
+            cluster_of(tmp_path, *files, assigned=assigned)
+
+
+def test_brokers_may_not_differ_in_their_min_isr(tmp_path):
+    with pytest.raises(UserError, match=r"min\.insync\.replicas"):
+        cluster_of(tmp_path, BROKER + MIN_ISR, f"{BROKER}min.insync.replicas=1\n")
+
+
 # Eligible leader replicas as a remedy.
 
 
