@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import re
@@ -14,7 +15,7 @@ from checker.engines.python.explorer import explore
 from checker.errors import UserError
 from checker.output.page.render import MOST_BYTES
 from checker.run.plan import Plan
-from spark_analysis.report import exhaustive_baseline
+from spark_analysis.report import exhaustive_baseline, make_report
 from spark_analysis.report.local_source import LocalWalkSource
 from spark_analysis.report.make_report import _explore, _rare_failures, dot_of, report_on
 from spark_analysis.report.readable_parts import readable_parts
@@ -156,6 +157,20 @@ def test_spark_reports_the_same_bytes_for_any_partitions(spark, made, bytes_a_pa
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
+    assert json.dumps(again.data) == json.dumps(made[2].data)
+
+
+def test_a_report_in_a_session_of_its_own_is_the_same(spark, made, monkeypatch):
+    """The session of the tests is the one that is opened: a second one cannot exist in this process."""
+    requests = []
+
+    def opened(*master, **options):
+        requests.append((master, options))
+        return contextlib.nullcontext(spark)
+
+    monkeypatch.setattr(make_report, "opened", opened)
+    again = report_on(made[1], spec=spec_of_walks(made[1]), master="local[2]")
+    assert requests == [(("local[2]",), {"settings": make_report.session_settings("local[2]")})]
     assert json.dumps(again.data) == json.dumps(made[2].data)
 
 
