@@ -31,6 +31,7 @@ EVENTS = {"none": "a slow follower at most", "leader-change": "a planned leader 
     "follower-reads": "a consumer that reads from a follower (client.rack)",
     "crash": "a crash or a restart of one broker", "two-crashes": "crashes of two brokers",
     "cut-off": "a leader that is cut off from the other brokers", "unclean-election": "an unclean election",
+    "crash-and-leader-change": "a crash and planned leader changes",
     "power-loss": "power loss of one broker", "crash-and-power-loss": "a crash and a power loss",
     "blackout": "power loss of all brokers", "empty-disk": "a broker that returns with an empty disk",
     "disk-lost": "one disk that is lost and never returns", "lost-response": "a lost or late response",

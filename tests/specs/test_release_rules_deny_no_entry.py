@@ -15,6 +15,7 @@ EVENTS = {
     "leader-change": dict(crashes=0, max_leader_epoch=1),
     "leader-changes": dict(crashes=0),
     "crash": dict(crashes=1, preferred_elections=False),
+    "crash-and-leader-change": dict(crashes=1, max_leader_epoch=1),
     "two-crashes": dict(crashes=2, preferred_elections=False, max_partition_epoch=5),
 }
 OUTCOMES = {"no_acked_loss": "loss", "reads_are_stable": "vanishing-reads"}

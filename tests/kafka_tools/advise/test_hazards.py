@@ -175,7 +175,12 @@ FLUSHED = {"flush.messages": "1", "replication.factor": "3", "controller": "zook
 
 @pytest.mark.parametrize(
     ("name", "after"),
-    [("R10", ("empty-disk",)), ("R11", ("empty-disk",)), ("R20", ("empty-disk",)), ("R18", ("leader-change",))],
+    [
+        ("R10", ("empty-disk",)),
+        ("R11", ("empty-disk",)),
+        ("R20", ("empty-disk",)),
+        ("R18", ("leader-change", "crash-and-leader-change")),
+    ],
 )
 def test_a_condition_may_concern_some_events_only(name, after):
     assert hazards()[name].events("3.3.2", FLUSHED) == after
