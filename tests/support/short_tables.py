@@ -5,9 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
-from checker.execution.run_specs import RunSettings
-from checker.execution.run_tables import tabulate
-from checker.run.request import Request
+from checker.execution.run_tables import TableSettings, tabulate
 
 
 def answers_on(page, family, table, position=0):
@@ -36,6 +34,7 @@ def includes(cell, value):
 def computed_table(family, page, folder):
     """Return the exit status of the table of a family, its rows, and its page with the section rewritten."""
     copy = Path(shutil.copy(page, folder))
-    settings = RunSettings(engine="native", workers=2, json=str(folder / "rows.jsonl"))
-    status = tabulate(Request((family,)), settings, copy)
+    rows = str(folder / "rows.jsonl")
+    settings = TableSettings(engine="native", workers=2, json=rows, out=None, verbose=False, page=copy)
+    status = tabulate([family], settings)
     return status, [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()], copy.read_text()
