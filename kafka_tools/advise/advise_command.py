@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checker.errors import InputError
+from checker.language.source_digest import digests_kept
 from checker.output import styled_lines
 from checker.output.files import make_folder
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing, require_own_page
@@ -76,7 +77,7 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
     if options.json not in ("", STANDARD_OUTPUT):
         # An output that cannot be written is an error before anything is explored.
         open_for_writing(Path(options.json))
-    with interruptible() as cancelled:
+    with digests_kept(), interruptible() as cancelled:
         cache = AnswerCache(default_folder()) if options.use_cache else None
         explorer = ParallelExplorer(options.processes, options.max_states, cache, cancelled)
         advice = advise(cluster, explorer.explore, failures=named or FAILURES, largest_change=options.largest_change)
