@@ -6,7 +6,7 @@ import ast
 import builtins
 import functools
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -177,7 +177,8 @@ class ChoiceStatement:
     is_leading: bool
 
 
-def choice_statements(function: Callable[..., Any], source: Source) -> list[ChoiceStatement]:
+@functools.lru_cache(maxsize=256)
+def choice_statements(function: Callable[..., Any], source: Source) -> Sequence[ChoiceStatement]:
     """Return the choices of an action, in their order; raise SpecError for a `choose` in another place."""
     # A cheap test first: most actions make no choice, and every spec asks this of each of its actions.
     code = function.__code__

@@ -28,7 +28,7 @@ from kafka_tools.advise.questions import (
 )
 from kafka_tools.advise.remedy_texts import cost_sentence
 from kafka_tools.advise.requirements import NOTHING_REQUIRED, Demand, requirements
-from kafka_tools.advise.survey import ModelExplorer
+from kafka_tools.advise.survey import explorer_of
 from kafka_tools.advise.transaction_answers import TransactionAnswer, transaction_notes
 from specs.hazards import EVENTS, Hazard
 from specs.kafka_versions import EMPTY_STATE_NEEDS_SEQUENCE_0
@@ -439,7 +439,7 @@ def transaction_size(answer: TransactionAnswer) -> str:
 def pipeline_of(answer: GuaranteeAnswer) -> Spec:
     """Return the spec that has the counterexample of an answer, with its constants."""
     model = replace(answer.exploration.model, constants=tuple(answer.exploration.own_constants.items()))
-    return ModelExplorer(model).spec
+    return explorer_of(model).spec
 
 
 def outcome(answer: GuaranteeAnswer | TransactionAnswer) -> str:

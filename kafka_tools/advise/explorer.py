@@ -19,7 +19,7 @@ from checker.run.plan import ExplorationProgress
 from kafka_tools.advise import pipeline_code
 from kafka_tools.advise import survey as surveys
 from kafka_tools.advise.answer_cache import AnswerCache
-from kafka_tools.advise.survey import Explored, Found, ModelExploration, ModelExplorer, Survey
+from kafka_tools.advise.survey import Explored, Found, ModelExploration, ModelExplorer, Survey, explorer_of
 
 if TYPE_CHECKING:
     from checker.engines.native.shared_code import SharedCode
@@ -52,9 +52,7 @@ class ParallelExplorer:
             if left:
                 # Imported here and not in each of the forked processes.
                 importlib.import_module("checker.engines.native.engine")
-            self._compile(
-                [ModelExplorer(asked[number].model).spec for number in left if asked[number].model.is_pipeline]
-            )
+            self._compile([explorer_of(asked[number].model).spec for number in left if asked[number].model.is_pipeline])
 
             def run(position: int, cancelled: threading.Event) -> Found:
                 number = left[position]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.effective_config import EffectiveConfig
 from kafka_tools.advise.facts import facts_of
@@ -21,7 +23,13 @@ def hazards_of(
     """
     if refuses_every_write(cluster, config):
         return ()
-    return tuple(known_hazards(cluster.version, facts_of(cluster, config), question.name, events_within(failure)))
+    return _known(cluster.version, frozenset(facts_of(cluster, config).items()), question.name, events_within(failure))
+
+
+@functools.cache
+def _known(version: str, facts: frozenset[tuple[str, str]], outcome: str, events: frozenset[str]) -> tuple[Hazard, ...]:
+    """Return `known_hazards`: a search for remedies asks about the same settings many times."""
+    return tuple(known_hazards(version, dict(facts), outcome, events))
 
 
 def causes_of(
@@ -42,6 +50,7 @@ def causes_of(
     )
 
 
+@functools.cache
 def events_within(failure: FailureMode) -> frozenset[str]:
     """Return the events that may happen with a failure: itself, and those that need less."""
     if failure.left and not failure.overrides:

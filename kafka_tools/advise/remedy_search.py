@@ -42,7 +42,7 @@ from kafka_tools.advise.questions import (
 )
 from kafka_tools.advise.remedies import EARLIER_IDEMPOTENCE, changes_for, is_last_resort
 from kafka_tools.advise.suggestions import suggestions_for
-from kafka_tools.advise.survey import ModelExploration, ModelExplorer
+from kafka_tools.advise.survey import ModelExploration, explorer_of
 from specs.hazards import Hazard
 
 LARGEST_COMPLETE = 2
@@ -62,7 +62,6 @@ class _KnownCounterexamples:
     """Counterexamples by property, the one that helped last at the front; and replays in other configurations."""
 
     found: dict[str, list[tuple[Left, Violation]]] = field(default_factory=dict)
-    _explorers: dict[Model, ModelExplorer] = field(default_factory=dict)
 
     def add(self, exploration: ModelExploration, violation: Violation) -> None:
         """Add a counterexample."""
@@ -70,15 +69,13 @@ class _KnownCounterexamples:
 
     def refutes(self, model: Model, failure: FailureMode, question: GuaranteeQuestion) -> bool:
         """Return whether a known counterexample for a question is also one of another model."""
-        if model not in self._explorers:
-            self._explorers[model] = ModelExplorer(model)
         return any(self._refutes_property(model, failure, name) for name in properties_for(question, failure, model))
 
     def _refutes_property(self, model: Model, failure: FailureMode, name: str) -> bool:
         known = self.found.get(name, [])
         for pair in known:
             left, violation = pair
-            explorer = self._explorers[model]
+            explorer = explorer_of(model)
             if includes(failure.left, left) and explorer.is_violated_by(failure.left, violation.trace, name):
                 known.remove(pair)
                 known.insert(0, pair)

@@ -12,6 +12,7 @@ These rules save explorations. `tests/kafka_tools/advise/test_survey.py` compare
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -143,6 +144,12 @@ class ModelExplorer:
         return replayed(self.spec, self.initial(left), steps, name)
 
 
+@functools.cache
+def explorer_of(model: Model) -> ModelExplorer:
+    """Return the explorer of a model: surveys, the cache and replays share it. Forked processes inherit it."""
+    return ModelExplorer(model)
+
+
 def replayed(spec: Spec, initial: State, steps: Iterable[TraceStep], name: str) -> Violation | None:
     """Return the counterexample to a property that the actions of some steps are in a spec, None if they are none."""
     trace = follow_steps(spec, initial, steps, name)
@@ -210,7 +217,7 @@ def run(
 
     `known`: its first explorations.
     """
-    explorer = ModelExplorer(survey.model)
+    explorer = explorer_of(survey.model)
     explorations = list(known)
     for exploration in explorations_of(survey, max_states, explorations):
         if cancelled.is_set():
