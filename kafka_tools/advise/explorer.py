@@ -31,11 +31,21 @@ _TICK = 0.2
 
 
 class ParallelExplorer:
-    """Explores surveys in forked processes. `cache` may be None; `processes` is the largest number at a time."""
+    """Explores surveys in forked processes. `cache` may be None; `processes` is the largest number at a time.
+
+    `many`: whether so many surveys follow that optimised machine code saves time.
+    """
 
     def __init__(
-        self, processes: int, max_states: int | None, cache: AnswerCache | None, cancelled: threading.Event
+        self,
+        processes: int,
+        max_states: int | None,
+        cache: AnswerCache | None,
+        cancelled: threading.Event,
+        *,
+        many: bool = False,
     ) -> None:
+        self._many = many
         self._processes, self._max_states = processes, max_states
         self._cache, self._cancelled = cache, cancelled
         # Shared with the forked processes, which add to them.
@@ -76,7 +86,7 @@ class ParallelExplorer:
         while (missing := pipeline_code.without_code(specs)) and not self._cancelled.is_set():
 
             def run(number: int, cancelled: threading.Event) -> SharedCode:
-                return pipeline_code.compile_code(missing[number])
+                return pipeline_code.compile_code(missing[number], for_many=self._many)
 
             for code in self._in_processes(len(missing), run):
                 pipeline_code.add(code)

@@ -33,9 +33,13 @@ def add(code: SharedCode) -> None:
     _codes.append(code)
 
 
-def compile_code(spec: Spec) -> SharedCode:
-    """Return new code of a pipeline that checks every property of its kind."""
-    return compile_shared_code(spec, list(_properties_of(spec)), symmetric=Broker)
+def compile_code(spec: Spec, *, for_many: bool = False) -> SharedCode:
+    """Return new code of a pipeline that checks every property of its kind.
+
+    `for_many`: explorations follow, so many that optimised code saves time if several requests are in flight.
+    """
+    quick = not for_many or spec.constants["max_in_flight"] == 1
+    return compile_shared_code(spec, list(_properties_of(spec)), symmetric=Broker, quick=quick)
 
 
 def without_code(specs: Sequence[Spec]) -> list[Spec]:

@@ -94,13 +94,13 @@ CONSTANTS = ({}, {"flag": False}, {"mode_name": "y"}, {"flag": False, "mode_name
 
 
 @settings(_PROFILE, max_examples=1000 if _THOROUGH else 6)
-@given(source=sources(), depth=st.integers(1, 3), is_compact=st.booleans())
+@given(source=sources(), depth=st.integers(1, 3), is_compact=st.booleans(), quick=st.booleans())
 def test_shared_code_agrees_for_every_value_of_a_constant(
-    folder: Path, source: str, depth: int, is_compact: bool
+    folder: Path, source: str, depth: int, is_compact: bool, quick: bool
 ) -> None:
     random = load(source, folder).Random
     with compact() if is_compact else nullcontext():
-        code = compile_shared_code(random(), list(random().properties))
+        code = compile_shared_code(random(), list(random().properties), quick=quick)
     assert {"flag", "mode_name"} <= set(code.lowered.runtime)
 
     def loaded(spec: Spec, names: list[str], **options: bool) -> native.CompiledSpec:

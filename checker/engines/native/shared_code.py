@@ -25,7 +25,7 @@ class SharedCode(SharedLowered):
     """The machine code of a spec class. It can be pickled, and depends on nothing but its fields.
 
     - `symmetric`: the domain that is stored up to renaming.
-    - `quick`, `optimised`: the machine code of the lowered spec; the latter is compiled at its first use.
+    - `quick`, `optimised`: the machine code of the lowered spec; the latter is compiled at its first use, or at once.
     """
 
     symmetric: type[Domain] | None
@@ -38,7 +38,8 @@ class SharedCode(SharedLowered):
         layout = state_layout(spec.variables)
         symmetry = None if self.symmetric is None else ProgramSymmetry((spec.resolved_type(self.symmetric),))
         words = words_of(self.lowered.runtime, spec.constants, spec.declared_constants)
-        kernels = self._kernels(layout.words, self.quick, words, is_quick=True)
+        code = self.optimised or self.quick
+        kernels = self._kernels(layout.words, code, words, is_quick=not self.optimised)
         return CompiledSpec(spec, layout, kernels, list(self.lowered.properties), symmetry=symmetry)
 
     def _kernels(self, words: int, code: bytes, constants: Sequence[int], *, is_quick: bool) -> Kernels:
@@ -55,7 +56,9 @@ class SharedCode(SharedLowered):
         )
 
 
-def compile_shared_code(spec: Spec, properties: list[str], *, symmetric: type[Domain] | None = None) -> SharedCode:
+def compile_shared_code(
+    spec: Spec, properties: list[str], *, symmetric: type[Domain] | None = None, quick: bool = True
+) -> SharedCode:
     """Return machine code for a spec and for specs with other values of some constants.
 
     The arguments are those of `compile_native`, which raises the same errors. `symmetric`: a domain of which the
@@ -63,5 +66,6 @@ def compile_shared_code(spec: Spec, properties: list[str], *, symmetric: type[Do
     """
     with garbage_collection_paused():
         shared = lower_shared(spec, properties, symmetric=symmetric)
-    quick = object_code(shared.lowered.text, quick=True, is_shared=True).code
-    return SharedCode(shared.spec, shared.fixed, shared.lowered, symmetric, quick)
+    code = object_code(shared.lowered.text, quick=quick, is_shared=quick).code
+    versions = {"quick": code} if quick else {"quick": b"", "optimised": code}
+    return SharedCode(shared.spec, shared.fixed, shared.lowered, symmetric, **versions)

@@ -77,9 +77,9 @@ def traces(result):
     return [violation.trace for violation in result.violations]
 
 
-@pytest.fixture(scope="module")
-def code():
-    return compile_shared_code(Counting(), NAMES)
+@pytest.fixture(scope="module", params=[True, False], ids=["quick", "optimised"])
+def code(request):
+    return compile_shared_code(Counting(), NAMES, quick=request.param)
 
 
 def test_a_constant_is_fixed_if_a_type_depends_on_it(code):

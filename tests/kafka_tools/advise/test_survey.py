@@ -93,6 +93,18 @@ def test_all_shared_explorations_answer_as_separate_ones(configuration):
     compare_with_separate_explorations(configuration, FAILURES, QUESTIONS)
 
 
+@pytest.mark.parametrize(("in_flight", "is_optimised"), [("5", True), ("1", False)])
+def test_a_long_search_gets_optimised_code_at_once_where_states_are_many(in_flight, is_optimised, monkeypatch):
+    chosen = {}
+    monkeypatch.setattr(pipeline_code, "compile_shared_code", lambda *_, **given: chosen.update(given))
+    given = cluster(producer_max_in_flight_requests_per_connection=in_flight)
+    spec = Pipeline(**constants_of(given, resolve(given), with_consumer=False))
+    pipeline_code.compile_code(spec, for_many=True)
+    assert chosen["quick"] is not is_optimised
+    pipeline_code.compile_code(spec)
+    assert chosen["quick"]
+
+
 @pytest.mark.parametrize("with_consumer", [False, True])
 def test_settings_share_the_machine_code(with_consumer, monkeypatch):
     # Earlier tests of this process may have compiled other sizes.
