@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any
 
 from specs.kafka_releases import RELEASES, release_number
-from specs.kafka_versions import catalogue_entry
+from specs.kafka_versions import entry_exists_in
 
 OUTCOMES = {"loss": "a record that counts as written is lost", "duplicates": "a record is written twice",
     "reorder": "records are written out of order",
@@ -168,7 +168,7 @@ class Hazard:
             return False
         if self.last and release_number(examined) > release_number(self.last):
             return False
-        return catalogue_entry(self.name).exists_in(version, controller, client)
+        return entry_exists_in(self.name, version, controller, client)
 
     def events(self, version: str, config: Mapping[str, str], outcome: str = "") -> tuple[str, ...]:
         """Return the events after which an outcome ("": any) can happen in a release with effective settings.

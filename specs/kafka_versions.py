@@ -483,6 +483,12 @@ def catalogue_entry(name: str) -> CatalogueEntry:
 
 
 @cache
+def entry_exists_in(name: str, version: str, controller: str = "", client: str = "") -> bool:
+    """Return whether a release has an entry of the catalogue. A search for remedies asks ten thousands of times."""
+    return catalogue_entry(name).exists_in(version, controller, client)
+
+
+@cache
 def fixed_bugs(version: str, controller: str = "") -> tuple[CatalogueEntry, ...]:
     """Return the entries of the catalogue that a release has, in a controller mode or in any, and a later one fixes."""
     names = dict.fromkeys(name for change in CHANGES.values() for name in change.closes)

@@ -79,8 +79,8 @@ def execute(files: Sequence[str], options: AdviseOptions) -> int:
         open_for_writing(Path(options.json))
     with digests_kept(), interruptible() as cancelled:
         cache = AnswerCache(default_folder()) if options.use_cache else None
-        many = options.largest_change > 0 and not named
-        explorer = ParallelExplorer(options.processes, options.max_states, cache, cancelled, many=many)
+        explorer = ParallelExplorer(options.processes, options.max_states, cache, cancelled)
+        explorer.many = options.largest_change > 0 and not named
         advice = advise(cluster, explorer.explore, failures=named or FAILURES, largest_change=options.largest_change)
         explore = transaction_answers.explorer(options.max_states, cancelled, cache)
         advice.transactions.extend(transaction_answers.transaction_answers(cluster, advice.config, explore, cancelled))

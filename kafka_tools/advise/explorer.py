@@ -33,19 +33,14 @@ _TICK = 0.2
 class ParallelExplorer:
     """Explores surveys in forked processes. `cache` may be None; `processes` is the largest number at a time.
 
-    `many`: whether so many surveys follow that optimised machine code saves time.
+    `many`: so many surveys follow that optimised machine code saves time; it is set before the first one.
     """
 
+    many = False
+
     def __init__(
-        self,
-        processes: int,
-        max_states: int | None,
-        cache: AnswerCache | None,
-        cancelled: threading.Event,
-        *,
-        many: bool = False,
+        self, processes: int, max_states: int | None, cache: AnswerCache | None, cancelled: threading.Event
     ) -> None:
-        self._many = many
         self._processes, self._max_states = processes, max_states
         self._cache, self._cancelled = cache, cancelled
         # Shared with the forked processes, which add to them.
@@ -86,7 +81,7 @@ class ParallelExplorer:
         while (missing := pipeline_code.without_code(specs)) and not self._cancelled.is_set():
 
             def run(number: int, cancelled: threading.Event) -> SharedCode:
-                return pipeline_code.compile_code(missing[number], for_many=self._many)
+                return pipeline_code.compile_code(missing[number], for_many=self.many)
 
             for code in self._in_processes(len(missing), run):
                 pipeline_code.add(code)

@@ -23,13 +23,7 @@ def hazards_of(
     """
     if refuses_every_write(cluster, config):
         return ()
-    return _known(cluster.version, frozenset(facts_of(cluster, config).items()), question.name, events_within(failure))
-
-
-@functools.cache
-def _known(version: str, facts: frozenset[tuple[str, str]], outcome: str, events: frozenset[str]) -> tuple[Hazard, ...]:
-    """Return `known_hazards`: a search for remedies asks about the same settings many times."""
-    return tuple(known_hazards(version, dict(facts), outcome, events))
+    return tuple(known_hazards(cluster.version, facts_of(cluster, config), question.name, events_within(failure)))
 
 
 def causes_of(

@@ -144,10 +144,8 @@ class ModelExplorer:
         return replayed(self.spec, self.initial(left), steps, name)
 
 
-@functools.cache
-def explorer_of(model: Model) -> ModelExplorer:
-    """Return the explorer of a model: surveys, the cache and replays share it. Forked processes inherit it."""
-    return ModelExplorer(model)
+explorer_of = functools.cache(ModelExplorer)
+"""Returns the explorer of a model: surveys, the cache and replays share it. Forked processes inherit it."""
 
 
 def replayed(spec: Spec, initial: State, steps: Iterable[TraceStep], name: str) -> Violation | None:
