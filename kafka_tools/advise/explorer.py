@@ -31,12 +31,10 @@ _TICK = 0.2
 
 
 class ParallelExplorer:
-    """Explores surveys in forked processes. `cache` may be None; `processes` is the largest number at a time.
-
-    `many`: so many surveys follow that optimised machine code saves time; it is set before the first one.
-    """
+    """Explores surveys in forked processes. `cache` may be None; `processes` is the largest number at a time."""
 
     many = False
+    """Whether so many surveys follow that optimised machine code saves time. It is set before the first one."""
 
     def __init__(
         self, processes: int, max_states: int | None, cache: AnswerCache | None, cancelled: threading.Event

@@ -34,10 +34,8 @@ def add(code: SharedCode) -> None:
 
 
 def compile_code(spec: Spec, *, for_many: bool = False) -> SharedCode:
-    """Return new code of a pipeline that checks every property of its kind.
-
-    `for_many`: explorations follow, so many that optimised code saves time if several requests are in flight.
-    """
+    """Return new code of a pipeline that checks every property of its kind. `for_many` explorations it is optimised."""
+    # With one request in flight there are too few states.
     quick = not for_many or spec.constants["max_in_flight"] == 1
     return compile_shared_code(spec, list(_properties_of(spec)), symmetric=Broker, quick=quick)
 

@@ -73,12 +73,9 @@ class _KnownCounterexamples:
 
     def _refutes_property(self, model: Model, failure: FailureMode, name: str) -> bool:
         known = self.found.get(name, [])
-        for pair in known:
-            left, violation = pair
-            explorer = explorer_of(model)
-            if includes(failure.left, left) and explorer.is_violated_by(failure.left, violation.trace, name):
-                known.remove(pair)
-                known.insert(0, pair)
+        for number, (left, violation) in enumerate(known):
+            if includes(failure.left, left) and explorer_of(model).is_violated_by(failure.left, violation.trace, name):
+                known.insert(0, known.pop(number))
                 return True
         return False
 
