@@ -164,11 +164,9 @@ class Hazard:
         if self.elsewhere:
             return not self.elsewhere.startswith("no release")
         examined = client if client and any(each.setting == "client" for each in self.conditions) else version
-        if self.first and release_number(examined) < release_number(self.first):
-            return False
-        if self.last and release_number(examined) > release_number(self.last):
-            return False
-        return entry_exists_in(self.name, version, controller, client)
+        is_before = self.first and release_number(examined) < release_number(self.first)
+        is_after = self.last and release_number(examined) > release_number(self.last)
+        return not is_before and not is_after and entry_exists_in(self.name, version, controller, client)
 
     def events(self, version: str, config: Mapping[str, str], outcome: str = "") -> tuple[str, ...]:
         """Return the events after which an outcome ("": any) can happen in a release with effective settings.

@@ -415,10 +415,8 @@ class CatalogueEntry:
         return any(self._exists_with(releases, mode) for mode in controller_modes(version) if controller in ("", mode))
 
     def _exists_with(self, releases: tuple[str, str], controller: str) -> bool:
-        is_open = not self.opened_by or any(change.applies_between(*releases, controller) for change in self.opened_by)
-        is_closed = bool(self.closed_by) and all(
-            change.applies_between(*releases, controller) for change in self.closed_by
-        )
+        is_open = not self.opened_by or any(each.applies_between(*releases, controller) for each in self.opened_by)
+        is_closed = bool(self.closed_by) and all(each.applies_between(*releases, controller) for each in self.closed_by)
         return is_open and not is_closed
 
     @property
@@ -474,12 +472,9 @@ class CatalogueEntry:
 @cache
 def catalogue_entry(name: str) -> CatalogueEntry:
     """Return an entry of the catalogue, such as R8. No change opens or closes an entry that all releases have."""
-    changes = CHANGES.values()
-    return CatalogueEntry(
-        name,
-        tuple(change for change in changes if name in change.opens),
-        tuple(change for change in changes if name in change.closes),
-    )
+    opening = tuple(change for change in CHANGES.values() if name in change.opens)
+    closing = tuple(change for change in CHANGES.values() if name in change.closes)
+    return CatalogueEntry(name, opening, closing)
 
 
 @cache
