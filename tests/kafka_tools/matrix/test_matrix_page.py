@@ -168,7 +168,7 @@ def open_page(browser, folder):
         page.on("request", lambda request: request.url.startswith(("file:", "data:")) or problems.append(request.url))
         contexts.append(context)
         page.goto((folder / PAGE).as_uri() + address)
-        page.wait_for_selector("#groups input:checked", state="attach")
+        page.wait_for_selector("#groups input:checked", state="attached")
         return page
 
     yield open_
@@ -223,7 +223,7 @@ def test_the_address_has_settings_cell_and_step(open_page):
     assert page.locator('input[name="acks"][value="1"]').is_checked()
     assert cell(page, "crash/loss").get_attribute("aria-pressed") == "true"
     page.evaluate("location.hash = '#release=4.4.0&client=java&min.insync.replicas=2'")
-    page.wait_for_selector('input[name="min.insync.replicas"][value="2"]:checked', state="attach")
+    page.wait_for_selector('input[name="min.insync.replicas"][value="2"]:checked', state="attached")
     assert page.locator("#picture").is_hidden()
     wrong = open_page("#release=9&acks=<b>&cell=x/y&step=-3")
     assert wrong.evaluate("location.hash") == "#release=4.4.0&client=java"
