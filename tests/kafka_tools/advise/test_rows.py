@@ -69,7 +69,8 @@ IN_ORDER = {"enable.idempotence": "false", "acks": "all", "max.in.flight.request
         ("application-exception", "gaps", {"enable.auto.commit": "true"}, "yes"),
         ("application-exception", "gaps", {"enable.auto.commit": "false", "auto.offset.reset": "earliest"}, "no"),
         ("eviction", "reprocessing", {}, "yes"),
-        ("rebalance", "gaps", {}, "no"),
+        ("rebalance", "gaps", {}, "known"),
+        ("rebalance", "gaps", {"auto.offset.reset": "earliest"}, "no"),
         ("offsets-expire", "gaps", {"auto.offset.reset": "latest"}, "yes"),
         ("offsets-expire", "gaps", {"auto.offset.reset": "earliest"}, "no"),
         ("offsets-expire", "reprocessing", {"auto.offset.reset": "earliest"}, "yes"),
@@ -109,7 +110,7 @@ def test_a_row_that_is_not_explored_has_no_answer(failure, question, settings):
 @pytest.mark.parametrize(("automatic", "gaps"), [("true", "yes"), ("false", "no")])
 def test_a_rebalance_of_the_consumer_protocol(version, automatic, gaps):
     """C10 and C8 give two owners in every release; C12, C14 and C15 skip records if commits are automatic."""
-    settings = {"group.protocol": "consumer", "enable.auto.commit": automatic}
+    settings = {"group.protocol": "consumer", "enable.auto.commit": automatic, "auto.offset.reset": "earliest"}
     (skipped,) = advice("rebalance", "gaps", settings, version).answers
     (twice,) = advice("rebalance", "reprocessing", settings, version).answers
     assert (skipped.verdict, twice.verdict) == (gaps, "yes")
@@ -133,14 +134,15 @@ def test_a_rebalance_of_the_consumer_protocol_asks_the_rules_of_the_release():
 def test_both_protocols_agree_on_a_loop_that_commits(protocol):
     """The loop takes a rebalance inside poll: C2 if it commits last, and no gap."""
     for commits, twice in (("first", "no" if protocol == "classic" else "yes"), ("last", "yes")):
-        cluster = cluster_of({"group.protocol": protocol, "enable.auto.commit": "false"}).committing(commits)
+        settings = {"group.protocol": protocol, "enable.auto.commit": "false", "auto.offset.reset": "earliest"}
+        cluster = cluster_of(settings).committing(commits)
         found = answer_questions(cluster, explore_once, [BY_SLUG["rebalance"]], QUESTIONS)
         assert [answer.verdict for answer in found.answers] == ["no", twice]
         assert ("C2" in {hazard.name for hazard in found.answers[1].hazards}) == (commits == "last")
 
 
 def test_the_classic_protocol_is_the_remedy_of_two_owners():
-    settings = {"group.protocol": "consumer", "enable.auto.commit": "true"}
+    settings = {"group.protocol": "consumer", "enable.auto.commit": "true", "auto.offset.reset": "earliest"}
     found = advise(
         cluster_of(settings), explore_once, failures=[BY_SLUG["rebalance"]], questions=QUESTIONS, largest_change=2
     )
