@@ -402,8 +402,13 @@ def test_the_exploration_agrees_with_an_entry_that_is_not_rare(hazard):
     cluster = cluster_with(hazard)
     for question, failure in cells_of(hazard):
         advice = answer_questions(cluster, explore_here, [failure], [question])
-        # C6: the log below the consumer is rewritten, which only its own spec has.
-        expected = {"known"} if hazard.name == "C6" else {"yes"}
+        # The models of advise lack a log that is rewritten below the consumer (C6), a reset of the position in a
+        # rebalance (C7), a follower that is late to learn the high watermark (R1), and a consumer that reads on where
+        # a read record has vanished.
+        is_reset = hazard.name == "C7" and failure.slug in ("rebalance", "eviction")
+        is_late = hazard.name == "R1" and (question.name, failure.slug) == ("vanishing-reads", "two-crashes")
+        reads_on = question.name == "gaps" and "vanishing-reads" in hazard.outcomes
+        expected = {"known"} if hazard.name == "C6" or is_reset or is_late or reads_on else {"yes"}
         assert {answer.verdict for answer in advice.answers} == expected or failure in advice.impossible
 
 
