@@ -207,7 +207,7 @@ def _reset(value: str) -> str:
 _POLICIES = {"auto": "auto", "background": "auto", "first": "before", "last": "after"}
 
 
-def _close_after_an_exception(cluster: ClusterConfig, config: EffectiveConfig) -> Model:
+def _model_of_an_exception(cluster: ClusterConfig, config: EffectiveConfig) -> Model:
     return _model(
         PollLoop,
         commit=_POLICIES[config["commits"]],
@@ -296,7 +296,7 @@ def _records_expire(cluster: ClusterConfig, config: EffectiveConfig) -> Model:
 
 
 _CONSUMER_MODELS = {
-    "application-exception": _close_after_an_exception,
+    "application-exception": _model_of_an_exception,
     "rebalance": lambda cluster, config: _group(config, members=3, evictions=0),
     "eviction": lambda cluster, config: _group(config, members=2, evictions=1),
     "offsets-expire": _offsets_expire,

@@ -54,7 +54,7 @@ class OpenedSearch:
     def run(self, candidates: Sequence[Candidate]) -> dict[Changes, tuple[OpenedAnswer, ...]]:
         """Return the answers that become worse with each candidate, in the order of the table."""
         self._ask(candidates)
-        return {candidate.changes: tuple(self._open(candidate)) for candidate in candidates}
+        return {candidate.changes: tuple(self._worse_answers(candidate)) for candidate in candidates}
 
     def _cells(self, candidate: Candidate) -> Iterator[Cell]:
         """Yield the cells of the table that are no yes before and that can be explored with a candidate."""
@@ -90,7 +90,7 @@ class OpenedSearch:
                 self._advice.searched &= answer is not None
                 self._is_yes[model, failure, question] = answer is not None and answer.verdict == "yes"
 
-    def _open(self, candidate: Candidate) -> Iterator[OpenedAnswer]:
+    def _worse_answers(self, candidate: Candidate) -> Iterator[OpenedAnswer]:
         cluster, config = candidate.cluster, candidate.config
         for failure, question in self._cells(candidate):
             if self._is_yes.get((candidate.model(question, failure), failure, question)):

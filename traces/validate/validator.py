@@ -205,14 +205,14 @@ class Validator:
         if following is None:
             for step in steps:
                 self._check(step)
-            arrived, limits = self._take(current.closed, steps)
+            arrived, limits = self._successors(current.closed, steps)
             following = current.next[key] = (self._candidates(arrived), limits)
         return following
 
     def _candidates(self, arrived: tuple[Key, ...]) -> CandidateStates:
         candidates = self._known.get(arrived)
         if candidates is None:
-            closed, limits = self._close(arrived)
+            closed, limits = self._closure(arrived)
             violated = [self.moves.violated(key) for key in arrived]
             common = frozenset.intersection(*violated) if violated else frozenset()
             candidates = CandidateStates(arrived, closed, limits, common)
@@ -228,7 +228,7 @@ class Validator:
             candidates.shorter.clear()
         self._known.clear()
 
-    def _close(self, arrived: tuple[Key, ...]) -> tuple[tuple[Key, ...], frozenset[Limit]]:
+    def _closure(self, arrived: tuple[Key, ...]) -> tuple[tuple[Key, ...], frozenset[Limit]]:
         """Return some states with all states that silent steps lead to, and the limits reached."""
         if not self.silent:
             return arrived, frozenset()
@@ -236,7 +236,7 @@ class Validator:
         limits: frozenset[Limit] = frozenset()
         frontier = arrived
         for depth in range(self.limits.silent + 1):
-            reached, more = self._take(frontier, self.silent, known=known)
+            reached, more = self._successors(frontier, self.silent, known=known)
             limits |= more
             frontier = reached
             if not frontier:
@@ -249,7 +249,7 @@ class Validator:
             known.update(dict.fromkeys(frontier))
         return tuple(known), limits | {"silent"}
 
-    def _take(
+    def _successors(
         self, keys: Iterable[Key], steps: Iterable[PossibleStep], known: dict[Key, None] | None = None
     ) -> tuple[tuple[Key, ...], frozenset[Limit]]:
         """Return the successors of some states by some steps, without the known ones, and the limits reached."""
