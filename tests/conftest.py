@@ -39,9 +39,14 @@ SPREAD = (
 
 
 def scope_of(nodeid):
-    """Return the group of a test: its file, because tests share fixtures; all of Spark's share one Java machine."""
+    """Return the group of a test: its file, because tests share fixtures.
+
+    All tests of Spark share one Java machine, those of the architecture the parsed modules.
+    """
     if nodeid.startswith(SPREAD):
         return nodeid
+    if nodeid.startswith("tests/architecture/"):
+        return "architecture"
     return "spark" if nodeid.startswith("tests/spark_analysis/test_") else nodeid.split("::")[0]
 
 

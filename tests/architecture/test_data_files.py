@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.support.source_trees import ROOT, modules, tree_of
+
 PACKAGES = ("checker", "kafka_tools", "spark_analysis", "traces")
 CALLS = {"open", "fdopen", "FileIO"}
 """Names of functions and methods that open a file when they are called."""
@@ -20,6 +20,8 @@ READS = {
     *(f"{module}.{name}" for module in ("pq", "parquet") for name in ("read_table", "read_schema", "read_metadata")),
 }
 """Names that nothing may mention: a library opens the file. Those that mean more than this have their module."""
+
+ENDS = {name.rpartition(".")[2] for name in READS}
 
 OTHERS = {
     "own files of the installation": {
@@ -68,28 +70,24 @@ OTHERS = {
 
 def opening(path):
     """Return the lines of a module that call one of `CALLS`, or name one of `READS`: `map(Path.read_text, paths)`."""
-    return [node.lineno for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if opens(node)]
+    return [node.lineno for node in ast.walk(tree_of(path)) if opens(node)]
 
 
 def opens(node):
     if isinstance(node, ast.Call):
         return ast.unparse(node.func).rpartition(".")[2] in CALLS
     if isinstance(node, ast.ImportFrom):
-        return any({found.name, f"{node.module}.{found.name}"} & READS for found in node.names)
+        return any({name.name, f"{node.module}.{name.name}"} & READS for name in node.names)
     if isinstance(node, ast.Attribute):
-        return bool({node.attr, ast.unparse(node)} & READS)
+        return node.attr in ENDS and bool({node.attr, ast.unparse(node)} & READS)
     return isinstance(node, ast.Name) and node.id in READS
-
-
-def modules():
-    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 
 
 def test_no_module_opens_a_data_file_otherwise():
     known = set().union(*OTHERS.values())
-    found = {str(path.relative_to(ROOT)): list(opening(path)) for path in modules()}
-    assert {name: lines for name, lines in found.items() if lines and name not in known} == {}
-    assert {name for name in known if not found.get(name)} == set()
+    lines_of = {str(path.relative_to(ROOT)): opening(path) for path in modules(*PACKAGES)}
+    assert {name: lines for name, lines in lines_of.items() if lines and name not in known} == {}
+    assert {name for name in known if not lines_of.get(name)} == set()
 
 
 @pytest.mark.parametrize(

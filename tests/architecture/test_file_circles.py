@@ -2,11 +2,11 @@
 
 import ast
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.source_trees import ROOT, tree_of
+
 PACKAGES = ("checker", "kafka_tools", "spark_analysis", "specs", "traces")
 KNOWN = {("kafka_tools.advise.models", "kafka_tools.advise.questions")}
 """Imports that are left out: a model answers a question, and names its type for type checks only."""
@@ -24,7 +24,7 @@ def imports_of(root, packages):
 
 def imported(path):
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             names |= {each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom):

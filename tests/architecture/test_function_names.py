@@ -1,10 +1,10 @@
 """Names say what a thing is: few variables are called `found`, and few functions begin with a participle."""
 
 import ast
-import itertools
-from pathlib import Path
+import functools
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.source_trees import modules, tree_of
+
 PACKAGES = ("checker", "traces", "spark_analysis", "kafka_tools", "specs")
 
 IRREGULAR = {
@@ -26,9 +26,9 @@ IRREGULAR |= {"sent", "shown", "split", "taken", "told", "written"}
 NO_PARTICIPLES = {"embed", "feed", "need", "seed", "speed"}
 
 
+@functools.cache
 def functions():
-    trees = (ast.parse(path.read_text()) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-    nodes = itertools.chain.from_iterable(map(ast.walk, trees))
+    nodes = (node for path in modules(*PACKAGES) for node in ast.walk(tree_of(path)))
     return [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
