@@ -22,16 +22,16 @@ CONSEQUENCES = (
 )
 
 INTRODUCTION = """
-A record is committed when every in-sync replica has it. The leader knows that first: its high watermark is the smallest
-log end offset (LEO) of the in-sync replicas. The followers learn it later, because Kafka has no message for it. Two
-facts travel on the fetches. The offset of a fetch is the follower's log end offset, which the leader remembers as the
-remote LEO. The answer to a fetch carries the leader's high watermark (HW).
+**A follower learns that a record is committed up to two fetches after it has the record, because Kafka has no message
+for it.** A record is committed when every in-sync replica has it. The leader knows that first: its high watermark (HW)
+is the smallest log end offset (LEO) of the in-sync replicas. The offset of a fetch is the follower's log end offset,
+which the leader remembers as the remote LEO. The answer to a fetch carries the leader's high watermark.
 """
 
 READING = """
 The steps below are a shortest trace of the specification, `{walk}`: one leader, one follower, two records, no failure.
-Each row shows the state after its step. LEO 1 means that the log holds the record at offset 0. The model answers a
-fetch with one record at most. A real answer has many records, which changes none of the delays.
+Each row shows the state after its step. The model answers a fetch with one record at most. A real answer has many
+records, which changes none of the delays.
 """
 
 DELAY = """
@@ -54,12 +54,11 @@ The walk's spec has Kafka's order. With the rules of Kafka 4.1 and a crash both 
 """
 
 AFTERWARDS = """
-Until that answer, the follower's high watermark is below the leader's, and the record above it may be
-acknowledged. Before KIP-101 (0.11) a follower truncated its log to its high watermark when it restarted, so it removed
-an acknowledged record, and could then be elected (R1). Since then it asks for the end of its last leader epoch. A new
-leader begins with its own high watermark, which may be behind as well: a follower without the committed record must not
-join the ISR on the strength of it (R7, KAFKA-7128). A consumer that reads from a follower (KIP-392) sees a record
-later than a consumer of the leader, by these fetches.
+Until that answer, the follower's high watermark is below the leader's, and the record above it may be acknowledged.
+Before KIP-101 (0.11) a follower that restarted truncated its log to its high watermark, and could then be elected (R1).
+A new leader begins with its own high watermark, which may be behind as well: a follower without the committed record
+must not join the ISR on the strength of it (R7, KAFKA-7128). A consumer that reads from a follower (KIP-392) sees a
+record later than a consumer of the leader, by these fetches.
 """
 
 SOURCES = """
@@ -100,8 +99,6 @@ def render() -> str:
             ((f"`{run.target}`", run.scenario.description, run.verdict) for run in consequences),
         ),
         paragraph(SOURCES),
-        "## Regenerate this page",
-        "```sh\npython -m checker pages\n```",
     )
 
 

@@ -9,39 +9,34 @@ from specs.hazards import OUTCOMES, Hazard, hazards
 from specs.kafka_releases import RELEASES, describe_releases
 
 INTRODUCTION = """
-The museum has the catalogue of Kafka's bugs and hazards: reordered, duplicated and lost records, replicas that differ,
-and calls that never return. A scenario of a spec shows each modelled entry, with a shortest counterexample. Another
-scenario has the remedy, and the properties that it checks hold. Some entries are bugs of a release, others are hazards
-of a setting.
+The museum has the catalogue of Kafka's bugs and hazards. A scenario of a spec shows each modelled entry, with a shortest
+counterexample. Another scenario has the remedy, and the properties that it checks hold. Some entries are bugs of a
+release, others are hazards of a setting.
 """
 
 SITE = """
 `python -m checker show R18` prints the story of an entry with its scenario, what it needs, its remedy and its tickets.
-`python -m checker pages --site DIR` builds the site: these pages, and for each entry a page with its story, its
-counterexamples and their pictures. The site is a folder of files without network access; open `DIR/index.html`. The
-command needs the extra `site`.
+`python -m checker pages --site DIR` builds the site, with a page for each entry, its counterexamples and their pictures;
+open `DIR/index.html`. The command needs the extra `site`.
 """
 
 COLUMNS = """
-The releases follow from the [rules by release](#rules-by-release). An entry that no change opens or closes is in every
-release. The column "real brokers" has the releases whose brokers or clients showed the entry: the page of the entry
-names the experiment ([experiments.md](experiments.md)) or the page that describes the runs.
+An entry that no change opens or closes is in every release. The column "real brokers" has the releases whose brokers or
+clients showed the entry: `show` names the [experiment](experiments.md) or the page that describes the runs.
 """
 
 RULES = """
-`specs/kafka_versions.py` has the rules of Kafka that differ between releases; the specs and `advise` read it. For
-0.10.0.0 and later, `python -m checker pages --print versions` prints each rule with its first release, its backports
-and its ticket; the bugs that each release has, with their scenarios, counterexamples and fixes; and the results of the
-specification of replication with the rules of each release. A bug exists from the release whose change introduced it,
-and is gone where every change that fixes it applies. `tests/golden/kafka_changes.json` has the evidence: the releases
-whose history contains the commits of a change, and for later releases the jars that contain its code. From 3.3 to 3.9 a
-cluster runs with ZooKeeper or with KRaft; a row says which mode has a bug if only one has it.
+`python -m checker pages --print versions` prints each rule that differs between releases, with its first release, its
+backports and its ticket; the bugs that each release has; and the results of the specification of replication with the
+rules of each release. A bug exists from the release whose change introduced it, and is gone where every change that
+fixes it applies. `tests/golden/kafka_changes.json` has the evidence: the releases whose history contains the commits of
+a change, and for later releases the jars that contain its code. From 3.3 to 3.9 a cluster runs with ZooKeeper or with
+KRaft; a row says which mode has a bug if only one has it.
 """
 
 CLAIMS = """
 Claims that articles repeat, with the releases in which they were true. `python -m checker pages --print myths` prints
-what is so today, runs the scenarios that show or refute each claim, and prints their counterexamples, what is not
-modelled, and the defaults of a producer by release. The site has this as a page.
+what is so today, with the scenarios that show or refute each claim. The site has this as a page.
 """
 
 NOT_MODELLED = """
