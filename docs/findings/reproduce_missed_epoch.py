@@ -1,4 +1,4 @@
-"""Reproduce the loss of docs/findings/missed-leader-epoch.md on three brokers and a controller of Apache Kafka.
+"""Reproduce the loss of docs/findings.md on three brokers and a controller of Apache Kafka.
 
     python docs/findings/reproduce_missed_epoch.py --lib KAFKA/libs --home DIR
 

@@ -542,7 +542,7 @@ def _resolve_isolation(resolution: _ConfigResolution) -> str:
 
 
 def _resolve_automatic_commits(resolution: _ConfigResolution) -> None:
-    """Set when Kafka's consumer commits automatically. docs/findings/automatic-commits.md has the rule by release."""
+    """Set when Kafka's consumer commits automatically. docs/findings.md has the rule by release."""
     version = resolution.cluster.version
     bugs = [name for name in ("C12", "C14") if catalogue_entry(name).exists_in(version)]
     protocol = resolution.choices.get("group.protocol")
@@ -551,7 +551,7 @@ def _resolve_automatic_commits(resolution: _ConfigResolution) -> None:
         resolution.choose("commits", "background", "enable.auto.commit with group.protocol=consumer")
         resolution.notes.append(
             f"with group.protocol=consumer, the consumer of Kafka {version} may commit a returned record automatically "
-            f"before it is processed ({bugs[0]}, docs/findings/automatic-commits.md): set enable.auto.commit=false and "
+            f"before it is processed ({bugs[0]}, docs/findings.md): set enable.auto.commit=false and "
             "commit after processing, or set group.protocol=classic"
         )
     else:

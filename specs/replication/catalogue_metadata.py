@@ -1,6 +1,6 @@
 """Bugs in how brokers learn the metadata and register with the controller, each with its remedy; see `catalogue`.
 
-docs/findings/missed-leader-epoch.md describes R18 and R19, docs/replication.md the others.
+docs/findings.md describes R18 and R19, docs/replication.md the others.
 """
 
 from checker.language import Bug, Scenario

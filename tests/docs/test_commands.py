@@ -54,7 +54,6 @@ NOT_RUN = {
     "python -m checker run replication/partition": SCENARIOS,
     "python -m checker run transactions": SCENARIOS,
     "python -m checker run transactions/transactional_reader transactions/exactly_once_loop": SCENARIOS,
-    "python -m checker pages": "writes into docs/; tests/kafka_tools/pages computes the pages and compares them",
     "python -m checker run replication/kip320 --set log_size=4 --set max_records=4 --checkpoint DIR --every 10m": LONG,
     "python -m checker run replication/kip320 --set max_leader_epoch=4 --store compact --checkpoint DIR": LONG,
     "python3 -m venv environment && environment/bin/pip install venv-pack '.[spark]' && "

@@ -261,7 +261,7 @@ def test_idempotence_is_the_remedy_for_many_requests_in_flight():
 
 
 def test_one_request_in_flight_is_the_remedy_of_an_idempotent_producer():
-    """I2 and I7: docs/findings/i7.md names this setting."""
+    """I2 and I7: docs/findings.md names this setting."""
     advice, found = answers("4.1", "idempotent-producer.properties", failures=["crash"], changes=1)
     assert yeses(found) == {("duplicates", "crash"), ("stuck", "crash")}
     (remedy,) = advice.remedies
