@@ -61,7 +61,7 @@ def render() -> str:
         paragraph(SITE),
         paragraph(COLUMNS + f"Every release is every release{ALL_RELEASES}."),
         f"{len(modelled)} entries are modelled, {len(missing)} are not.",
-        table(("what fails", "meaning"), OUTCOMES.items()),
+        paragraph("What fails: " + "; ".join(f"*{name}*, {meaning}" for name, meaning in OUTCOMES.items()) + "."),
         *(block for area in AREAS for block in _area(area, modelled)),
         "## Not modelled",
         paragraph(NOT_MODELLED),
