@@ -54,10 +54,6 @@ def test_the_drawing_can_be_drawn(module, tmp_path, monkeypatch):
         check(spec, unclean_elections=True)
 
 
-def test_the_interpreter_runs_as_shown(module):
-    exec(compile(block_with("spec.successors(state)"), str(PAGE), "exec"), {})
-
-
 def test_every_example_of_python_prints_what_the_page_shows():
     failed, tried = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False, encoding="utf-8")
     assert tried > 20
