@@ -9,15 +9,14 @@ from specs.hazards import OUTCOMES, Hazard, hazards
 from specs.kafka_releases import RELEASES, describe_releases
 
 INTRODUCTION = """
-The museum has the catalogue of Kafka's bugs and hazards. A scenario of a spec shows each modelled entry, with a shortest
-counterexample. Another scenario has the remedy, and the properties that it checks hold. Some entries are bugs of a
-release, others are hazards of a setting.
+A scenario of a spec shows each modelled entry. Another scenario has the remedy, and the properties that it checks hold.
+Some entries are bugs of a release, others are hazards of a setting.
 """
 
 SITE = """
 `python -m checker show R18` prints the story of an entry with its scenario, what it needs, its remedy and its tickets.
-`python -m checker pages --site DIR` builds the site, with a page for each entry, its counterexamples and their pictures;
-open `DIR/index.html`. The command needs the extra `site`.
+`python -m checker pages --site DIR` builds the site, with a page for each entry, its counterexamples and their
+pictures; open `DIR/index.html`. The command needs the extra `site`.
 """
 
 COLUMNS = """
@@ -57,10 +56,12 @@ def render() -> str:
     missing = [hazard for hazard in hazards().values() if hazard.name not in shown]
     return page(
         "# The museum of Kafka's bugs",
-        paragraph(INTRODUCTION),
+        paragraph(
+            f"**{len(modelled)} bugs and hazards of Kafka, each with a shortest counterexample and its remedy, and "
+            f"{len(missing)} that no spec models.** {INTRODUCTION}"
+        ),
         paragraph(SITE),
         paragraph(COLUMNS + f"Every release is every release{ALL_RELEASES}."),
-        f"{len(modelled)} entries are modelled, {len(missing)} are not.",
         paragraph("What fails: " + "; ".join(f"*{name}*, {meaning}" for name, meaning in OUTCOMES.items()) + "."),
         *(block for area in AREAS for block in _area(area, modelled)),
         "## Not modelled",
