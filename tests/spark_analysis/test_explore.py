@@ -34,6 +34,8 @@ from checker.run.result import Result
 from spark_analysis.explore import jobs
 from spark_analysis.explore import level_tasks as tasks
 from spark_analysis.explore import spark_explorer as exploring
+from spark_analysis.explore.checkpoint import CheckpointLocation, ExplorationTotals
+from spark_analysis.explore.row_files import StoredRun
 from spark_analysis.explore.spark_explorer import explore
 from spark_analysis.session import LazySession
 from tests.spark_analysis import toys
@@ -164,6 +166,120 @@ def test_result_is_independent_of_chunk_sizes(
     monkeypatch.setattr(tasks, "ROWS_AT_ONCE", 2)
     monkeypatch.setattr(exploring, "CANDIDATES_IN_PARTITION", 3)
     assert outline(explore(spec, plan, session)) == expected
+
+
+WHERE = CheckpointLocation(0, [0])
+ROLES = {"corner": Role.INVARIANT, "full": Role.REACHABLE}
+
+
+@pytest.mark.parametrize(
+    ("totals", "plan", "outcome"),
+    [
+        ({}, {}, None),
+        ({"failure": WHERE, "found": {0: WHERE}}, {"max_states": 0}, "error"),
+        ({"property_failure": WHERE}, {}, "error"),
+        ({"found": {0: WHERE}, "levels": [2, 0]}, {}, "stopped"),
+        ({"found": {0: WHERE}}, {"stop": "all"}, None),
+        # A reachable state is no violation.
+        ({"found": {1: WHERE}}, {}, None),
+        ({"deadlock": WHERE}, {"deadlock": True}, "stopped"),
+        ({"deadlock": WHERE}, {}, None),
+        ({"levels": [2, 0]}, {"max_states": 2, "max_depth": 2}, "complete"),
+        ({}, {"max_states": 5, "max_depth": 2}, "max_states"),
+        ({}, {"max_states": 6, "max_depth": 2}, "max_depth"),
+        ({}, {"max_states": 6, "max_depth": 3}, None),
+    ],
+)
+def test_the_reason_to_stop_after_a_level(totals: dict[str, Any], plan: dict[str, Any], outcome: str | None) -> None:
+    search: Any = SimpleNamespace(
+        totals=ExplorationTotals(**({"levels": [2, 3], "generated": [], "distinct": []} | totals)),
+        _plan=Plan((), **plan),
+        _compiled=SimpleNamespace(names=["corner", "full"], spec=SimpleNamespace(roles=ROLES)),
+    )
+    assert exploring._SparkSearch._outcome(search) == outcome
+    search._plan.cancelled.set()
+    cancelled = "interrupted" if outcome in (None, "max_states", "max_depth") else outcome
+    assert exploring._SparkSearch._outcome(search) == cancelled
+
+
+def test_partitions_grow_with_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exploring, "CANDIDATES_BEFORE_SPARK", 80)
+    monkeypatch.setattr(exploring, "CANDIDATES_IN_PARTITION", 100)
+    for before, candidates, after in ((1, 10, 1), (1, 11, 6), (2, 200, 2), (2, 201, 4), (2, 801, 16), (1, 601, 12)):
+        levels = SimpleNamespace(partitions=before)
+        search: Any = SimpleNamespace(_levels=levels, _jobs=SimpleNamespace(cores=3))
+        assert exploring._SparkSearch._partitions_after(search, candidates) == after
+
+
+def test_first_findings_and_counts_of_partitions_are_kept() -> None:
+    report = tasks.ExpansionReport({1: 2}, {0: ([1], 1, [2])})
+    later = tasks.ExpansionReport({1: 3, 4: 1}, {0: ([5], 5, [5]), 2: ([6], 6, [7])}, [8], ([9], 1))
+    report.add(later)
+    assert report == tasks.ExpansionReport({1: 5, 4: 1}, {0: ([1], 1, [2]), 2: ([6], 6, [7])}, [8], ([9], 1))
+    report.add(tasks.ExpansionReport({}, {}, [10], ([11], 2)))
+    assert (report.deadlock, report.failure) == ([8], ([9], 1))
+
+
+def run_of(count: int) -> StoredRun:
+    return StoredRun(f"of-{count}", 0, count, "", 0, 0)
+
+
+def jobs_of(monkeypatch: pytest.MonkeyPatch, **session: Any) -> tuple[jobs.Jobs, list[list[Any]]]:
+    """Return jobs of a session of two cores, and what their tasks get; a task answers with its first item."""
+    made = jobs.Jobs(SimpleNamespace(cores=2, **session), None, Path("/kept"), threading.Event(), durable=True)  # type: ignore[arg-type]
+    groups: list[list[Any]] = []
+    monkeypatch.setattr(made, "_on_executors", lambda task, items, level: groups.extend(items) or items)
+    return made, groups
+
+
+@pytest.mark.parametrize(
+    ("is_started", "partitions", "candidates", "stored", "is_for_driver"),
+    [
+        (False, 64, 1 << 20, 9 << 22, True),
+        (False, 64, (1 << 20) + 1, 0, False),
+        (False, 65, 1, 0, False),
+        (True, 2, 1 << 16, 1 << 21, True),
+        (True, 2, (1 << 16) + 1, 0, False),
+        (True, 2, 1, (1 << 21) + 1, False),
+    ],
+)
+def test_the_driver_processes_small_levels(
+    monkeypatch: pytest.MonkeyPatch,
+    is_started: bool,
+    partitions: int,
+    candidates: int,
+    stored: int,
+    is_for_driver: bool,
+) -> None:
+    made, _ = jobs_of(monkeypatch, is_started=is_started)
+    inputs = [tasks.PartitionInput(partition, (run_of(stored),)) for partition in range(partitions)]
+    assert made._is_for_driver(inputs, candidates) == is_for_driver
+
+
+def test_the_work_of_executors_is_divided_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, groups = jobs_of(monkeypatch, is_started=True)
+    monkeypatch.setattr(jobs, "DRIVER_PARTITIONS", 0)
+    monkeypatch.setattr(jobs, "CANDIDATES_IN_TASK", 10)
+    monkeypatch.setattr(jobs, "_successful", lambda reports: reports)
+    for partitions, candidates, sizes in ((5, 1, [2, 3]), (5, 31, [1, 1, 1, 2]), (5, 99, [1] * 5), (1, 99, [1])):
+        groups.clear()
+        inputs = [tasks.PartitionInput(partition, ()) for partition in range(partitions)]
+        _, are_on_disk = made.run(jobs.LevelStep(0, inputs, None, None, 0, 0), candidates)
+        assert ([len(group) for group in groups], are_on_disk) == (sizes, True)
+        assert [given.partition for group in groups for given in group] == list(range(partitions))
+
+
+def test_the_driver_verifies_a_small_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, groups = jobs_of(monkeypatch)
+    monkeypatch.setattr(jobs, "damaged_runs", lambda folder, runs: ["of the driver"])
+    monkeypatch.setattr(jobs, "BYTES_TO_VERIFY", 8 * 90)
+    runs = [run_of(count) for count in range(1, 13)]
+    assert made.damaged_runs([run_of(90)], 8) == ["of the driver"]
+    # Larger ones are verified by four tasks for each core.
+    assert len(made.damaged_runs([run_of(91)], 8)) == 1
+    groups.clear()
+    made.damaged_runs(runs, 99)
+    assert sorted(len(group) for group in groups) == [1, 1, 1, 1, 2, 2, 2, 2]
 
 
 def test_small_state_space_starts_no_java(tmp_path: Path) -> None:

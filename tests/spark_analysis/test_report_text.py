@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from spark_analysis.report import causes, report_page, run_comparison, walk_queries
+from checker.output.styled_lines import plain
+from spark_analysis.commands import report_walks
+from spark_analysis.report import causes, make_report, report_page, run_comparison, shrunk_walks, walk_queries
 from spark_analysis.report.shrunk_walks import Stratum
 from spark_analysis.report.violation_causes import ViolationCause
 from spark_analysis.report.walk_counts import WalkFailure
+from spark_analysis.walks import importance_splitting, local_simulation
+from spark_analysis.walks.statistics import wilson
 
 
 def failure(name, walks=0, *, is_error=False, **more):
@@ -194,6 +199,177 @@ def test_the_constants_of_a_sibling_that_differ():
 def test_values_as_text(value, of_page, of_query):
     assert of_page is None or report_page._text(value) == of_page
     assert of_query is None or walk_queries._text(value) == of_query
+
+
+def cell(walks=0, of=100, **more):
+    share = wilson(walks, of)
+    return {"rate": share.rate, "low": share.low, "high": share.high, "exact": None, "split": None, **more}
+
+
+def summary(failures, cells, **more):
+    """Return the lines of the summary of a report; `cells` are those of its configurations."""
+    configurations = [
+        {
+            "number": number,
+            "swept": {"size": number},
+            "failures": [{**failure, **shown} for failure, shown in zip(failures, own, strict=True)],
+        }
+        for number, own in enumerate(cells)
+    ]
+    data = {"spec": "s/q", "scenario": "hasty", "walks": 1000, "steps": 2500, "beyond": False, "bias": "uniform"}
+    data |= {"weights": {}, "notes": [], "missed": [], "clusters": [], "risks": [], "comparison": None, "siblings": []}
+    data |= {"trend": None, "failures": failures, "configurations": configurations}
+    return plain(report_walks._summary_lines({**data, **more}, Path("out/report.html"), 1.25)).splitlines()
+
+
+def test_the_summary_has_a_line_for_each_property():
+    split = {"rate": 0.002, "low": 0.001, "high": 0.003}
+    failures = [
+        failure("in_order", 50, most_in=0),
+        failure("few", 0, most_in=None),
+        failure("take", 1, is_error=True, most_in=0),
+    ]
+    cells = [cell(50, exact=0.5), cell(0, split=split), cell(1)]
+    missed = [{"property": "few", "length": 7}]
+    assert summary(failures, [cells], missed=missed, notes=["a note"], bias="rare") == [
+        "s/q/hasty  1,000 walks, 2,500 steps, in 1.2 s",
+        "  ✗ in_order       50%  of walks (40.4% to 59.6%), exactly 50%",
+        "  ! few              0  of walks (0 to 3.7%), by splitting 0.2% (0.1% to 0.3%)"
+        ", but exploration finds it violated: 7 states",
+        "  ✗ take            1%  of walks (0.177% to 5.45%), leaves its bounds",
+        "",
+        "  The choices are biased (rare): the rates are those of biased walks, not of uniform ones.",
+        "  a note",
+        "  out/report.html",
+    ]
+    swept = [failure("a", 3, most_in=1, violated_in=1), failure("b", 0, most_in=None, **cell())]
+    lines = summary(swept, [[cell(), cell()], [cell(3), cell()]])
+    assert lines[1:3] == [
+        "  ✗ a        3%  of walks (1.03% to 8.45%) with size=1; in 1 of 2 configurations",
+        "  ✓ b         0  of walks (0 to 3.7%)",
+    ]
+
+
+def story(number, **more):
+    row = {"property": f"p{number}", "walks": 1, "low": 1, "high": 1, "length": 3, "is_shortest": True, "promise": ""}
+    row |= {"schedule": [{"action": "go"}, {"action": "up"}], "sentence": "It fails.", "made_possible_by": None}
+    return row | {"violated_by": {"step": 3, "sentence": "up breaks it."}, "tickets": []} | more
+
+
+def test_the_summary_shows_eight_causes():
+    full = story(1, is_shortest=False, promise="All is well.", tickets=["KIP-1", "KIP-2"])
+    full["made_possible_by"] = {"step": 2, "sentence": "go begins " + "very " * 20 + "slowly."}
+    begin = summary([], [[]], clusters=[full, *map(story, range(2, 9))])
+    assert begin[1:11] == [
+        "",
+        "  1. p1  1 walk, 3 states or fewer",
+        "     Promised: All is well.",
+        "     It fails.",
+        "     Made possible by step 2: go begins very very very very very very very very",
+        "       very very very very very very very very very very very very slowly.",
+        "     Violated by step 3: up breaks it.",
+        "     Tickets: KIP-1, KIP-2",
+        "     go, up",
+        "",
+    ]
+    assert begin[11:15] == [
+        "  2. p2  1 walk, 3 states",
+        "     It fails.",
+        "     Violated by step 3: up breaks it.",
+        "     go, up",
+    ]
+    assert begin[-2:] == ["", "  out/report.html"] and not any("more causes" in text for text in begin)
+    lines = summary([], [[]], clusters=list(map(story, range(1, 12))))
+    assert (
+        "  8. p8  1 walk, 3 states" in lines
+        and lines[-3] == "  and 3 more causes"
+        and not any("p9" in text for text in lines)
+    )
+
+
+def test_the_summary_shows_the_three_greatest_risks():
+    row = {"property": "a", "kind": "action", "walks_with": 2, "walks_without": 2, "low": 1.5, "high": 9.0}
+    named = [
+        ("less", 0.5, 0.4),
+        ("little", 2, 1.5),
+        ("unclear", 7, 0.9),
+        ("much", 4, 1.5),
+        ("more", 3, 1.5),
+        ("most", 5, 1.5),
+    ]
+    rows = [{**row, "name": name, "ratio": ratio, "low": low} for name, ratio, low in named]
+    rows.append({**row, "kind": "setting", "name": "size", "value": 2, "ratio": 2, "property": "b"})
+    rows += [
+        {**row, "kind": kind, "name": "size", "value": 2, "ratio": 1.5 + (kind == "action"), "property": "b"}
+        for kind in ("action", "setting")
+    ]
+    assert [text.partition(":")[0] for text in plain(report_walks._risk_lines(rows)).splitlines()] == [
+        "",
+        "  Risk factors (an association, not a proof of a cause)",
+        *("    a with most", "    a with much", "    a with more"),
+        *("    b with size=2", "    b with size=2", "    b with size"),
+    ]
+    assert report_walks._risk_lines(rows[:1]) == [] == report_walks._risk_lines([{**row, "ratio": 1.0, "name": "same"}])
+
+
+def test_the_summary_shows_what_changed():
+    row = {"property": "a", "setting": "", "before": {"rate": 0.1}, "after": {"rate": 0.2}, "change": "more often"}
+    cause = {**row, "actions": ["go", "up"], "setting": "size=2", "change": "not shown"}
+    compared = {
+        "failures": [row],
+        "causes": [cause],
+        "notes": ["a note"],
+        "before": {"spec": "s/q", "scenario": "", "walks": 2000},
+    }
+    sibling = compared | {"after": {"spec": "s/r", "scenario": "", "walks": 3000}, "constants": {"most": 3}}
+    rates = [{"rate": number / 100} for number in range(1, 9)]
+    trend = {"runs": 8, "rows": [{**row, "rates": rates}, {**cause, "rates": rates[:1]}]}
+    lines = summary([], [[]], comparison=compared, siblings=[sibling], trend=trend)
+    changes = [
+        "    more often: a  10% → 20%",
+        "    no difference shown: a by go, up with size=2  10% → 20%",
+        "  a note",
+    ]
+    assert lines[1:-2] == [
+        *("", "  Compared with s/q, 2,000 walks:", *changes, "", "  Beside s/r (most=3), 3,000 walks:", *changes),
+        *("", "  Trend over 8 runs, the last one is this:", "    a  3% → 4% → 5% → 6% → 7% → 8%  (more often)"),
+        "    a with size=2  1%  (no difference shown)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        ((100, 1000), (200, 1000), "more often"),
+        ((200, 1000), (100, 1000), "less often"),
+        ((100, 1000), (110, 1000), "not shown"),
+        ((0, 1000), (1, 1000), "not shown"),
+        ((0, 1000), (100, 1000), "new"),
+        ((100, 1000), (0, 1000), "gone"),
+    ],
+)
+def test_the_change_of_a_share(before, after, change):
+    found = run_comparison._difference(wilson(*before), wilson(*after))
+    assert (found["change"], found["before"]["walks"], found["after"]["walks"]) == (change, before[0], after[0])
+    assert (found["difference"]["low"] <= 0 <= found["difference"]["high"]) == (change == "not shown")
+
+
+def test_the_manual_has_the_limits_of_a_report():
+    text = " ".join((Path(__file__).parents[2] / "docs/simulate.md").read_text(encoding="utf-8").split())
+    millions = f"{local_simulation.MOST_WALKS:,}".removesuffix(",000,000")
+    splitting = f"importance splitting over up to {importance_splitting.MOST_STATES:,} states"
+    exact = f"{make_report.MOST_EXACT_STATES:,} states (`--exact`: {report_walks.MOST_EXACT_STATES_ASKED:,})"
+    for limit in (
+        f"make and analyse up to {millions} million walks",
+        f"a configuration of at most {exact}",
+        f"fewer than {make_report.RARE} walks show, by {splitting}",
+        f"the spread of {importance_splitting.REPLICATIONS} independent estimates",
+        f"for the {report_walks.MOST_PAGES} most frequent causes",
+        f"For the {causes.MOST_SEARCHED} most frequent causes",
+        f"{shrunk_walks.SAMPLED_WALKS} to {2 * shrunk_walks.SAMPLED_WALKS} walks, or all",
+        f"at least {shrunk_walks.FEWEST} walks of the sample",
+    ):
+        assert limit in text
 
 
 # Causes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -26,12 +27,19 @@ def test_ratio_of_one_stratum_is_that_of_the_shares():
     factor = np.exp(1.959964 * np.sqrt(2 / 30 - 1 / 100 - 1 / 300))
     assert found.ratio == pytest.approx(3)
     assert (found.low, found.high) == (pytest.approx(3 / factor), pytest.approx(3 * factor))
+    # A stratum without members to compare with shows nothing; its cases are counted.
+    alone = [ExposureStratum(10, 5, 0, 0), ExposureStratum(0, 0, 9, 2), ExposureStratum(100, 30, 300, 30)]
+    assert risk_ratio(alone) == replace(found, exposed_cases=35, other_cases=32)
 
 
 def test_strata_remove_the_influence_of_what_they_hold_equal():
     """In each stratum the exposure has no influence, but most exposed members are in the risky one."""
     strata = [ExposureStratum(900, 450, 100, 50), ExposureStratum(100, 1, 900, 9)]
-    assert risk_ratio(strata).ratio == pytest.approx(1)
+    # The variances of the two strata are those of 450 and 50, and of 1 and 9 cases.
+    found = risk_ratio(strata)
+    assert found.ratio == pytest.approx(1)
+    variance = (500 * 900 * 100 - 450 * 50 * 1000 + 10 * 100 * 900 - 9 * 1000) / 1000**2
+    assert found.high == pytest.approx(np.exp(1.959964 * np.sqrt(variance) / (45 + 0.9)))
     pooled = ExposureStratum(*(sum(column) for column in zip(*strata, strict=True)))
     assert risk_ratio([pooled]).ratio > 7
 
@@ -41,6 +49,24 @@ def test_missing_cases_have_no_interval():
     never = risk_ratio([ExposureStratum(10, 0, 10, 5)])
     assert never.ratio == 0 and never.low is never.high is None
     assert risk_ratio([ExposureStratum(10, 5, 0, 0)]).ratio is None and risk_ratio([]).ratio is None
+
+
+@pytest.mark.parametrize(
+    ("with_it", "without", "interval", "text", "has_difference"),
+    [
+        (3, 0, (None, None), "only with it", False),
+        (0, 3, (None, None), "never with it", False),
+        (3, 4, (None, None), "not comparable", False),
+        (3, 4, (1.0, 2.5), "1.5 times as often (1 to 2.5)", False),
+        (3, 4, (0.5, 1.0), "1.5 times as often (0.5 to 1)", False),
+        (3, 4, (1.01, 2.5), "1.5 times as often (1.01 to 2.5)", True),
+        (3, 4, (0.5, 0.99), "1.5 times as often (0.5 to 0.99)", True),
+    ],
+)
+def test_what_a_comparison_shows(with_it, without, interval, text, has_difference):
+    low, high = interval
+    row = {"walks_with": with_it, "walks_without": without, "ratio": 1.5, "low": low, "high": high}
+    assert (comparison_text(row), is_shown(row)) == (text, has_difference)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from spark_analysis.walks.statistics import (
     EstimatedCount,
     SampledStratum,
     Saturation,
+    Share,
     estimate_count,
     step_by_which,
     violation_curve,
@@ -39,6 +40,11 @@ def test_interval_contains_the_share(count, total):
     assert 0 <= found.low <= found.rate <= found.high <= 1
     mirrored = wilson(total - count, total)
     assert mirrored.low == pytest.approx(1 - found.high) and mirrored.high == pytest.approx(1 - found.low)
+    assert (wilson(0, total).low, wilson(total, total).high) == (0, 1)
+
+
+def test_without_walks_nothing_is_known():
+    assert wilson(0, 0) == Share(0, 0, 0.0, 1.0) and wilson(0, 0).rate == 0
 
 
 def test_curve_without_censoring_is_the_plain_share():
@@ -80,12 +86,23 @@ def test_sample_is_scaled():
     assert Saturation(1, 0, 0, 0, 0).unseen_mass == 1.0
 
 
-def test_a_counted_stratum_has_no_interval():
-    assert estimate_count([SampledStratum(7, 7, 3), SampledStratum(5, 5, 5)]) == EstimatedCount(8, 8, 8)
-
-
-def test_a_stratum_without_a_sample_may_consist_of_hits():
-    assert estimate_count([SampledStratum(7, 7, 3), SampledStratum(5, 0, 0)]) == EstimatedCount(3, 3, 8)
+@pytest.mark.parametrize(
+    ("strata", "estimate"),
+    [
+        # Counted strata have no interval; one without a sample may consist of hits.
+        ([(7, 7, 3), (5, 5, 5)], (8, 8, 8)),
+        ([(7, 7, 3), (5, 0, 0)], (3, 3, 8)),
+        # Ten times Wilson's interval of 10 of 100; then 1.96 times the root of the variances 884 and 1008.
+        ([(1000, 100, 10)], (100, 55, 174)),
+        ([(1000, 100, 10), (500, 50, 20)], (300, 215, 385)),
+        ([(1000, 100, 10), (500, 50, 20), (7, 7, 3), (5, 0, 0)], (303, 218, 393)),
+        # The sample itself has 98 hits, and two members that are none.
+        ([(102, 100, 98)], (100, 98, 100)),
+        ([(102, 100, 2)], (2, 2, 4)),
+    ],
+)
+def test_estimates_of_strata(strata, estimate):
+    assert estimate_count(SampledStratum(*stratum) for stratum in strata) == EstimatedCount(*estimate)
 
 
 @pytest.mark.parametrize("strata", [[(4000, 0.1)], [(4000, 0.1), (700, 0.6), (30, 0.5)]])
