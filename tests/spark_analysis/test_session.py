@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import socket
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,12 +95,19 @@ def test_java_home_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         sessions.session()
 
 
-@pytest.mark.parametrize(("version", "release"), [("1.8.0_402", 8), ("11.0.22", 11)])
+@pytest.mark.parametrize(("version", "release"), [("1.8.0_402", 8), ("16.0.2", 16)])
 def test_old_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, release: int) -> None:
     _fake_java(tmp_path, f"echo 'openjdk version \"{version}\"' >&2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(UserError, match=f"is Java {release}: install Java 17 or newer"):
         sessions.session()
+
+
+def test_java_that_is_new_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _fake_java(tmp_path, "echo 'openjdk version \"17.0.1\"' >&2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with sessions.LazySession("local[3]") as session:
+        assert session.cores == 3 and not session.is_started
 
 
 def test_java_that_reports_no_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -114,10 +123,48 @@ def test_missing_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
         sessions.session()
 
 
-def test_a_machine_whose_name_has_no_address() -> None:
-    logged = "Exception in thread main java.net.UnknownHostException: box7: box7: Name or service not known"
-    assert "the name of this machine, box7, has no address" in str(sessions._reason(logged, "local[2,4]"))
-    assert "the Spark master spark://box7:1 does not answer" in str(sessions._reason(logged, "spark://box7:1"))
+@pytest.mark.parametrize(
+    ("logged", "url", "message"),
+    [
+        ("java.lang.UnsupportedClassVersionError: x", "yarn", "is too old for this Spark"),
+        ("java.net.BindException: x", "yarn", "its port is in use"),
+        ("Address already in use", "yarn", "its port is in use"),
+        ("java.net.UnknownHostException: box7: box7: Name or service not known", "local[2,4]", "machine, box7, has no"),
+        ("java.net.UnknownHostException: box7", "spark://box7:1", "the Spark master spark://box7:1 does not answer"),
+        ("All masters are unresponsive", "spark://box7:1", "does not answer"),
+        ("Failed to connect to box7", "spark://box7:1", "does not answer"),
+        ("a.AnException: first\nb.AnError: second.\n\tat x", "yarn", "did not start on yarn, with .*: second$"),
+        ("first\nsecond.\n", "yarn", "did not start on yarn, with .*: second$"),
+        ("\n", "yarn", "did not start on yarn, with .*: it gave no reason"),
+    ],
+)
+def test_why_spark_did_not_start(logged: str, url: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        raise sessions._reason(logged, url)
+
+
+def test_an_interrupt_is_not_logged_twice() -> None:
+    records = [logging.makeLogRecord({"msg": text}) for text in ("KeyboardInterrupt while sending command.", "lost")]
+    assert list(map(sessions._is_not_interrupt, records)) == [False, True]
+
+
+def test_workers_of_a_cluster_get_the_packages() -> None:
+    assert "spark.executorEnv.PYTHONPATH" not in sessions._configuration("spark://a:7077", "walks", "3g")
+    with zipfile.ZipFile(sessions._packages()) as archive:
+        names = archive.namelist()
+    assert {name.split("/")[0] for name in names} == set(sessions.PACKAGES) and "traces/storage.py" in names
+    assert not any(name.endswith((".pyc", "/")) for name in names)
+
+
+def test_the_working_directory_is_searched_last_and_only_if_it_was(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", "/own")
+    project = str(Path(__file__).parents[2])
+    assert sessions._worker_path() == [project, "/own"]
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert sessions._worker_path() == [project, "/own", str(tmp_path)]
 
 
 _WITH_PORT = """

@@ -6,6 +6,7 @@ import pytest
 
 from checker.errors import InputError
 from spark_analysis import session as sessions
+from spark_analysis import user_settings as user_settings_module
 from spark_analysis.user_settings import user_settings
 
 
@@ -31,6 +32,27 @@ def test_arguments_override_the_defaults(defaults, monkeypatch, tmp_path):
     other.write_text("spark.y 1\n")
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--properties-file {other} pyspark-shell")
     assert user_settings() == {"spark.y": "1"}
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "pyspark-shell --conf")
+    with pytest.raises(InputError, match=r"PYSPARK_SUBMIT_ARGS: .*expected one argument"):
+        user_settings()
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--driver-java-options=-Xss9m")
+    assert user_settings()["spark.driver.extraJavaOptions"] == "-Xss9m"
+
+
+def test_the_file_of_an_installation_is_read_without_a_folder_of_settings(defaults, monkeypatch, tmp_path):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / defaults.name).write_text("spark.z 1\n")
+    monkeypatch.delenv("SPARK_CONF_DIR")
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    assert user_settings() == {"spark.z": "1"}
+    monkeypatch.delenv("SPARK_HOME")
+    assert user_settings_module._default_file().parts[-3:] == ("pyspark", "conf", defaults.name)
+
+
+def test_settings_of_spark_submit_replace_all_others(defaults, monkeypatch):
+    defaults.write_text("spark.ui.port 4050\n")
+    monkeypatch.setattr(user_settings_module, "settings_of_submit", lambda: {"spark.master": "yarn"})
+    assert user_settings() == {"spark.master": "yarn"}
 
 
 def test_a_missing_file_has_no_settings(defaults):

@@ -12,14 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checker.engines.native.walk.walker import walk_seeds
+from checker.engines.native.walk.walker import MOST_WEIGHT, walk_seeds
 from checker.errors import UserError
 from checker.run.plan import DEADLOCK
 from spark_analysis.walks.digests import digest_path, write_digest
 from spark_analysis.walks.parts import write_walks_of_part
 from spark_analysis.walks.records import (
+    SCHEMAS,
     STATES,
     STEPS,
+    VIOLATIONS,
     WALK_SCHEMA,
     WALKS,
     missing_parts,
@@ -31,6 +33,8 @@ from spark_analysis.walks.records import (
     read_walk,
     spec_of,
 )
+from spark_analysis.walks.row_violations import violation_from_row
+from spark_analysis.walks.state_tallies import largest_hash, merge_tallies, sampling_of
 from spark_analysis.walks.walk_request import run_of_request
 from spark_analysis.walks.walk_totals import add_totals, read_totals
 from spark_analysis.walks.writing import close_run_folder, open_run_folder
@@ -125,6 +129,45 @@ def test_steps(tmp_path: Path) -> None:
             assert (step["walk"], step["step"], step["instance"]) == (walk["walk"], number, instance)
             assert step["action"] == ["send", "take", "take", "overtake"][instance] and 1 <= step["enabled"] <= 4
             position += 1
+
+
+def test_only_what_a_walk_may_lack_is_null() -> None:
+    optional = {
+        WALKS: {"scenario", "property", "conjunct", "violated_at", "failed_instance", "fingerprint"},
+        VIOLATIONS: {"conjunct", "instance"},
+    }
+    for kind, schema in SCHEMAS.items():
+        assert {field.name for field in schema if field.nullable} == optional.get(kind, set())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"actions": b"\0\0\0"}, "half of a number"),
+        ({"initial": 1}, "has no initial state 1"),
+        ({"initial": -1}, "has no initial state -1"),
+        ({"actions": b"\0\0\2\0\2\0"}, "step 2, action instance 2, is not enabled"),
+        ({"actions": b"\0\0\x09\0"}, "step 2, action instance 9, is not enabled"),
+    ],
+)
+def test_a_row_that_the_spec_does_not_allow_is_refused(tmp_path: Path, change: dict, message: str) -> None:
+    run, folder = walks_in(tmp_path, walks=10)
+    with pytest.raises(UserError, match=message):
+        violation_from_row(spec_of(run, 0), rows_of(folder)[0] | change)
+
+
+def test_the_states_of_a_part_have_a_sampling(tmp_path: Path) -> None:
+    _, folder = walks_in(tmp_path, walks=10, sampling=2)
+    path = part_path(folder, STATES, 0)
+    assert sampling_of(path) == 2 and largest_hash(2) == 2**62 - 1
+    table = pq.read_table(path)
+    for metadata in ({}, {"sampling": "many"}, {"sampling": "-1"}, {"sampling": "64"}):
+        pq.write_table(table.replace_schema_metadata(metadata), path)
+        with pytest.raises(UserError, match=r"part-000000.parquet .*: remove it and simulate again"):
+            sampling_of(path)
+    pq.write_table(table.replace_schema_metadata({"sampling": "63"}), path)
+    assert sampling_of(path) == 63
+    assert [numbers.tolist() for numbers in merge_tallies([path], 63)] == [[], []]
 
 
 def test_totals_equal_the_rows(tmp_path: Path) -> None:
@@ -276,6 +319,7 @@ def test_damaged_parts_are_refused(tmp_path: Path) -> None:
         (dict(settings=("size=many",)), "size must be an integer"),
         (dict(weights=("send",)), "write ACTION=N"),
         (dict(weights=("send=0",)), "from 1 to"),
+        (dict(weights=(f"send={MOST_WEIGHT + 1}",)), "from 1 to"),
         (dict(weights=("post=2",)), "has no action post"),
         (dict(properties=("ordered",)), "unknown property ordered: did you mean in_order"),
         (dict(scenario="slow"), "has no scenario slow"),
@@ -298,5 +342,11 @@ def test_run_of_a_request(tmp_path: Path) -> None:
     weighted = run_of_request(request(file, bias="rare", weights=("send=3",)))
     weights = {action.name: action.weight for action in weighted.configurations[0].actions}
     assert weights["send"] == 3 and max(weights.values()) > 1
-    assert run_of_request(request(file, walks=50_000_000, depth=40)).part == 200_000
+    assert run_of_request(request(file, weights=(f"send={MOST_WEIGHT}",))).weights == {"send": MOST_WEIGHT}
+    # Whoever names the deadlock too gets it last, and no expectation: the scenario says nothing about it.
+    stuck = run_of_request(request(file, properties=("deadlock", "in_order")))
+    assert (stuck.properties, stuck.expected) == (("in_order", "deadlock"), None)
+    assert run_of_request(request(file, deadlock=True)).properties == ("in_order", "is_full", "deadlock")
+    for walks, depth, part in ((1, 40, 500), (16_000, 40, 500), (16_001, 40, 501), (50_000_000, 40, 200_000)):
+        assert run_of_request(request(file, walks=walks, depth=depth)).part == part
     assert run_of_request(request(file, walks=5_000_000, depth=60_000)).part == 133
