@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 
+from checker.output.styled_lines import plain
+from spark_analysis.commands import simulate_walks
+from spark_analysis.commands.simulation_text import simulation_lines, texts_of_unexpected
+from spark_analysis.walks.parts import write_walks_of_part
+from spark_analysis.walks.walk_request import WalkRequest, run_of_request
+from spark_analysis.walks.walk_totals import WalkTotals
+from spark_analysis.walks.writing import open_run_folder
 from tests.spark_analysis.walks.walked import spec_file
 
 
@@ -27,6 +36,48 @@ def test_walks_are_made_and_resumed(checker, target, tmp_path):
     assert found["walks"] == 1000 and found["violated"]["in_order"] > 100
     again = checker(*command)
     assert again.status == 0 and "all walks were made before" in again.out
+
+
+def test_the_rate_is_that_of_the_new_walks(target, tmp_path, monkeypatch):
+    """The clock runs from the first look at the parts; the walks of an earlier run do not count."""
+    run, folder, now = run_of_request(WalkRequest(target, 1200, 12, 7)), tmp_path / "walks", [100.0]
+    monkeypatch.setattr(simulate_walks.time, "monotonic", lambda: now[0])
+    first, *rest = open_run_folder(folder, run)
+    write_walks_of_part(run, folder, first)
+    assert simulate_walks._stop_text(run, folder).startswith("interrupted: 500 of 1,200 walks are in ")
+    watch = simulate_walks._PartWatcher(run, folder, "to start")
+    watch.begin()
+    assert (watch.walks, watch.made) == (500, "all walks were made before")
+    for number, second in zip(rest, (102.0, 105.0), strict=True):
+        now[0] = second
+        watch.look_while_walking()
+        write_walks_of_part(run, folder, number)
+    now[0] = 106.0
+    watch.look()
+    assert watch.made == "700 walks made in 4.0 s (175 per second), 2.0 s to start"
+    totals = watch.totals_of(run.configurations[0])
+    assert (totals.walks, totals.failures) == (1200, watch.failures) and 0 < watch.failures < 1200
+
+
+def test_a_table_has_a_row_for_each_failure(target):
+    run = run_of_request(WalkRequest(target, 2000, 12, 7))
+    bad = WalkTotals(
+        2000, 30_000, violated=Counter(in_order=500, few=1000), errors=Counter(take=2), reached=Counter(is_full=1)
+    )
+    assert plain(simulation_lines(run, [bad])).splitlines() == [
+        "queueing/queue/hasty  seed 7, walks of up to 12 steps",
+        "",
+        "walks   steps  violated",
+        "2,000  30,000     1,000  few violated, 50.00% of the walks",
+        "                    500  in_order violated, 25.00% of the walks",
+        "                      2  take leaves its bounds, 0.10% of the walks",
+        "",
+        "few is violated, which is not expected",
+        "take leaves its bounds, which is not expected",
+    ]
+    *_, missing, unreached = plain(simulation_lines(run, [WalkTotals(2000, 30_000)])).splitlines()
+    assert missing == "no walk violates in_order, but exploration does" and unreached == "no walk reaches is_full"
+    assert texts_of_unexpected(replace(run, expected="error"), bad) == ["in_order is violated", "few is violated"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pyarrow
 import pytest
 
 from checker.errors import InputError
-from spark_analysis.validate.grouped_logs import _Naming, group_traces
+from spark_analysis.validate import grouped_logs
+from spark_analysis.validate.grouped_logs import _Naming, _read_lines, group_traces
 from traces.validate.events import read_many
 
 
@@ -58,6 +59,34 @@ def test_a_byte_order_mark_is_removed_where_the_reader_leaves_it():
         ('{"run": 1}', True),
         ("\ufeff{}", False),
     ]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_a_task_reads_the_lines_of_a_file_of_a_store(tmp_path, monkeypatch, end):
+    """In this process. Blank lines count in the numbers of lines, and wrong ones have their error."""
+    monkeypatch.setattr(grouped_logs, "_ROWS", 2)
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b'{"run": 1}\n \n{"run": 2}\n\n{"at": 3}\n\xff' + end)
+    names = pyarrow.RecordBatch.from_pydict({"file": [str(path)]})
+    batches = list(_read_lines("run", iter([names])))
+    found = [row for batch in batches for row in batch.to_pylist()]
+    assert {row["file"] for row in found} == {str(path)} and len(batches) == 3
+    assert [(row["line"], row["trace"], row["text"]) for row in found] == [
+        (1, "1", '{"run": 1}'),
+        (3, "2", '{"run": 2}'),
+        (5, None, None),
+        (6, None, ""),
+    ]
+    assert [(row["error"] or "").partition(":")[0] for row in found[2:]] == [
+        'the event has no "run", which names its trace',
+        "this is not text in UTF-8",
+    ]
+
+
+def test_a_file_has_the_name_that_was_given(tmp_path):
+    shown = _Naming("run", {f"{tmp_path}/a b%": "a b%", "s3://b/l": "s3://b/l"})
+    uris = [f"file://{tmp_path}/a%20b%25", f"file:{tmp_path}/other", "s3://b/l"]
+    assert [shown._file(uri) for uri in uris] == ["a b%", f"{tmp_path}/other", "s3://b/l"]
 
 
 @pytest.mark.parametrize(

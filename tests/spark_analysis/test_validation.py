@@ -9,15 +9,16 @@ import resource
 import threading
 from operator import itemgetter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow
 import pytest
 from pyarrow import parquet
 
 from checker.errors import UserError
-from spark_analysis.validate import verdict_parts
+from spark_analysis.validate import validation, verdict_parts
 from spark_analysis.validate.validation import validate_on_spark
-from spark_analysis.validate.verdict_parts import VERDICTS, open_verdicts
+from spark_analysis.validate.verdict_parts import VERDICTS, VerdictParts, open_verdicts
 from tests.cli.test_validate import BAD, GOOD, MAPPING, RETRY
 from tests.support.object_store import object_store, place
 from traces.validate.events import UnparsedTrace
@@ -117,6 +118,72 @@ def test_a_validation_is_resumed_with_the_missing_parts(spark, task, tmp_path):
     # Other controls are another validation.
     other = validate_on_spark(dataclasses.replace(task, controls=0), (path,), out=tmp_path, spark=spark)
     assert other.traces == found.traces and not other.tried
+
+
+def rows_of(batches):
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def test_a_task_writes_the_rows_of_its_parts(task, tmp_path, monkeypatch):
+    """In this process: what the executors run."""
+    monkeypatch.setattr(validation, "_BATCH", 2)
+    good, folder = tmp_path / "good.jsonl", tmp_path / "verdicts"
+    good.write_text("\n".join(texts(GOOD)))
+    given = [
+        {"part": 3, "trace": "a", "file": "f", "events": texts(GOOD)},
+        {"part": 3, "trace": "b", "file": "f", "events": texts(BAD), "lines": list(range(11, 11 + len(BAD)))},
+        {"part": 3, "trace": "c", "file": "f", "events": texts(BAD)},
+        {"part": 5, "trace": str(good), "file": str(good)},
+        {"part": 5, "trace": "e", "file": str(tmp_path / "nowhere")},
+    ]
+    batch = pyarrow.RecordBatch.from_pylist([{"events": None, "lines": None} | row for row in given])
+    folder.mkdir()
+    done = rows_of(validation._write_parts(task, str(folder), 6, iter([batch])))
+    assert [(row["part"], row["error"]) for row in done] == [(3, None), (5, None)]
+    totals = [ValidationTotals.from_json(json.loads(row["summary"])).verdicts for row in done]
+    assert totals == [{"conforms": 1, "rejected": 2}, {"conforms": 1, "unreadable": 1}]
+    first, second = (list(VerdictParts(folder, 6).rows(number)) for number in (3, 5))
+    assert [(row["trace"], row["verdict"], row["line"]) for row in first] == [
+        ("a", "conforms", None),
+        ("b", "rejected", 10 + len(BAD)),
+        ("c", "rejected", len(BAD)),
+    ]
+    assert [row["verdict"] for row in second] == ["conforms", "unreadable"]
+    (failed,) = rows_of(validation._write_parts(task, str(good), 6, iter([batch.slice(0, 1)])))
+    assert failed["part"] == 3 and failed["error"].startswith(f"{good} cannot be written: ")
+
+
+def test_a_task_reads_the_files_of_a_data_set(tmp_path, monkeypatch):
+    monkeypatch.setattr(validation, "_BATCH", 2)
+    path, wrong = tmp_path / "traces.parquet", tmp_path / "wrong.parquet"
+    kept = [{"trace": f"t{number}", "events": ["{}"], "more": number} for number in range(5)]
+    parquet.write_table(pyarrow.Table.from_pylist(kept), path)
+    parquet.write_table(pyarrow.table({"trace": ["a"], "x": [1]}), wrong)
+
+    def read(file):
+        return list(validation._read_dataset(iter([pyarrow.RecordBatch.from_pydict({"file": [str(file)]})])))
+
+    assert [len(batch) for batch in read(path)] == [2, 2, 1]
+    assert rows_of(read(path)) == [
+        {"trace": row["trace"], "file": str(path), "events": ["{}"], "lines": None} for row in kept
+    ]
+    with pytest.raises(UserError, match=r"wrong.parquet has the columns trace, x: it needs the columns"):
+        read(wrong)
+
+
+@pytest.mark.parametrize(
+    ("size", "parts"), [(0, 12), (13 * (4 << 20) - 1, 12), (13 * (4 << 20), 13), (1 << 40, 10_000)]
+)
+def test_the_number_of_parts_grows_with_the_logs(monkeypatch, size, parts):
+    monkeypatch.setattr(validation, "cores_of", lambda spark: 3)
+    file = SimpleNamespace(stat=lambda: SimpleNamespace(st_size=size))
+    assert validation._number_of_parts(None, [file]) == parts
+
+
+def test_the_file_of_a_mapping_has_its_whole_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert validation._absolute("own.py:Mapping") == f"{tmp_path}/own.py:Mapping"
+    assert validation._absolute("kafka") == "kafka"
 
 
 def test_more_parts_than_files_may_be_open_are_read_in_order(tmp_path, monkeypatch):
