@@ -7,14 +7,24 @@ from types import SimpleNamespace
 
 import pytest
 
+from checker.language.roles import Role
 from checker.output.styled_lines import plain
 from spark_analysis.commands import report_walks
-from spark_analysis.report import causes, make_report, report_page, run_comparison, shrunk_walks, walk_queries
+from spark_analysis.report import (
+    causes,
+    make_report,
+    report_data,
+    report_page,
+    run_comparison,
+    shrunk_walks,
+    walk_queries,
+)
 from spark_analysis.report.shrunk_walks import Stratum
 from spark_analysis.report.violation_causes import ViolationCause
-from spark_analysis.report.walk_counts import WalkFailure
+from spark_analysis.report.walk_counts import StateGrowth, ViolationPattern, ViolationTime, WalkFailure, WalkOutcome
 from spark_analysis.walks import importance_splitting, local_simulation
-from spark_analysis.walks.statistics import wilson
+from spark_analysis.walks.records import ActionRange
+from spark_analysis.walks.statistics import Saturation, wilson
 
 
 def failure(name, walks=0, *, is_error=False, **more):
@@ -370,6 +380,123 @@ def test_the_manual_has_the_limits_of_a_report():
         f"at least {shrunk_walks.FEWEST} walks of the sample",
     ):
         assert limit in text
+
+
+# The data of a report.
+
+
+def outcome(ending, violated=0, walks=1, *, length=3, name=None, configuration=0):
+    verdict = {"violation": "violated", "bounds": "error"}.get(ending, "holds")
+    return WalkOutcome(configuration, ending, verdict, name, violated, length, walks)
+
+
+def run_of(*properties, beyond=False, **more):
+    actions = (ActionRange("send", 0, 2), ActionRange("take", 2, 1))
+    return SimpleNamespace(
+        properties=properties, beyond=beyond, configurations=[SimpleNamespace(actions=actions)], **more
+    )
+
+
+def test_a_report_has_every_property_that_walks_can_violate():
+    run = run_of("safe", "full", "former", "gone", "deadlock")
+    roles = {"safe": Role.INVARIANT, "full": Role.REACHABLE}
+    outcomes = [outcome("violation", 1, name="safe"), outcome("violation", 8, name="gone")]
+    outcomes += [outcome("bounds", name=name) for name in ("up", "go")]
+    found = report_data.walk_failures(run, roles, outcomes)
+    assert found == [("safe", False), ("gone", False), ("deadlock", False), ("go", True), ("up", True)]
+    assert report_data._reachables(run, {1: 5, 2: 3, 6: 4}, {"safe", "gone", "deadlock"}) == {"full": 7, "former": 4}
+
+
+def test_walks_that_something_else_ends_are_at_risk_up_to_their_end():
+    outcomes = [
+        outcome("violation", 1, 10, length=4, name="safe"),
+        outcome("violation", 2, 20, length=2, name="other"),
+        outcome("violation", 3, 1, length=1, name="safe"),
+        outcome("bounds", 0, 30, length=3, name="take"),
+        outcome("depth", 0, 100, length=9),
+    ]
+    patterns = [
+        ViolationPattern(0, "violated", "safe", 1, None, 7, instance, walks, 4, 0)
+        for instance, walks in ((1, 6), (2, 4), (None, 1))
+    ]
+    patterns += [patterns[0]._replace(configuration=1), patterns[0]._replace(violated=2, instance=0)]
+    counts = SimpleNamespace(walks={0: 161}, patterns=patterns, times=[])
+    found = report_data._failure(run_of("safe", "other"), WalkFailure("safe", False), outcomes, counts, 0)
+    assert (found["walks"], found["soonest"], found["broken_by"]) == (11, 1, {"send": 6, "take": 4, "init": 1})
+    assert [point[:3] for point in found["curve"]] == [[1, 161, 1], [4, 110, 10]]
+    assert (found["one_in_a_hundred_by"], found["half_by"]) == (4, None)
+    # Beyond a violation, only an error ends a walk, and the first violations count.
+    times = [ViolationTime(0, 1, 2, 8), ViolationTime(0, 2, 2, 9), ViolationTime(1, 1, 2, 9), ViolationTime(0, 1, 5, 2)]
+    counts = SimpleNamespace(walks={0: 161}, patterns=[], times=times)
+    found = report_data._failure(run_of("safe", "other", beyond=True), WalkFailure("safe", False), outcomes, counts, 0)
+    assert [point[:3] for point in found["curve"]] == [[2, 161, 8], [5, 123, 2]]
+    error = report_data._failure(run_of("safe", "other", beyond=True), WalkFailure("take", True), outcomes, counts, 0)
+    assert [point[:3] for point in error["curve"]] == [[3, 161, 30]]
+
+
+def test_the_growth_of_states_ends_with_the_last_walk():
+    def growth(walks, first_visited):
+        states = {0: StateGrowth(Saturation(4, 6, 20, 3, 1), first_visited)}
+        return report_data._saturation(SimpleNamespace(states=states, walks={0: walks}), 0, run_of(walks=6, sampling=3))
+
+    assert growth(6, {0: 1, 2: 5})["growth"] == [[1, 4], [2, 4], [4, 24], [6, 24]]
+    assert growth(6, {0: 1, 3: 5})["growth"] == [[1, 4], [2, 4], [4, 4], [6, 24]]
+    assert growth(6, {}) == {"scale": 4, "sampled": 0}
+    nothing = SimpleNamespace(states={}, walks={0: 1})
+    assert report_data._saturation(nothing, 0, run_of(sampling=3)) == {"scale": 8, "sampled": 0}
+
+
+def test_the_setting_with_the_largest_share_is_named():
+    rates = [(0, 0.0), (1, 0.2), (2, 0.5), (3, 0.5)]
+    configurations = [{"number": number, "failures": [failure("a", 9 * rate, rate=rate)]} for number, rate in rates]
+    assert report_data._settings(configurations, WalkFailure("a", False)) == {"violated_in": 3, "most_in": 2}
+    assert report_data._settings(configurations[:1], WalkFailure("a", False)) == {"violated_in": 0, "most_in": None}
+
+
+def test_the_shortest_violation_that_no_walk_shows():
+    def explored(**lengths):
+        return SimpleNamespace(
+            found=[SimpleNamespace(property=name, length=length) for name, length in lengths.items()]
+        )
+
+    totals = {WalkFailure("shown", False): 2, WalkFailure("rare", False): 0}
+    known = {0: explored(shown=3, rare=5), 2: explored(rare=4, other=9), 3: explored(rare=4)}
+    found = report_data.violations_missed_by(totals, known)
+    assert [(one.configuration, one.violation.property, one.violation.length) for one in found] == [
+        (2, "rare", 4),
+        (2, "other", 9),
+    ]
+
+
+def test_causes_that_occur_most_often_are_compared_first():
+    def data(**walks):
+        clusters = [
+            {
+                "property": "a",
+                "kind": "invariant",
+                "conjunct": None,
+                "actions": [name],
+                "sentence": f"{name}.",
+                "by_configuration": {"0": {"walks": count, "low": count, "high": count}},
+            }
+            for name, count in walks.items()
+        ]
+        return {"clusters": clusters, "configurations": []}, {"number": 0, "walks": 100}
+
+    before, after = data(go=50, up=10, x=0), data(up=60, x=10, y=10)
+    before[0]["clusters"][1]["sentence"] = "An earlier sentence."
+    rows = run_comparison._causes("size=1", before, after)
+    assert [(*row["actions"], row["change"], row["sentence"], row["setting"]) for row in rows] == [
+        ("up", "more often", "up.", "size=1"),
+        ("go", "gone", "go.", "size=1"),
+        ("x", "new", "x.", "size=1"),
+        ("y", "new", "y.", "size=1"),
+    ]
+    assert (rows[1]["before"]["walks"], rows[1]["after"]["walks"]) == (50, 0)
+    (cluster, *_) = after[0]["clusters"]
+    other = {"clusters": [cluster | {"conjunct": 1}, cluster | {"kind": "deadlock"}]}
+    changes = [row["change"] for row in run_comparison._causes("", after, (other, after[1]))]
+    assert changes == ["new", "new", "gone", "gone", "gone"]
 
 
 # Causes.
