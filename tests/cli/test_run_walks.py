@@ -2,12 +2,17 @@
 
 import json
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from checker.errors import InputError
+from checker.output.styled_lines import plain
+from checker.run.result import TraceStep, Violation
+from spark_analysis.commands import run_walks
+from spark_analysis.commands.walk_text import walk_lines, walks_to_json
 from spark_analysis.walks import local_walks
-from spark_analysis.walks.local_walks import walk_locally
+from spark_analysis.walks.local_walks import FoundByWalk, LocalWalks, walk_locally
 from specs.examples.peterson import Peterson, PetersonHasty
 from tests.toy import Counter, Overflow
 from traces.replay import replay
@@ -34,7 +39,7 @@ def test_a_violation_is_shown_and_written(checker, tmp_path):
     *_, written, last = outcome.out.splitlines()
     assert written == f"written: {tmp_path}, {tmp_path / 'found.json'}"
     assert last.startswith("examples/peterson_hasty/swapped_steps: violation found: mutual_exclusion in walk ")
-    assert "counterexample of" in outcome.out
+    assert "counterexample of" in outcome.out and " walks of at most 100 steps, seed 7: " in outcome.out
     found = json.loads((tmp_path / "found.json").read_text())
     assert (found["walks"], found["failed_walks"], found["seed"]) == (found["violations"][0]["walk"] + 1, 1, 7)
     assert any(path.suffix == ".json" and EXCLUSION in path.name for path in tmp_path.iterdir())
@@ -74,6 +79,34 @@ def test_an_interrupt_ends_after_a_batch(monkeypatch):
     cancelled = threading.Event()
     made = walks(Peterson(), EXCLUSION, cancelled=cancelled, on_progress=lambda done, failures: cancelled.set())
     assert made.walks == 5 and not made.is_whole and not made.found
+
+
+def test_an_interrupted_run_is_the_last_one(checker, monkeypatch):
+    def stopped(spec, properties, *, cancelled, walks, depth, seed, **_):
+        cancelled.set()
+        return LocalWalks(depth, seed, walks, sampling=2, walks=1, steps=1)
+
+    monkeypatch.setattr(run_walks, "walk_locally", stopped)
+    outcome = checker("simulate", "examples/peterson/exclusive", "examples/echo", "--traces", "5")
+    assert outcome.status == 3
+    assert outcome.out.startswith(
+        "examples/peterson/exclusive\n  1 walk of at most 100 steps, seed 1: 1 step\n  about 0 "
+    )
+    assert outcome.out.endswith("examples/peterson/exclusive: no violation in 1 walk (interrupted)\n")
+
+
+def test_a_trace_that_leaves_steps_out_says_so():
+    violation = Violation("safe", "invariant", (TraceStep(None, (), Counter().initial_states()[0]),), "")
+    run = SimpleNamespace(name="toy", spec=Counter(), scenario=None, entry=SimpleNamespace(name="toy"))
+    for length in (1, 2):
+        made = LocalWalks(9, 1, 5, walks=4, steps=1000, failures=1, found={"safe": FoundByWalk(3, length, violation)})
+        text = plain(walk_lines(run, made, [], 0.5))
+        assert ("  the walk had 2 states; this trace leaves steps out\n" in text) == (length == 2)
+        assert "  4 walks of at most 9 steps, seed 1: 1,000 steps\n" in text and "2,000 steps per second" in text
+        assert text.endswith("toy: violation found: safe in walk 3\n")
+        data = walks_to_json(run, made, ["live"], 0.12345678)
+        assert (data["seconds"], data["distinct_states_are_estimated"]) == (0.123457, False)
+        assert (data["violations"][0]["walk"], data["violations"][0]["found_length"]) == (3, length)
 
 
 def test_many_states_are_sampled(monkeypatch):

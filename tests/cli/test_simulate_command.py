@@ -13,6 +13,7 @@ from checker.output.styled_lines import plain
 from spark_analysis.commands import simulate_walks
 from spark_analysis.commands.simulation_text import simulation_lines, texts_of_unexpected
 from spark_analysis.walks.parts import write_walks_of_part
+from spark_analysis.walks.records import read_run
 from spark_analysis.walks.walk_request import WalkRequest, run_of_request
 from spark_analysis.walks.walk_totals import WalkTotals
 from spark_analysis.walks.writing import open_run_folder
@@ -34,6 +35,9 @@ def test_walks_are_made_and_resumed(checker, target, tmp_path):
     assert "Spark" not in outcome.out and "The choices" not in outcome.out
     found = json.loads((tmp_path / "found.json").read_text())
     assert found["walks"] == 1000 and found["violated"]["in_order"] > 100
+    run = read_run(tmp_path / "walks")
+    assert (run.seed, run.depth, run.bias, run.sampling, run.steps, run.beyond) == (1, 40, "uniform", 0, False, False)
+    assert run.properties == ("in_order", "is_full"), "no deadlock unless that is asked for"
     again = checker(*command)
     assert again.status == 0 and "all walks were made before" in again.out
 

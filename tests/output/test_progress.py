@@ -98,3 +98,24 @@ def test_without_a_terminal_a_line_is_printed_every_few_seconds(monkeypatch):
     first, second = stream.getvalue().splitlines()
     assert first == "a/b: 1,000 of 2,000 walks (50%), 5 with a violation, 100/s, 5 s, 10 s left"
     assert second.startswith("a/b: 1,500 of 2,000 walks (75%), 10 with a violation, 100/s, 10 s")
+
+
+@pytest.mark.parametrize(("width", "name"), [(120, "a/b: "), (72, "")])
+def test_a_terminal_shows_walks_in_one_line_that_is_drawn_four_times_a_second(monkeypatch, width, name):
+    now = [100.0]
+    monkeypatch.setattr("spark_analysis.commands.walk_progress.time.monotonic", lambda: now[0])
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    with WalkProgress("a/b", 2000, 500, stream) as progress:
+        for tenth in (1, 2, 3, 4, 5, 6):
+            now[0] = 100.0 + tenth / 10
+            progress.update(500 + 100 * tenth, tenth)
+    first, *drawn = stream.getvalue().split("\r\x1b[2K")
+    assert first.endswith("a/b: starting Spark")
+    # The last one is drawn again when the line is removed.
+    assert list(dict.fromkeys(text.split("\n")[0] for text in drawn)) == [
+        f"{name}800 of 2,000 walks (40%), 3 with a violation, 1,500/s, 0 s, 1 s left",
+        f"{name}1,100 of 2,000 walks (55%), 6 with a violation, 1,200/s, 0 s, 1 s left",
+    ]
