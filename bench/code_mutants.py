@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mutant_edits import Edit, compiles, edits_of
+from mutant_edits import Edit, compiles, edits_of, function_lines
 from mutant_runs import ForkServer, LineMap, PrivateTree
 
 
@@ -141,7 +141,8 @@ def _require_sound(server: ForkServer, lines: LineMap) -> None:
 def _outcome(
     tree: PrivateTree, server: ForkServer, name: str, edit: Edit, source: str, lines: LineMap, seconds: float
 ) -> Outcome:
-    wanted = lines.tests_of(edit.path, range(edit.line, edit.last_line + 1))
+    function = function_lines(source, edit.line)
+    wanted = lines.tests_of(edit.path, range(edit.line, edit.last_line + 1), function)
     chosen, spent = [], 0.0
     for test in wanted:
         if not chosen or spent + test.seconds <= seconds:

@@ -81,6 +81,13 @@ def edits_of(path: str, source: str) -> list[Edit]:
     return sorted(set(_Edits(path, source)), key=lambda edit: (edit.start, edit.end, edit.text, edit.kind))
 
 
+def function_lines(source: str, line: int) -> range:
+    """Return the lines of the innermost function with a line; outside functions, the line alone."""
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    spans = [range(node.lineno, node.end_lineno + 1) for node in functions]
+    return min((span for span in spans if line in span), key=len, default=range(line, line + 1))
+
+
 def compiles(source: str) -> bool:
     """Return whether Python accepts a source."""
     try:

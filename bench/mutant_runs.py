@@ -56,16 +56,22 @@ class LineMap:
         for name in self.tests:
             self._of_file[name.split("::")[0]].append(name)
 
-    def tests_of(self, path: str, numbers: Iterable[int]) -> list[MappedTest]:
-        """Return the tests that execute one of the lines, fastest first, the tests of a file together.
+    def tests_of(self, path: str, numbers: Iterable[int], function: Sequence[int] = ()) -> list[MappedTest]:
+        """Return the tests that execute one of the lines, and then those that execute any line of their function.
 
-        The file with the name of the module comes first.
+        In both groups, the file with the name of the module comes first, then the fastest tests; the tests of a file
+        are together.
 
         What a fixture executes counts for every test of the file: other tests may share the fixture's value. So does
         what runs once, when a module is imported or for the first test that fills a cache: it counts for every test
         that executes any line of the file. And so does a line that no test executes: `coverage` does not see lines that
-        run under another tracer.
+        run under another tracer, and not the rest of a function that called one.
         """
+        own = self._names_at(path, numbers)
+        others = self._names_at(path, function) - own if function else set()
+        return [*self._in_order(path, own), *self._in_order(path, others)]
+
+    def _names_at(self, path: str, numbers: Iterable[int]) -> set[str]:
         by_line = self._lines.get(path, {})
         contexts = {context for number in numbers for context in by_line.get(str(number), ())}
         if len(contexts - {""}) <= 1:
@@ -74,8 +80,11 @@ class LineMap:
         for context in contexts - {""}:
             name, _, phase = context.rpartition(" ")
             names.update(self._of_file[name.split("::")[0]] if phase == "(setup)" else [name])
+        return names & self.tests.keys()
+
+    def _in_order(self, path: str, names: set[str]) -> list[MappedTest]:
         files: dict[str, list[MappedTest]] = defaultdict(list)
-        for name in sorted(names & self.tests.keys()):
+        for name in sorted(names):
             files[name.split("::")[0]].append(self.tests[name])
         groups = [sorted(group, key=lambda test: test.seconds) for group in files.values()]
         nearest = f"test_{Path(path).stem}.py"

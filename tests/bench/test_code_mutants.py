@@ -94,14 +94,23 @@ def test_the_tests_of_a_line_begin_with_the_file_of_its_module():
     }
     kept = LineMap(tests, {"pkg/a.py": lines})
 
-    def names(*numbers):
-        return [test.name for test in kept.tests_of("pkg/a.py", numbers)]
+    def names(*numbers, function=()):
+        return [test.name for test in kept.tests_of("pkg/a.py", numbers, function)]
 
     assert names(1) == ["test_a.py::slow", "test_b.py::slow"]
     assert names(2) == ["test_b.py::quick", "test_b.py::slow"]
     # What runs at import or for one test alone, or is not seen, counts for every test of the file.
     assert names(3) == names(4) == names(5) == ["test_a.py::slow", "test_b.py::quick", "test_b.py::slow"]
     assert kept.tests_of("pkg/other.py", [1]) == []
+    # After them come the tests of other lines of the function.
+    assert names(2, function=(1, 2)) == ["test_b.py::quick", "test_b.py::slow", "test_a.py::slow"]
+
+
+def test_the_lines_of_the_innermost_function():
+    from mutant_edits import function_lines
+
+    source = "def outer():\n    one = 1\n\n    def inner():\n        return one\n    return inner\n\nTWO = 2\n"
+    assert [function_lines(source, line) for line in (2, 5, 8)] == [range(1, 7), range(4, 6), range(8, 9)]
 
 
 def test_the_text_of_each_listed_mutant_is_in_its_file_once():
