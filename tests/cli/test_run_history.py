@@ -42,12 +42,27 @@ def test_a_run_is_appended_once(tmp_path):
     assert read_history(file) == lines
 
 
+RATE = {"setting": "", "property": "a", "walks": 3, "of": 3}
+
+
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"format": "other"}', '{"format": "tidemark-history", "rates": [{"walks": 3}]}']
+    "text",
+    [
+        *("{", "[]", '{"format": "other"}'),
+        *(
+            json.dumps({"format": "tidemark-history", "rates": rates})
+            for rates in (
+                *(RATE, [3], [RATE | {"setting": 1}], [RATE | {"property": None}], [RATE | {"walks": 4}]),
+                *([RATE | {"walks": -1}], [RATE | {"walks": True}], [RATE | {"of": 3.0}], [RATE, {}]),
+            )
+        ),
+    ],
 )
 def test_a_wrong_line_is_named(tmp_path, text):
     file = tmp_path / "history.jsonl"
-    file.write_text(json.dumps(line("a", 1)) + "\n" + text + "\n")
+    file.write_text(
+        json.dumps({"format": "tidemark-history", "rates": [RATE, RATE | {"walks": 0}]}) + "\n" + text + "\n"
+    )
     with pytest.raises(InputError, match=r"history.jsonl, line 2"):
         read_history(file)
 

@@ -177,6 +177,14 @@ def test_folder_with_other_files(session: LazySession, tmp_path: Path) -> None:
     assert refused(session, file) == "the checkpoint DIR cannot be written: File exists"
 
 
+def test_partitions_are_split_evenly(begun: Path) -> None:
+    levels = StoredLevels([(), ()], None, ExpansionReport())
+    with pytest.raises(ValueError, match="2 partitions cannot be split evenly into 3"):
+        levels.split(3)
+    levels.split(6)
+    assert levels.partitions == 6 and checkpoint.has_checkpoint(begun) and not checkpoint.has_checkpoint(begun.parent)
+
+
 def test_folder_in_use(session: LazySession, kept: Path) -> None:
     with open_checkpoint(kept, None, durable=True):  # type: ignore[arg-type]
         assert refused(session, kept) == "another run explores into DIR: wait for it, or choose another folder"

@@ -338,8 +338,10 @@ def test_stored_states_equal_those_of_the_native_engine(
     )
     monkeypatch.setattr(exploring, "ResultBuilder", _Looking(stores))
     explore(spec, plan, session, partitions=4, checkpoint=tmp_path / "kept")
-    assert len(expected) > 100
-    np.testing.assert_array_equal(_sorted(stores[0].seen), _sorted(expected))
+    [store] = stores
+    assert len(expected) > 100 and store.memory_bytes == len(expected) * 8 * (expected.shape[1] + 2)
+    np.testing.assert_array_equal(_sorted(store.seen), _sorted(expected))
+    assert [store.words_of(state_id) for state_id in store.ids] == store.seen[:5].tolist() and store.unknown is None
 
 
 class _Looking:
@@ -349,7 +351,9 @@ class _Looking:
         self._stores = stores
 
     def __call__(self, *given: object) -> _Looking:
-        self._stores[0].seen = self._stores[0].all_states()
+        [store] = self._stores
+        store.seen = store.all_states()
+        store.ids, store.unknown = [store.find(state) for state in store.seen[:5]], store.find(store.seen[0] + 2**60)
         return self
 
     def result(self, compile_seconds: float) -> SimpleNamespace:

@@ -40,6 +40,14 @@ class Overflowing(Coin):
         return 6 // (self.heads - 2) < 7
 
 
+class Dividing(Coin):
+    no_three = None
+
+    @invariant
+    def steady(self):
+        return 6 // (self.heads - 2) < 7
+
+
 class Leaping(Coin):
     no_three = None
 
@@ -74,6 +82,7 @@ def test_three_heads_in_a_row():
 
 def test_errors_have_the_name_of_what_left_its_bounds():
     assert exact(Overflowing(), depth=2) == {("within", True): pytest.approx(1 / 4)}
+    assert exact(Dividing(), "steady", depth=2) == {("steady", True): pytest.approx(1 / 4)}
     assert exact(Ending(limit=9), depth=9) == {("head", True): pytest.approx(1)}
 
 
@@ -89,7 +98,9 @@ def test_a_deadlock_is_found_by_a_further_step_only(depth, probability):
 
 
 def test_a_large_spec_has_no_result():
+    """Walks go on in three of its states: with no, one and two heads."""
     assert exact_probabilities(Coin(), ["no_three"], 4, {}, 2) is None
+    assert exact_probabilities(Coin(), ["no_three"], 4, {}, 3) is not None
 
 
 def coverage(truth, total):

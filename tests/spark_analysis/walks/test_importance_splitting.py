@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 
 from checker.language import Constant, Range, Spec, action, invariant, require, step_invariant
 from spark_analysis.walks.exact_probability import exact_probabilities
-from spark_analysis.walks.importance_splitting import SplittingEstimator
+from spark_analysis.walks.importance_splitting import SplittingEstimator, _log_error
+from spark_analysis.walks.violation_distances import UNKNOWN, ViolationDistances, _distances
 
 DEPTH = 14
 
@@ -101,6 +105,23 @@ def test_without_a_violation_within_the_limits_nothing_is_claimed():
     # Too few steps: the estimate is 0, and its interval has an upper end.
     never = SplittingEstimator(Coins(length=20), "no_long_run", 5).estimate(240, 1)
     assert never.rate == never.low == 0 < never.high < 1
+
+
+def test_distances_are_those_of_the_nearest_violation():
+    """From 0, a way of three steps leads to the state 3, and one of two to a step that violates the property."""
+    sources, targets = np.array([0, 1, 2, 0, 4, 3]), np.array([1, 2, 3, 4, -1, 0])
+    is_bad = np.array([False, False, False, True, False, False])
+    assert _distances(6, sources, targets, is_bad).tolist() == [2, 2, 1, 0, 1, UNKNOWN]
+    found = ViolationDistances(Coins(), "no_long_run", 100)
+    assert found.is_known and sorted(found._distances.tolist()) == list(range(11))
+    assert found.of_hashes(np.array([0, 2**64 - 1], np.uint64)).tolist() == [UNKNOWN, UNKNOWN]
+
+
+def test_the_error_of_a_logarithm_by_the_jackknife():
+    assert _log_error(np.array([2.0, 2.0, 2.0])) == 0
+    # Without one of two estimates, the other one is the mean: half of the difference of the logarithms.
+    assert _log_error(np.array([1.0, math.e])) == pytest.approx(0.5)
+    assert _log_error(np.array([1.0, 1.0, 3.0])) == pytest.approx(math.log(2) * 2 / 3)
 
 
 def test_a_single_estimate_above_zero_shows_no_spread(monkeypatch):

@@ -15,6 +15,7 @@ import pytest
 from checker.engines.native.walk.walker import MOST_WEIGHT, walk_seeds
 from checker.errors import UserError
 from checker.run.plan import DEADLOCK
+from spark_analysis.report.readable_parts import readable_parts
 from spark_analysis.walks.digests import digest_path, write_digest
 from spark_analysis.walks.parts import write_walks_of_part
 from spark_analysis.walks.records import (
@@ -288,6 +289,12 @@ def test_damaged_parts_are_refused(tmp_path: Path) -> None:
     pq.write_table(table.slice(0, 3), path)
     write_digest(path, path)
     with pytest.raises(UserError, match="has 3 walks, not 500"):
+        part_paths(folder, run)
+    partly = readable_parts(folder, run)
+    assert partly.numbers == (0, 2) and partly.missing == () and "has 3 walks, not 500" in partly.damaged[0]
+    pq.write_table(table.append_column("more", table["walk"]), path)
+    write_digest(path, path)
+    with pytest.raises(UserError, match="see more columns"):
         part_paths(folder, run)
     pq.write_table(table.drop_columns(["conjunct"]), path)
     write_digest(path, path)
