@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from checker.cli.app import main
+from checker.errors import InputError
 from checker.output import styled_lines
+from kafka_tools.lab.recording import soak, soak_command
 from kafka_tools.lab.recording.soak import SoakPlan, SoakRound
-from kafka_tools.lab.recording.soak_command import _examine, status_of
+from kafka_tools.lab.recording.soak_command import status_of
 from kafka_tools.lab.recording.soak_report import (
     SoakWindow,
     cover,
@@ -65,11 +70,110 @@ def test_a_soak_whose_windows_all_conform_ends_as_expected(tmp_path):
 def test_windows_are_validated_and_covered_before_the_report_is_written(tmp_path, monkeypatch, capsys):
     calls = []
     for name in ("validate_windows", "cover", "write_report"):
-        monkeypatch.setattr(f"kafka_tools.lab.recording.soak_command.{name}", lambda *_, name=name: calls.append(name))
-    extract("failover-4.3.1", tmp_path / "soak" / "cluster")
-    assert _examine(SoakPlan("4.3.1", 1, 1), [ROUND], tmp_path / "soak", tmp_path, None) == 3, "no window has a verdict"
-    assert calls == ["validate_windows", "cover", "write_report"]
-    assert "validating 1 rounds on Spark" in capsys.readouterr().err
+        monkeypatch.setattr(soak_command, name, lambda report, *given, name=name: calls.append((name, *given)))
+    soak, out = tmp_path / "soak", tmp_path / "again"
+    extract("failover-4.3.1", soak / "cluster")
+    (soak / "soak.json").write_text(json.dumps({"plan": asdict(SoakPlan("4.3.1", 1, 1)), "rounds": [asdict(ROUND)]}))
+    assert soak_command.record_soak_again(soak, out, "local[2]") == 3, "no window has a verdict"
+    assert calls == [("validate_windows", out, "local[2]"), ("cover", out), ("write_report", out)]
+    assert "validating 1 rounds on Spark" in capsys.readouterr().err and (out / "windows.jsonl").exists()
+    monkeypatch.setattr(soak_command, "SoakRun", lambda plan, *_: SimpleNamespace(run=lambda: [ROUND]))
+    monkeypatch.setattr(soak_command, "_examine", lambda *given: given)
+    run = soak_command.run_soak(SoakPlan("4.3.1", 1, 1), tmp_path / "new", "local")
+    assert run == (SoakPlan("4.3.1", 1, 1), [ROUND], tmp_path / "new", tmp_path / "new", "local")
+
+
+class Lab:
+    """Stands for the cluster, a producer and a client: it notes what they are asked, and its replicas are in sync."""
+
+    def __init__(self, monkeypatch, seed=1):
+        self.asked, self.slept, self.now = [], [], [0.0]
+        self.nodes = [SimpleNamespace(number=number, state="running") for number in (1, 2, 3)]
+        self.direct, self.bootstrap, self.isrs = "direct", "bootstrap", [[1, 2, 3]] * 3
+        self.notes = SimpleNamespace(write=lambda kind, topic: self.asked.append((kind, topic)))
+        for name in ("kill", "stop", "pause", "start", "resume"):
+            ask = lambda nodes, name=name: self.asked.append((name, [node.number for node in nodes]))  # noqa: E731
+            setattr(self, name, ask)
+        monkeypatch.setattr(soak, "time", SimpleNamespace(monotonic=self._later, sleep=self.slept.append))
+        monkeypatch.setattr(soak, "create_topic", lambda *given: self.asked.append(("create", *given)))
+        self.run = soak.SoakRun(SoakPlan("4.3.1", 1, seed), Path("soak"), lambda text: None)
+        self.run.cluster = self
+        monkeypatch.setattr(self.run, "_producer", lambda this: self)
+        monkeypatch.setattr(self.run, "_admin", lambda: self)
+        self.sent, self.flushed = [], []
+
+    def _later(self):
+        self.now[0] += 1
+        return self.now[0]
+
+    def produce(self, topic, value, partition, on_delivery):
+        self.sent.append((topic, value, partition))
+        on_delivery(None if partition else "failed", None)
+
+    def poll(self, seconds):
+        assert 0 <= seconds <= 0.3
+
+    def flush(self, seconds):
+        self.flushed.append(seconds)
+
+    def list_topics(self, topic, timeout):
+        partitions = {number: SimpleNamespace(isrs=isr) for number, isr in enumerate(self.isrs)}
+        return SimpleNamespace(topics={topic: SimpleNamespace(partitions=partitions)})
+
+    def delete_topics(self, topics):
+        self.asked.append(("delete", topics))
+        return {topics[0]: SimpleNamespace(exception=lambda: None)}
+
+
+@pytest.mark.parametrize(
+    ("fault", "asked", "sends", "shortest", "longest"),
+    [
+        ("kill", [("kill", [2]), ("start", [2])], 1, 0, 7),
+        ("stop", [("stop", [2]), ("start", [2])], 1, 0, 7),
+        ("pause", [("pause", [2]), ("resume", [2])], 1, 4, 9),
+        ("short pause", [("pause", [2]), ("resume", [2])], 1, 0.2, 2),
+        ("cut off suffix", [("pause", [1, 3]), ("kill", [2]), ("resume", [1, 3]), ("start", [2])], 2, 8.7, 8.7),
+        ("none", [], 0, 0, 0),
+    ],
+)
+def test_a_fault_of_a_broker_and_its_end(monkeypatch, fault, asked, sends, shortest, longest):
+    lab, this = Lab(monkeypatch), SoakRound("soak-1", "1", 1)
+    lab.run._fault(fault, lab.nodes[1], lab, this)
+    assert lab.asked == asked and shortest <= sum(lab.slept) <= longest
+    # Each time two records to each of three partitions, of which the first one fails here.
+    assert (this.sent, this.acknowledged) == (6 * sends, 4 * sends)
+    assert lab.sent[:4] == [("soak-1", f"r{n}", (n - 1) % 3) for n in range(1, 5)] * bool(sends)
+
+
+def test_a_round_ends_when_all_replicas_are_in_sync(monkeypatch):
+    lab = Lab(monkeypatch)
+    lab.nodes[2].state = "stopped"
+    this = SoakRound("soak-1", "1", 1)
+    assert lab.run._heal(this) and lab.asked == [("resume", [1, 2, 3]), ("start", [3])] and lab.slept == []
+    lab.isrs = [[1, 2, 3], [1, 2], [1, 2, 3]]
+    assert not lab.run._heal(this) and len(lab.slept) == 59
+    with pytest.raises(InputError, match="the replicas of soak-1 are not in sync after 60 s"):
+        lab.run._create(this)
+    assert ("create", "direct", "soak-1", [[1, 2, 3], [2, 3, 1], [3, 1, 2]], {"min.insync.replicas": "1"}) in lab.asked
+
+
+def test_rounds_are_chosen_by_the_seed(monkeypatch):
+    rounds = {}
+    for seed in (1, 1, 2):
+        lab = Lab(monkeypatch, seed)
+        for _ in range(40):
+            lab.run._round()
+        rounds.setdefault(seed, []).append(lab.run.rounds)
+    (first, again), (other,) = rounds[1], rounds[2]
+    assert first == again != other and [this.topic for this in first] == [f"soak-{n}" for n in range(1, 41)]
+    assert {(this.acks, this.min_insync_replicas) for this in first} == {("all", 1), ("all", 2), ("1", 1)}
+    assert {len(this.faults) for this in first} == {1, 2} and all(this.is_healed for this in first)
+    faults = {(this.acks, fault.rstrip(" 123")) for this in first for fault in this.faults}
+    # With acks=all, nobody may lose the suffix of a leader that is cut off.
+    usual = {*soak.FAULTS} - {"cut off suffix"}
+    assert faults == {("1", "cut off suffix"), *((acks, fault) for acks in ("1", "all") for fault in usual)}
+    assert {fault[-1] for this in first for fault in this.faults if fault != "none"} == {"1", "2", "3"}
+    assert lab.asked[-2:] == [("ending", "soak-40"), ("delete", ["soak-40"])] and lab.flushed == [60] * 40
 
 
 def test_windows_after_a_rejected_event_are_not_examined():
