@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from checker.language import Spec, State
-from kafka_tools.lab.recording.finished_offsets import FinishedOffsets
+from kafka_tools.lab.recording.finished_offsets import FinishedOffsets, _answer_after
 from kafka_tools.lab.recording.partition import RecordedPartition
 from kafka_tools.lab.recording.recorder import as_json, record_partition
 from specs.replication.by_version import AS_RECORDED
 from specs.replication.partition import Partition
-from specs.replication.partition_state import EpochStart, FetchRequest
+from specs.replication.partition_state import EpochEnd, EpochStart, FetchRequest, FetchResponse
 from specs.replication.state import Record, Replica
 from specs.replication.versions import replication_rules
 from tests.kafka_tools.judgement import judgement
@@ -296,6 +296,18 @@ def test_a_fetch_of_a_former_connection_is_not_read_unless_the_logs_diverge_befo
     assert of_four_records(two_replicas, former(last_epoch=0)) == [1, 2]
     assert of_four_records(two_replicas, former(last_epoch=0, leader_epoch=0)) == [1, 2, 3]
     assert of_four_records(two_replicas, former(last_epoch=1)) == [1, 2, 3]
+
+
+def test_an_answer_after_forgetting_has_the_later_numbers():
+    """Offsets in the forgotten prefix become 0."""
+    answer = FetchResponse(record=Record(id=5, epoch=1), high_watermark=3, diverging=EpochEnd(epoch=1, end=7))
+    assert _answer_after(answer, 4, {5: 2}) == FetchResponse(
+        record=Record(id=2, epoch=1), high_watermark=0, diverging=EpochEnd(epoch=1, end=3)
+    )
+    for end, later in ((-1, -1), (0, 0), (3, 0)):
+        diverging = EpochEnd(epoch=1, end=end)
+        found = _answer_after(FetchResponse(record=None, high_watermark=6, diverging=diverging), 4, {})
+        assert found == FetchResponse(record=None, high_watermark=2, diverging=EpochEnd(epoch=1, end=later))
 
 
 def test_the_start_of_a_broker_names_its_last_checkpoint():

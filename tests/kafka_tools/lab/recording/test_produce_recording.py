@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from checker.cli.app import main
 from checker.errors import InputError
+from checker.output.styled_lines import plain
 from kafka_tools.lab.cluster.messages import request_header
 from kafka_tools.lab.cluster.producer_process import RecordFuture
 from kafka_tools.lab.cluster.proxy import CLIENT, PassingRequest
+from kafka_tools.lab.recording import recorded_experiment
 from kafka_tools.lab.recording.produce_messages import flexible_request, flexible_response
 from kafka_tools.lab.recording.produce_recorder import ProducerTraffic
+from tests.kafka_tools.lab.recording.kept_cluster import extract
 
 I7 = Path(__file__).with_name("kept") / "i7-rolling-restart.jsonl"
 MODELS = (
@@ -89,3 +94,32 @@ def test_restarts_and_failovers():
     assert names.count("failed_over") == 1 and names.count("restarted") == 1 and "leader_restarted" not in names
     assert names[-3:] == ["delivered", "failed", "log"] and found[-1]["records"] == [9]
     assert [event["broker"] for event in found if event["event"] == "restarted"] == [2]
+
+
+def test_an_experiment_is_recorded_with_the_settings_of_its_producer(tmp_path, monkeypatch):
+    extract("failover-4.3.1", tmp_path / "cluster")
+    given = []
+
+    class Traffic:
+        def result(self, notes, futures, log, settings):
+            given.append((len(notes) > 0, futures, log, settings))
+            return [{"event": "sent"}, {"event": "log"}]
+
+    def run_experiment(name, version, out, *, observer, finish):
+        given.append((name, version, out, type(observer)))
+        producer = {"acks": "-1", "max.in.flight.requests.per.connection": "2"}
+        experiment = SimpleNamespace(kafka="4.3.1", producer=producer)
+        lines = finish(SimpleNamespace(experiment=experiment, sent=[1, 2], futures=["f"], log=["r1"]), tmp_path)
+        assert plain(lines).splitlines()[-1] == "  producer.jsonl: 2 events of the producer, as the proxies saw it"
+        return 7
+
+    monkeypatch.setattr(recorded_experiment, "ProducerTraffic", Traffic)
+    monkeypatch.setattr(recorded_experiment, "run_experiment", run_experiment)
+    assert recorded_experiment.record_experiment("i7-restart", "4.3.1", tmp_path) == 7
+    settings = {"kafka": "4.3.1", "records": 2, "max_in_flight": 2, "acks": "-1"}
+    assert given == [("i7-restart", "4.3.1", tmp_path, Traffic), (True, ["f"], ["r1"], settings)]
+    created, *_ = map(json.loads, (tmp_path / "partition.jsonl").read_text().splitlines())
+    assert (created["event"], created["acks"]) == ("created", "all")
+    assert (tmp_path / "producer.jsonl").read_text() == '{"event": "sent"}\n{"event": "log"}\n'
+    usual = SimpleNamespace(experiment=SimpleNamespace(kafka="4.3.1", producer={}), sent=[])
+    assert recorded_experiment._settings(usual) == {"kafka": "4.3.1", "records": 0, "max_in_flight": 5, "acks": "all"}

@@ -193,6 +193,86 @@ def test_a_batch_counts_as_one_record():
     assert [event["records"] for event in found if event["event"] == "received"] == [1, 1]
 
 
+def test_every_offset_of_an_event_counts_batches():
+    whole = {"event": "truncated", "end": 4, "high_watermark": 3, "offset": 0, "diverging": {"epoch": 0, "end": 4}}
+    events = [appended(3, 3), appended(4, 1), whole | {"epoch_start": {"epoch": 1, "start": 3}}]
+    events.append({"event": "truncated", "diverging": {"epoch": -1, "end": -1}})
+    *_, found, unknown = in_batches(events, "t-0")
+    assert (found["end"], found["high_watermark"], found["offset"]) == (2, 1, 0)
+    assert (found["diverging"], found["epoch_start"]) == ({"epoch": 0, "end": 2}, {"epoch": 1, "start": 1})
+    assert unknown["diverging"] == {"epoch": -1, "end": -1}
+
+
+SEEN = "{'quorum.isr': ['b1'], 'quorum.leader': 'b1', 'len(requests) - 1': 2, 'partition_epoch': 5}"
+
+
+@pytest.mark.parametrize(
+    ("fields", "keys"),
+    [
+        (
+            {"event": "reset", "end": 3, "high_watermark": 2},
+            [
+                "follower_receive{'follower': 'b1'}{'answers[b1]': {'diverging': {'epoch': -1}}}"
+                "{'len(log[b1])': 3, 'high_watermark[b1]': 2}"
+            ],
+        ),
+        (
+            {"event": "asked_to_shrink", "followers": ["b2"]},
+            ["leader_ask_to_shrink_isr{'leader': 'b1', 'follower': 'b2'}{}{}"],
+        ),
+        (
+            {"event": "asked_to_shrink", "followers": ["b2", "b3"]},
+            ["leader_ask_to_be_alone{'leader': 'b1'}{}{'pending[b1]': {'isr': ['b1']}}"],
+        ),
+        (
+            {"event": "rejected_isr", "error": "INELIGIBLE_REPLICA"},
+            ["controller_handle_alter_partition{'leader': 'b1'}{}{'pending[b1]': None}"],
+        ),
+        (
+            {"event": "rejected_isr", "error": "INVALID_UPDATE_VERSION"},
+            ["leader_drop_request{'leader': 'b1'}{}{'pending[b1]': None}"],
+        ),
+        (
+            {"event": "changed", "cause": "alter_partition"},
+            [
+                f"controller_handle_alter_partition{{'leader': 'b1'}}{{}}{SEEN}",
+                f"controller_handle_request_of_dead_leader{{'leader': 'b1'}}{{}}{SEEN}",
+            ],
+        ),
+        ({"event": "changed", "cause": "fenced"}, [f"controller_fence{{'broker': 'b1'}}{{}}{SEEN}"]),
+        ({"event": "changed", "cause": "new_directory"}, [f"controller_assign_directory{{}}{{}}{SEEN}"]),
+        ({"event": "changed", "cause": "unclean_restart"}, [f"None{{}}{{}}{SEEN}"]),
+        (
+            {"event": "changed", "cause": "unknown"},
+            [
+                *(f"controller_elect{how}{{'replica': 'b1'}}{{}}{SEEN}" for how in ("", "_uncleanly", "_last_known")),
+                f"controller_handle_alter_partition{{}}{{}}{SEEN}",
+                f"controller_fence{{}}{{}}{SEEN}",
+            ],
+        ),
+    ],
+)
+def test_the_steps_that_an_event_may_be(fields, keys):
+    known = {"broker": "b1", "isr": ["b1"], "leader": "b1", "leader_epoch": 2, "partition_epoch": 5}
+    steps = getattr(RecordedPartition(), fields["event"])(known | fields)
+    assert [step.key for step in (steps if isinstance(steps, list) else [steps])] == keys
+
+
+def test_the_first_leader_knows_what_was_created():
+    created = {"event": "created", "leader": "b1", "isr": ["b1", "b2"]}
+    leading = {"event": "leading", "broker": "b1", "isr": ["b1", "b2"], "initial": True}
+    for change, wrong in (
+        ({}, False),
+        ({"broker": "b2"}, True),
+        ({"isr": ["b1"]}, True),
+        ({"broker": "b2", "initial": False}, False),
+    ):
+        compared = RecordedPartition().consistency()
+        assert compared(created) is None
+        assert compared(leading | change) == ("the partition began with b1 and ['b1', 'b2']" if wrong else None)
+    assert RecordedPartition().consistency()(leading) is None
+
+
 def test_what_the_model_cannot_count_is_refused():
     with pytest.raises(InputError, match="an answer to a fetch has 2 batches up to offset 4"):
         in_batches([appended(3, 3), appended(4, 1), received(4, 4)], "t-0")
