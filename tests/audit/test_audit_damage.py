@@ -384,6 +384,22 @@ class TestCopies:
             mark.write_text(text.replace("orders 0 3000", f"orders 0 {limit}"))
             assert len(audited(*copies).differences) == count
 
+    def test_without_a_high_watermark_a_difference_may_be_allowed(self, copies):
+        segment = copies[1] / "orders-0" / f"{SECOND}.log"
+        change(segment, lambda data: with_field(data, batches(data)[3][0], MAX_TIMESTAMP, 7))
+        (copies[1] / "replication-offset-checkpoint").unlink()
+        [finding] = audited(*copies).differences
+        assert (
+            finding.kind is Kind.UNCHECKED and "whether this is below the high watermark is not known" in finding.text
+        )
+
+    @pytest.mark.parametrize("emptied", [0, 1])
+    def test_a_copy_without_a_batch_is_not_compared(self, copies, emptied):
+        for path in (copies[emptied] / "orders-0").glob("*.log"):
+            path.write_bytes(b"")
+        [finding] = audited(*(folder / "orders-0" for folder in copies)).differences
+        assert finding.text == f"{copies[emptied] / 'orders-0'} has no batch, so that nothing was compared"
+
     def test_missing_batch(self, copies):
         folder = copies[1] / "orders-0"
         change(folder / f"{SECOND}.log", removed(3))

@@ -1,6 +1,8 @@
 """Rules of the audit at their edges, each on a few rows or entries."""
 
 import struct
+import threading
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,9 +11,18 @@ import pytest
 from crc32c import crc32c
 
 from checker.errors import UserError
+from checker.output.styled_lines import plain
 from kafka_tools.audit import record_batches
+from kafka_tools.audit.audit import AuditReport, AuditTask, Unread, audit, in_processes, on_spark
 from kafka_tools.audit.audit_command import AuditSettings, audit_logs
-from kafka_tools.audit.audit_text import _finding_lines, duplicate_sentences
+from kafka_tools.audit.audit_text import (
+    _finding_lines,
+    duplicate_sentences,
+    look_command,
+    report_data,
+    report_lines,
+    verdict_text,
+)
 from kafka_tools.audit.copies import _align
 from kafka_tools.audit.findings import AuditFinding, Kind
 from kafka_tools.audit.part_audit import (
@@ -23,8 +34,16 @@ from kafka_tools.audit.part_audit import (
     _time_index_order,
     findings_of_broken_rules,
 )
-from kafka_tools.audit.partition_audit import RepeatedBatch
-from kafka_tools.audit.partition_folder import OFFSET_INDEX, SNAPSHOT, TIME_INDEX, snapshot_entries
+from kafka_tools.audit.partition_audit import PartitionAudit, PartitionReport, RepeatedBatch, _producer_states
+from kafka_tools.audit.partition_folder import (
+    EVERY_OFFSET,
+    OFFSET_INDEX,
+    SNAPSHOT,
+    TIME_INDEX,
+    PartitionFolder,
+    Segment,
+    snapshot_entries,
+)
 from kafka_tools.audit.producer_rules import Broken, broken_rules
 from kafka_tools.audit.record_batches import COMMIT, CONTROL, NO_MARKER, ROW, TRANSACTIONAL, BadPlace, Part
 from kafka_tools.audit.transactions import _batches_outside, transactions_of
@@ -285,3 +304,278 @@ def test_when_repeated_records_were_made(times, when):
     repeated = [RepeatedBatch(7, 1, 0, 0, 0, 0, 1, 1, 0, 1, time) for time in times]
     _, made, *_ = duplicate_sentences(SimpleNamespace(repeated=repeated))
     assert made == f"Made {when}; appended under leader epoch 0 and again under 1."
+
+
+# What only the whole partition shows. The log has the offsets 0 to 59, its second segment begins with 40.
+
+
+def whole(*, rows=None, damage: int = 0, **changes: object) -> PartitionAudit:
+    """Return the audit of a partition after its last part; `changes` are those of what its folder says."""
+    segments = (Segment(0, Path("0.log"), 0, 400), Segment(1, Path("40.log"), 40, 200))
+    usual = dict(epochs=None, high_watermark=None, log_start=None, recovery_point=None, cleaned=0)
+    usual |= dict(segments=segments, may_be_compacted=False, has_log_starts=False)
+    folder = PartitionFolder(Path("orders-0"), "orders-0", **(usual | changes))  # type: ignore[arg-type]
+    rows = plain_rows(**(rows or {}))
+    return PartitionAudit(folder, first=rows[0], last=rows[5], damage=damage)
+
+
+LATER = (Segment(0, Path("10.log"), 10, 400), Segment(1, Path("40.log"), 40, 200))
+IN_SECOND = {"segment": {0: 1}, "first_offset": {0: 40}}
+STARTS = {"has_log_starts": True, "epochs": ((2, 1),)}
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "expected"),
+    [
+        ("_bounds", dict(high_watermark=60, recovery_point=60, cleaned=60, log_start=60), []),
+        (
+            "_bounds",
+            dict(high_watermark=61),
+            ["the high watermark of replication-offset-checkpoint is 61, the log ends at 60"],
+        ),
+        (
+            "_bounds",
+            dict(recovery_point=61),
+            ["the recovery point of recovery-point-offset-checkpoint is 61, the log ends at 60"],
+        ),
+        (
+            "_bounds",
+            dict(cleaned=61),
+            ["the end of the compacted part of cleaner-offset-checkpoint is 61, the log ends at 60"],
+        ),
+        ("_bounds", dict(cleaned=EVERY_OFFSET), []),
+        ("_bounds", dict(log_start=61), ["the log start of log-start-offset-checkpoint is 61, the log ends at 60"]),
+        ("_bounds", dict(log_start=10, segments=LATER), []),
+        (
+            "_bounds",
+            dict(log_start=9, segments=LATER),
+            ["the log start of log-start-offset-checkpoint is 9, the log begins with 10"],
+        ),
+        ("_bounds", dict(log_start=0, segments=()), []),
+        ("_empty_segments", {}, []),
+        ("_empty_segments", dict(rows=IN_SECOND), ["offsets 0 to 39 are missing"]),
+        ("_empty_segments", dict(rows=IN_SECOND, segments=LATER), ["offsets 10 to 39 are missing"]),
+        ("_empty_segments", dict(rows=IN_SECOND, cleaned=39), ["offsets 0 to 39 are missing"]),
+        ("_empty_segments", dict(rows=IN_SECOND, cleaned=40), []),
+        ("_empty_segments", dict(rows=IN_SECOND, damage=1), []),
+        ("_empty_segments", dict(rows=IN_SECOND | {"magic": {0: 1}}), []),
+        ("_empty_segments", dict(rows=IN_SECOND, segments=()), []),
+        (
+            "_files_beyond_the_end",
+            dict(snapshots=(Path("60.snapshot"), Path("x.snapshot")), epochs=((0, 0), (1, 60))),
+            [],
+        ),
+        (
+            "_files_beyond_the_end",
+            dict(snapshots=(Path("61.snapshot"),)),
+            ["a snapshot of offset 61, and the log ends at 60"],
+        ),
+        (
+            "_files_beyond_the_end",
+            dict(epochs=((0, 0), (1, 61))),
+            ["leader-epoch-checkpoint has epoch 1 from offset 61, and the log ends at 60"],
+        ),
+        ("_epochs_without_entry", {}, []),
+        (
+            "_epochs_without_entry",
+            dict(epochs=()),
+            ["leader-epoch-checkpoint has no epoch, and the last batch has epoch 2"],
+        ),
+        (
+            "_epochs_without_entry",
+            dict(epochs=(), rows={"leader_epoch": {5: 0}}),
+            ["leader-epoch-checkpoint has no epoch, and the last batch has epoch 0"],
+        ),
+        ("_epochs_without_entry", dict(epochs=(), rows={"leader_epoch": {5: -1}}), []),
+        ("_epochs_without_entry", STARTS, ["leader-epoch-checkpoint begins with offset 1, the log with 0"]),
+        ("_epochs_without_entry", STARTS | dict(epochs=((2, 0),)), []),
+        ("_epochs_without_entry", STARTS | dict(has_log_starts=False), []),
+        ("_epochs_without_entry", STARTS | dict(log_start=0), []),
+        ("_epochs_without_entry", STARTS | dict(rows={"leader_epoch": {0: -1}}), []),
+    ],
+)
+def test_a_rule_of_a_whole_partition(rule, given, expected):
+    assert [finding.text for finding in getattr(whole(**given), rule)()] == expected
+
+
+def test_a_log_without_a_batch_ends_where_its_newest_segment_begins():
+    audit = whole(high_watermark=41)
+    audit.first = audit.last = None
+    assert [finding.text for finding in audit._empty_segments()] == ["offsets 0 to 39 are missing"]
+    assert [finding.offset for finding in audit._bounds()] == [40] and list(audit._epochs_without_entry()) == []
+    assert (audit._first_offset(), audit.report().end_offset) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("waited", "damage", "kind", "end"),
+    [
+        (900_000, 0, Kind.OPEN_TRANSACTION, "has no marker"),
+        (
+            900_001,
+            0,
+            Kind.TRANSACTION,
+            "has no marker, 15 minutes later in the log; read_committed consumers stop there",
+        ),
+        (900_001, 1, Kind.OPEN_TRANSACTION, "has no marker"),
+    ],
+)
+def test_a_transaction_that_is_open_for_too_long(waited, damage, kind, end):
+    audit = whole(damage=damage)
+    audit.transactions.open[7] = 20, 1000
+    [finding] = audit._open_transactions(1000 + waited)
+    assert (finding.kind, finding.offset) == (kind, 20) and finding.text.endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("kind", "may_be_compacted", "notes"),
+    [(Kind.OFFSET_GAP, True, 1), (Kind.OFFSET_GAP, False, 0), (Kind.INDEX, True, 0)],
+)
+def test_compaction_is_a_hint_for_what_it_explains(kind, may_be_compacted, notes):
+    audit = whole(may_be_compacted=may_be_compacted)
+    audit.findings = [AuditFinding(Kind.INDEX, "", ""), AuditFinding(kind, "", "")]
+    assert len(list(audit._hint())) == notes
+
+
+def test_the_state_of_a_producer_is_that_of_its_last_batch():
+    """A marker of a newer epoch forgets the sequences; one of the same epoch keeps them."""
+    marker = {"attributes": {1: CONTROL, 3: CONTROL, 5: CONTROL}, "max_timestamp": {0: 10, 1: 11, 2: 12, 3: 13, 5: 15}}
+    epochs = {
+        "producer_id": {0: 1, 1: 1, 2: 2, 3: 2, 4: 3, 5: 4},
+        "producer_epoch": {0: 4, 1: 5, 2: 6, 3: 6, 4: 7, 5: 8},
+    }
+    assert {producer: tuple(state) for producer, state in _producer_states(plain_rows(**marker, **epochs)).items()} == {
+        1: (5, -1, -1, 0, 11),
+        2: (6, 29, 29, 9, 13),
+        3: (7, 49, 49, 9, 0),
+        4: (8, -1, -1, 0, 15),
+    }
+
+
+@pytest.mark.parametrize("block", [70, 300, 1000])
+def test_the_size_of_a_block_changes_nothing(tmp_path, monkeypatch, block):
+    """Batches are longer than the smallest one."""
+    data = next(extract(tmp_path).glob("orders-0/*1041.log")).read_bytes()[:3000]
+    _, (following, _), *_, (last, _) = batches(data)
+    data, path = data[:last], tmp_path / "segment.log"
+    flipped = bytearray(data)
+    flipped[following + 80] ^= 1
+    damaged = [data, bytes(flipped), data[:-5], data + bytes(200), data[:following] + b"\xff" * 90 + data[following:]]
+    for content in damaged:
+        path.write_bytes(content)
+        found = []
+        for size in (1 << 20, block):
+            monkeypatch.setattr(record_batches, "_BLOCK", size)
+            with path.open("rb") as file:
+                parts = list(
+                    record_batches.scan(file.fileno(), Part(0, 0, len(content), len(content)), checks_crc=True)
+                )
+            rows = np.concatenate([part for part in parts if not isinstance(part, BadPlace)])
+            found.append((rows.tolist(), sorted(str(part) for part in parts if isinstance(part, BadPlace))))
+        assert found[0] == found[1] and len(found[0][1]) == (content != data)
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [(b"\x00", 0), (b"\x01", -1), (b"\x02", 1), (b"\x7f", -64), (b"\x80\x01", 64), (b"\xff\xff\x03", -32768)],
+)
+def test_a_number_of_a_variable_size(data, value):
+    assert record_batches.varint(b"x" + data + b"y", 1) == (value, 1 + len(data))
+    with pytest.raises(IndexError):
+        record_batches.varint(data[:-1], 0)
+
+
+def partition_report(*findings: AuditFinding, batches: int = 2) -> PartitionReport:
+    return PartitionReport("logs/orders-0", "orders-0", 1, batches, 9, 1_500_000, 0, 10, None, 0, 0, 0, findings, ())
+
+
+GAP, NOTE_ = AuditFinding(Kind.OFFSET_GAP, "gap", "f", "9.log", 5, 7), AuditFinding(Kind.UNCHECKED, "note", "f")
+
+
+@pytest.mark.parametrize(
+    ("findings", "unread", "is_interrupted", "text"),
+    [
+        ([], 0, False, "no findings"),
+        ([NOTE_], 0, False, "no findings"),
+        ([GAP], 0, False, "1 finding (offsets missing: 1)"),
+        ([GAP, NOTE_, GAP], 1, False, "2 findings (offsets missing: 2), and not everything was read"),
+        ([], 1, False, "undecided: not everything was read"),
+        ([], 1, True, "undecided: the audit was interrupted"),
+    ],
+)
+def test_the_verdict_of_an_audit(findings, unread, is_interrupted, text):
+    unread_files = (Unread("0.log", "broken"),) * unread
+    report = AuditReport((partition_report(*findings),), (), unread_files, 0, is_interrupted)
+    assert verdict_text(report) == text
+    data = report_data(report)
+    assert data["verdict"] == ("findings" if GAP in findings else "undecided" if text.startswith("un") else "sound")
+    assert [finding["kind"] for finding in data["partitions"][0]["findings"]] == [
+        each.kind.name.lower() for each in findings
+    ]
+
+
+def test_an_audit_as_text():
+    copies = AuditFinding(Kind.COPIES, "they differ", "logs/orders-0", offset=3)
+    report = AuditReport((partition_report(GAP), partition_report(NOTE_)), (copies,), (Unread("0.log", "broken"),), 1)
+    assert plain(report_lines(report, 2.0)).splitlines() == [
+        "orders-0: offsets 0 to 9; 1 segment, 2 batches, 1.5 MB  logs/orders-0",
+        "  offsets missing at 9.log, byte 5, offset 7",
+        "      gap",
+        "  To look at it: kafka-dump-log.sh --files logs/orders-0/9.log",
+        "",
+        "orders-0: offsets 0 to 9; 1 segment, 2 batches, 1.5 MB  logs/orders-0",
+        "  note: not checked",
+        "      note",
+        "",
+        "orders-0, offset 3: copies differ",
+        "  they differ",
+        "",
+        "0.log was not read: broken",
+        "2 findings (offsets missing: 1, copies differ: 1), and not everything was read; "
+        "2 partitions, 4 batches, 3.0 MB in 2.0 s, 1 copy compared",
+    ]
+
+
+def test_the_segment_to_look_at_has_the_offset(tmp_path):
+    for name in (f"{0:020}.log", f"{40:020}.log", "x.log"):
+        (tmp_path / name).touch()
+    for offset, name in (
+        (0, f"{0:020}"),
+        (39, f"{0:020}"),
+        (40, f"{40:020}"),
+        (99, f"{40:020}"),
+        (-1, None),
+        (None, None),
+    ):
+        finding = AuditFinding(Kind.BOUNDS, "", "", "a.index", None, offset)
+        command = look_command(replace(partition_report(NOTE_, finding), path=str(tmp_path)))
+        assert command == (f"kafka-dump-log.sh --files {tmp_path}/{name}.log" if name else "")
+
+
+def test_an_audit_shows_its_progress_and_ends_when_it_is_interrupted(tmp_path):
+    folder, cancelled, seen = extract(tmp_path), threading.Event(), []
+
+    def progress(done: int, total: int) -> None:
+        seen.append((done, total))
+        if len(seen) == 2:
+            cancelled.set()
+
+    report = audit(AuditTask((folder,), part_bytes=20_000), in_processes(1, cancelled), progress)
+    sizes = [sum(file.stat().st_size for file in sorted(path.glob("*.log"))) for path in sorted(folder.glob("*-0"))]
+    assert seen == [(sizes[0], sum(sizes)), (sizes[0] + sizes[1], sum(sizes))]
+    assert report.is_interrupted and not report.is_complete and len(report.partitions) == 2
+    assert list(in_processes(2, cancelled)([None, None])) == [], "no task begins"  # type: ignore[list-item]
+
+
+def test_parts_on_spark_are_joined_in_order_until_an_interrupt(monkeypatch):
+    given, cancelled = [], threading.Event()
+    monkeypatch.setattr("kafka_tools.audit.audit.attempt", str)
+
+    def parallelize(tasks, parts):
+        given.append(parts)
+        return SimpleNamespace(map=lambda work: SimpleNamespace(toLocalIterator=lambda **_: map(work, tasks)))
+
+    run = on_spark(SimpleNamespace(sparkContext=SimpleNamespace(parallelize=parallelize)), cancelled)
+    results = run([3, 1, 2])
+    assert next(results) == "3" and next(results) == "1"
+    cancelled.set()
+    assert list(results) == [] and given == [3] and (list(run([])), given) == ([], [3, 1])
