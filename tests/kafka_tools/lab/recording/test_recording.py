@@ -13,13 +13,14 @@ import pytest
 from checker.cli.app import main
 from checker.errors import InputError
 from kafka_tools.lab.cluster.cluster import Cluster
+from kafka_tools.lab.recording import broker_log
 from kafka_tools.lab.recording.batch_offsets import in_batches
 from kafka_tools.lab.recording.broker_log import Observed, milliseconds, read_broker_log
 from kafka_tools.lab.recording.event_order import SLACK_MS, merged
 from kafka_tools.lab.recording.line_patterns import PATTERNS, recognise
 from kafka_tools.lab.recording.log_lines import parse_line
 from kafka_tools.lab.recording.partition import RecordedPartition
-from kafka_tools.lab.recording.partition_events import PartitionEvents
+from kafka_tools.lab.recording.partition_events import PartitionEvents, _Broker, committed_changes
 from kafka_tools.lab.recording.recorder import as_json, record_partition
 from specs.replication.partition import Partition
 from tests.kafka_tools.lab.recording.kept_cluster import extract, logs_of
@@ -165,20 +166,6 @@ def observed(time, broker, kind="x", **fields):
     return Observed(time, broker, kind, None, fields)
 
 
-def test_an_effect_waits_for_its_cause_but_not_for_long():
-    cause, effect = observed(10, 1, "cause"), observed(9, 2, "effect")
-    taken = []
-
-    def is_ready(found):
-        return found.kind != "effect" or cause in taken
-
-    merged([[effect], [cause]], is_ready, taken.append)
-    assert taken == [cause, effect]
-    late, taken = observed(10 + SLACK_MS, 1, "cause"), []
-    merged([[effect], [late]], is_ready, taken.append)
-    assert taken == [effect, late]
-
-
 def appended(end, records):
     return {"event": "appended", "broker": "b1", "end": end, "records": records, "high_watermark": 0}
 
@@ -309,6 +296,156 @@ def test_a_change_of_role_does_not_overtake_the_steps_before_it():
     assert taken == [late, role]
 
 
+@pytest.mark.parametrize(("later", "first"), [(SLACK_MS, "cause"), (SLACK_MS + 1, "effect")])
+def test_how_long_an_effect_waits(later, first):
+    effect, cause, taken = observed(10, 1, "effect"), observed(10 + later, 2, "cause"), []
+    merged([[effect], [cause]], lambda found: found.kind != "effect" or cause in taken, taken.append)
+    assert [found.kind for found in taken] == [first, ({"cause", "effect"} - {first}).pop()]
+
+
+# Lines of one step.
+
+
+@pytest.mark.parametrize(
+    ("other", "step", "before", "isr", "is_of_step"),
+    [
+        # A new high watermark at 100 ms, and a count.
+        ((100, "committed", {"high_watermark": 9}), (600, "recorded", {"end": 9}), None, [1], True),
+        ((100, "committed", {"high_watermark": 9}), (601, "recorded", {"end": 9}), None, [1], False),
+        ((100, "committed", {"high_watermark": 9}), (601, "recorded", {"end": 9}), None, [1, 2], True),
+        # After an append: by another replica's count, unless the leader is alone or the append is nearer.
+        (
+            (100, "committed", {"high_watermark": 9}),
+            (110, "recorded", {"end": 5}),
+            (90, "appended", {"end": 9}),
+            [1, 2],
+            True,
+        ),
+        (
+            (100, "committed", {"high_watermark": 9}),
+            (110, "recorded", {"end": 8}),
+            (90, "appended", {"end": 10}),
+            [1, 2],
+            False,
+        ),
+        (
+            (100, "committed", {"high_watermark": 9}),
+            (120, "recorded", {"end": 9}),
+            (90, "appended", {"end": 9}),
+            [1],
+            False,
+        ),
+        (
+            (100, "committed", {"high_watermark": 9}),
+            (110, "recorded", {"end": 9}),
+            (90, "appended", {"end": 9}),
+            [1],
+            True,
+        ),
+        (
+            (100, "committed", {"high_watermark": 9}),
+            (105, "recorded", {"end": 9}),
+            (90, "appended", {"end": 9}),
+            [1],
+            True,
+        ),
+        (
+            (100, "committed", {"high_watermark": 9}),
+            (300, "recorded", {"end": 9}),
+            (50, "appended", {"end": 9}),
+            [1],
+            False,
+        ),
+        (
+            (100, "committed", {"high_watermark": 9}),
+            (300, "recorded", {"end": 9}),
+            (49, "appended", {"end": 9}),
+            [1],
+            True,
+        ),
+        (
+            (100, "committed", {"high_watermark": 9}),
+            (300, "recorded", {"end": 9}),
+            (90, "received", {"end": 9}),
+            [1],
+            True,
+        ),
+        ((100, "committed", {"high_watermark": 9}), (101, "appended", {"end": 9}), None, [1], False),
+        ((100, "shrinking", {}), (900, "asked_to_shrink", {}), None, [1], True),
+        ((100, "shrinking", {}), (101, "recorded", {"end": 9}), None, [1], False),
+        ((100, "cached", {"start": 8}), (101, "appended", {"end": 9}), None, [1], True),
+        ((100, "cached", {"start": 9}), (101, "appended", {"end": 9}), None, [1], False),
+        ((100, "cached", {"start": 9}), (101, "received", {"end": 9}), None, [1], True),
+        ((100, "receiving", {"end": 9}), (101, "received", {"end": 9}), None, [1], True),
+        ((100, "granted", {}), (101, "received", {"end": 9}), None, [1], False),
+    ],
+)
+def test_which_step_a_line_belongs_to(other, step, before, isr, is_of_step):
+    def made(given):
+        return given and Observed(given[0], 1, given[1], "a-0", given[2])
+
+    assert broker_log._precedes(made(other), made(step), made(before), isr) is is_of_step
+
+
+def test_a_step_has_the_fields_and_the_time_of_its_other_lines():
+    def after(kind, fields, line_of, **more):
+        step = Observed(50, 1, kind, "a-0", dict(fields))
+        broker_log._absorb(step, Observed(more.pop("time", 60), 1, line_of, "a-0", more))
+        return step.time, step.fields
+
+    assert after("recorded", {"end": 5}, "committed", high_watermark=4) == (50, {"end": 5, "high_watermark": 4})
+    assert after("recorded", {"end": 5}, "committed", high_watermark=4, time=40)[0] == 40
+    assert after("asked_to_shrink", {}, "shrinking", time=40) == (40, {})
+    assert after("appended", {}, "cached", epoch=2, start=5) == (50, {"epoch_start": {"epoch": 2, "start": 5}})
+    assert after("received", {"end": 4}, "receiving", end=6) == (50, {"end": 6, "offset": 6})
+    assert after("received", {"end": 4, "offset": 3}, "receiving", end=6) == (50, {"end": 6, "offset": 3})
+
+
+@pytest.mark.parametrize(("isr", "kinds"), [([1], []), ([1, 2], ["raised"])])
+def test_an_append_commits_by_itself_only_for_a_leader_that_is_alone(isr, kinds):
+    append, line = (
+        Observed(50, 1, "appended", "a-0", {"end": 5}),
+        Observed(51, 1, "committed", "a-0", {"high_watermark": 5}),
+    )
+    assert [each.kind for each in broker_log._absorb_into(append, line, isr)] == kinds
+    assert append.fields.get("high_watermark") == (None if kinds else 5)
+
+
+def test_a_cause_explains_one_change_of_each_partition():
+    cause = Observed(1, 1, "cause", None, {"partitions": ["a-0", "b-0"]})
+    change = Observed(1, 1, "changed", "a-0", {})
+    new = replace(change, fields={"has_new_directory": True})
+    assert broker_log._cause_of(change, None) == [] == broker_log._cause_of(replace(change, partition="c-0"), cause)
+    assert broker_log._cause_of(new, cause) == broker_log._cause_of(change, cause) == [cause]
+    assert broker_log._cause_of(change, cause) == [] and cause.fields["partitions"] == ["b-0"]
+
+
+def test_the_change_of_a_registration():
+    text = "isr: [1, 2, 3] -> [1, 2], leader: 3 -> -1, leaderEpoch: 4 -> 5, partitionEpoch: 7 -> 8, elr: [] -> [3], "
+    assert broker_log._difference(text + "directories: [x, y] -> [x, z]") == {
+        "isr": [1, 2],
+        "isr_before": [1, 2, 3],
+        "elr": [3],
+        "elr_before": [],
+        "leader": -1,
+        "leader_before": 3,
+        "leader_epoch": 5,
+        "partition_epoch": 8,
+        "has_new_directory": True,
+    }
+    assert broker_log._difference("leaderRecoveryState: RECOVERED -> RECOVERING") == {}
+
+
+def test_the_fetches_of_a_session():
+    one = "a-0=PartitionData(topicId=x, fetchOffset=5, currentLeaderEpoch=Optional[3], lastFetchedEpoch=Optional[2])"
+    none = "currentLeaderEpoch=Optional.empty, lastFetchedEpoch=Optional.empty"
+    text = f"{one}, b.c-d-1=PartitionData(topicId=x, fetchOffset=0, maxBytes=1, {none})"
+    assert list(broker_log._fetches(text)) == [
+        ("a-0", {"offset": 5, "leader_epoch": 3, "last_epoch": 2}),
+        ("b.c-d-1", {"offset": 0, "leader_epoch": -1, "last_epoch": -1}),
+    ]
+
+
 PARTITION_LINE = "2026-11-22 21:28:{} DEBUG [{}] kafka.cluster.Partition [Partition a-0 broker=1] {}"
 APPENDED = (
     "2026-11-22 21:28:{} TRACE [{}] org.apache.kafka.storage.internals.log.UnifiedLog [UnifiedLog partition=a-0] "
@@ -436,6 +573,43 @@ def test_a_controller_that_was_paused_may_not_know_its_successor(pause, after, k
     events.take(Observed(pause + after, 8, "fencing", None, {"node": 3}))
     events.take(Observed(pause + after, 9, "unfencing", None, {"node": 3}))
     assert [event["event"] for event in events.events[1:]] == ["fenced"] + ([] if kind is None else ["unfenced"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "may"),
+    [
+        ({"end": 5}, True),
+        ({"end": 5, "high_watermark": 4}, True),
+        ({"end": 5, "high_watermark": 5}, True),
+        ({"end": 6, "high_watermark": 5}, False),
+        ({"end": 6, "high_watermark": 7}, True),
+        ({"end": 6, "high_watermark": 8}, False),
+        ({"end": 6, "high_watermark": 8, "follower": 2}, True),
+    ],
+)
+def test_a_leader_commits_up_to_the_end_of_a_log(fields, may):
+    """Its own end is 8, and it has counted a follower up to 7. An append has its own end."""
+    broker = _Broker(end=8, high_watermark=4, counted={2: 7})
+    assert broker.may_commit(fields) is may
+
+
+def test_the_valid_change_is_the_last_one_that_was_not_reverted():
+    def change(time, broker, kind, epoch=1, **fields):
+        return Observed(time, broker, kind, "a-0", {"partition_epoch": epoch, **fields} if kind == "changed" else {})
+
+    def valid(*observed):
+        return committed_changes([*observed, replace(change(9, 1, "changed", isr=[9]), partition="b-0")], "a-0")
+
+    first, other = change(1, 1, "changed", isr=[1]), change(3, 2, "changed", isr=[2])
+    assert valid(first, other) == {1: other.fields} == valid(other, first)
+    # A process that logs a change again has reverted the earlier one, and those after it.
+    later = change(2, 1, "changed", 2, isr=[1, 2])
+    again = change(4, 1, "changed", isr=[3])
+    assert valid(first, later, again) == {1: again.fields, 2: {}}
+    # After its start, a process logs what was there before.
+    started = [change(2, 1, "created"), change(3, 1, "changed", isr=[1])]
+    caused = change(1, 1, "changed", isr=[1], cause="alter_partition")
+    assert valid(caused, *started) == {1: caused.fields}
 
 
 def test_a_recording_allows_what_brokers_do_by_themselves():
