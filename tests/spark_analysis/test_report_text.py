@@ -25,6 +25,7 @@ from spark_analysis.report.walk_counts import StateGrowth, ViolationPattern, Vio
 from spark_analysis.walks import importance_splitting, local_simulation
 from spark_analysis.walks.records import ActionRange
 from spark_analysis.walks.statistics import Saturation, wilson
+from traces.shrink import ShorteningSearch
 
 
 def failure(name, walks=0, *, is_error=False, **more):
@@ -548,3 +549,65 @@ def test_frequent_causes_come_first(monkeypatch):
     monkeypatch.setattr(causes, "_estimate", lambda one, _: SimpleNamespace(count=counts[one.cause.property]))
     ordered = causes._by_frequency([group("go", name=name) for name in "acb"], None)
     assert [one.cause.property for one in ordered] == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("traces", "length", "limit", "asked"),
+    [
+        ([None], None, "the first limit", [{"go", "up"}]),
+        ([("go", 4)], 4, "the first limit", [{"go", "up"}]),
+        # These actions violate the property without `go`, so the search leaves out what violates it then.
+        ([("up", 2), ("go", 5)], 5, "", [{"go", "up"}, {"go"}]),
+        ([("up", 2), ("up", 3)], None, "these actions violate it earlier without go", [{"go", "up"}, {"go"}]),
+        ([("up", 2), None], None, "these actions violate it earlier without go", [{"go", "up"}, {"go"}]),
+    ],
+)
+def test_a_shorter_trace_has_the_action_that_broke_the_property(monkeypatch, traces, length, limit, asked):
+    searched = []
+
+    def search(spec, violation, most, actions, or_as_short=False):
+        searched.append(actions)
+        assert or_as_short == (len(searched) == 2) and most == 9
+        found = traces[len(searched) - 1]
+        trace = None if found is None else SimpleNamespace(breaker=found[0], length=found[1])
+        return ShorteningSearch(trace, "the first limit" if len(searched) == 1 else "")
+
+    monkeypatch.setattr(causes, "search_shorter", search)
+    monkeypatch.setattr(causes, "breaker", lambda violation: violation.breaker)
+    monkeypatch.setattr(causes, "cause_of", lambda spec, violation: SimpleNamespace(actions=(violation.breaker,)))
+    found = causes._search(None, SimpleNamespace(breaker="go"), {"go", "up"}, 9)
+    assert (found.found and found.found.length, found.limit, searched) == (length, limit, asked)
+
+
+def test_the_walks_of_a_cause_are_estimated_from_its_failure():
+    """Of 100 walks of each setting, 10 are sampled; a walk that is known counts although no sample has it."""
+    strata = {number: Stratum(WalkFailure("a", False), number) for number in (0, 1)}
+    other = Stratum(WalkFailure("b", False), 0)
+    population = {strata[0]: 100, strata[1]: 100, other: 7}
+    shrunk = SimpleNamespace(population=population, sampled={strata[0]: 10, strata[1]: 10, other: 7})
+
+    def walks(number, *sampled):
+        return tuple(
+            SimpleNamespace(walk=10 * number + at, stratum=strata[number], is_sampled=one, length=5 - at)
+            for at, one in enumerate(sampled)
+        )
+
+    cause = ViolationCause("a", "invariant", None, ("go",))
+    made = (*walks(0, True, True, False), *walks(1, False))
+    one = causes._Group(cause, made, made[0])
+    assert causes._estimate(one, shrunk).count == 20 == causes._estimate(one, shrunk, 0).count
+    assert (causes._estimate(one, shrunk, 1).count, causes._estimate(one, shrunk, 1).low) == (1, 1)
+    assert causes._estimate(causes._Group(cause, made[3:], made[3]), shrunk).low == 1
+    same = [SimpleNamespace(cause=cause, length=length, walk=walk) for length, walk in ((4, 9), (3, 8), (3, 7))]
+    (group_of_all,) = causes._group(same)
+    assert group_of_all.first.walk == 7 and len(group_of_all.walks) == 3
+
+
+def test_an_outcome_has_the_least_spacing_of_its_failures():
+    run = run_of("safe", "other")
+    outcomes = [outcome("violation", 3, name="safe"), outcome("violation", 1, name="safe"), outcome("depth")]
+    spacings = {Stratum(WalkFailure("safe", False), 0): 4, Stratum(WalkFailure("other", False), 0): 2}
+    assert [(each.violated, each.spacing) for each in shrunk_walks._outcome_spacings(run, outcomes, spacings)] == [
+        (1, 4),
+        (3, 2),
+    ]
