@@ -164,7 +164,7 @@ def _exploration(data: Mapping[str, Any], name: str) -> tuple[str, bool]:
     if lengths:
         where = f" in {len(lengths)} of {len(everything)} configurations" if len(everything) > 1 else ""
         return f"violated{where}{undecided}; shortest trace: {min(lengths)} states", True
-    if complete and not open_ones:
+    if not open_ones:
         return f"holds in all {sum(known_run['states'] for known_run in complete):,} states", False
     if complete:
         return f"holds in {len(complete)} of {len(everything)} configurations{undecided}", False
