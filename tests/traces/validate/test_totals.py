@@ -5,9 +5,10 @@ import json
 
 import pytest
 
+from checker.errors import InputError
 from tests.traces.validate.toys import Wire, WireLog, recorded
 from traces.validate.controls import ControlResults, SurvivingControl
-from traces.validate.events import read_events
+from traces.validate.events import read_events, read_log, read_many
 from traces.validate.moves import moves_of
 from traces.validate.totals import ValidationTotals, verdict_row
 from traces.validate.validator import Validator
@@ -103,3 +104,37 @@ def test_a_trace_that_was_not_read_has_no_states():
 def test_blank_lines_are_counted_and_have_numbers():
     events, blank = read_events(["", '{"event": "a"}\n', " \n", "\n", '{"event": "b"}'], "log.jsonl", 5)
     assert ([event.line for event in events], blank) == ([6, 9], 3)
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_the_traces_of_a_file_have_their_lines(tmp_path, end):
+    log = tmp_path / "log.jsonl"
+    log.write_text('\ufeff{"run": 1, "n": 0}\n\n{"run": "b"}\n  \n{"run": 1, "n": 2}' + end, encoding="utf-8")
+    found = list(read_many(log, "run"))
+    assert [(raw.name, raw.file, raw.lines) for raw in found] == [("1", str(log), [1, 5]), ("b", str(log), [3])]
+    trace = found[0].recorded()
+    assert [(event.line, event.found) for event in trace.events] == [(1, {"run": 1, "n": 0}), (5, {"run": 1, "n": 2})]
+    assert (trace.name, trace.file, trace.blank) == ("1", str(log), 0) and read_log(log).blank == 2
+    assert [event.line for event in read_log(log).events] == [1, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"at": 1}', 'the event has no "run", which names its trace'),
+        ("[1]", "an event is a JSON object"),
+        ("{" + "x" * 300, "this is not JSON"),
+        ("[" * 100_000, "this is nested too deeply|this is not JSON"),
+    ],
+)
+def test_a_line_that_is_no_event_is_named(tmp_path, text, message):
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"run": 1}\n' + text + "\n")
+    with pytest.raises(InputError, match=message) as caught:
+        list(read_many(log, "run"))
+    assert (caught.value.file, caught.value.line) == (str(log), 2) and len(caught.value.text or "") <= 200
+    with pytest.raises(InputError, match="nowhere cannot be read"):
+        read_log(tmp_path / "nowhere")
+    log.write_bytes(b"\xff")
+    with pytest.raises(InputError, match="is not text in UTF-8"):
+        read_log(log)
