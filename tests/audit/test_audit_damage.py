@@ -348,6 +348,14 @@ def test_unreadable_file_is_not_sound(log_directory, monkeypatch):
     assert not report.is_complete and [unread.path for unread in report.unread] == [str(wrong)]
 
 
+@pytest.mark.parametrize("has_snapshots", [True, False])
+def test_repeated_batches_are_found_within_a_part_and_across_snapshots(log_directory, has_snapshots):
+    for snapshot in [] if has_snapshots else (log_directory / "restarted-0").glob("*.snapshot"):
+        snapshot.unlink()
+    [report] = audited(log_directory / "restarted-0").partitions
+    assert [(batch.first_offset, batch.second_offset) for batch in report.repeated] == [(1, 4), (2, 5), (3, 6)]
+
+
 class TestCopies:
     @pytest.fixture
     def copies(self, original, tmp_path) -> tuple[Path, Path]:
@@ -399,6 +407,13 @@ class TestCopies:
             path.write_bytes(b"")
         [finding] = audited(*(folder / "orders-0" for folder in copies)).differences
         assert finding.text == f"{copies[emptied] / 'orders-0'} has no batch, so that nothing was compared"
+
+    @pytest.mark.parametrize("compacted", [0, 1])
+    def test_the_cleaner_of_one_copy_may_have_removed_a_batch(self, copies, compacted):
+        change(copies[1] / "orders-0" / f"{SECOND}.log", removed(3))
+        (copies[1 - compacted] / "cleaner-offset-checkpoint").write_text("")
+        (copies[compacted] / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 3000\n")
+        assert audited(*copies).differences == ()
 
     def test_missing_batch(self, copies):
         folder = copies[1] / "orders-0"

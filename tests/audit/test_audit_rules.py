@@ -33,6 +33,7 @@ from kafka_tools.audit.part_audit import (
     _record_counts,
     _time_index_order,
     findings_of_broken_rules,
+    limited,
 )
 from kafka_tools.audit.partition_audit import PartitionAudit, PartitionReport, RepeatedBatch, _producer_states
 from kafka_tools.audit.partition_folder import (
@@ -131,6 +132,17 @@ def test_findings_beyond_the_shown_ones_are_counted(count, rest):
     findings = [AuditFinding(Kind.INDEX, f"wrong {number}", "folder") for number in range(count)]
     lines = ["".join(part if isinstance(part, str) else part[0] for part in one) for one in _finding_lines(findings, 3)]
     assert lines[6:] == ([] if rest is None else [rest])
+
+
+def test_of_many_findings_of_a_kind_the_others_are_counted():
+    many = [AuditFinding(Kind.INDEX, f"wrong {offset}", "f", "0.log", offset=offset) for offset in range(23)]
+    other = AuditFinding(Kind.BOUNDS, "other", "f")
+    assert list(limited(iter([*many, other, *many[:20]]))) == [
+        *many[:20],
+        other,
+        AuditFinding(Kind.INDEX, "23 more of this kind follow, the last at offset 19", "f", "0.log"),
+    ]
+    assert list(limited(iter(many[:20]))) == many[:20] and len(list(limited(iter(many[:21])))) == 21
 
 
 def plain_rows(**changes: dict[int, int]) -> np.ndarray:
