@@ -9,6 +9,7 @@ from checker.output.styled_lines import BLANK, Line, line
 from kafka_tools.advise import answer_sentences
 from kafka_tools.advise.advice import Advice, GuaranteeAnswer
 from kafka_tools.advise.hazard_answers import of_transactions
+from kafka_tools.advise.outcome_phrases import entries_with_answers
 from kafka_tools.advise.questions import GuaranteeQuestion
 from kafka_tools.advise.remedy_texts import RemedyText, remedy_texts
 from kafka_tools.advise.requirements import NOTHING_REQUIRED, Demand, requirements
@@ -61,7 +62,8 @@ def _verdict_lines(advice: Advice) -> Iterator[Line]:
         style = "bold green"
     yield from _wrap(answer_sentences.replicas_sentence(advice))
     for number, sentence in enumerate(answer_sentences.verdict_sentences(advice)):
-        yield from _wrap(sentence, style=style if number == 0 else "")
+        is_item = sentence.startswith("- ")
+        yield from _wrap(sentence, *(("  ", "    ") if is_item else ()), style=style if number == 0 else "")
     yield from _wrap(answer_sentences.settings_sentence(advice), style="dim")
     for sentence in advice.cluster.unread:
         yield from _wrap(sentence, style="bold yellow")
@@ -93,8 +95,9 @@ def _matrix_lines(advice: Advice) -> Iterator[Line]:
         yield from _wrap(f"{failure.name}: {reason}", style="dim", after="  ")
     for failure in answer_sentences.failures_of(advice):
         yield from _wrap(failure.meaning and f"{failure.name}: {failure.meaning}", style="dim", after="  ")
-    yield from _wrap(answer_sentences.coincidence_sentence(advice), style="dim", after="  ")
-    for hazard, known in answer_sentences.entries_with_answers(advice):
+    for sentence in _legend(advice, longest):
+        yield from _wrap(sentence, style="dim", after="  ")
+    for hazard, known in entries_with_answers(advice.answers):
         text = answer_sentences.known_sentence(hazard, known)
         yield from _wrap(f"{hazard.name}: {text}", style="bold yellow", after="  ")
     causes = "; ".join(answer_sentences.cause_sentences(advice))
@@ -127,6 +130,26 @@ def _cell(answer: GuaranteeAnswer | None, longest: int) -> str:
         return name if len(name) <= max(longest, len("known")) else "known"
     number = f"/{answer.coincidences}" if answer.coincidences else ""
     return "?" if answer.verdict == "undecided" else f"{answer.verdict}{number}"
+
+
+def _legend(advice: Advice, longest: int) -> Iterator[str]:
+    """Yield a sentence on each mark that the cells of the table have."""
+    yield answer_sentences.coincidence_sentence(advice)
+    known = [answer for answer in advice.answers if answer.verdict == "known"]
+    cells = {_cell(answer, longest): answer.hazards[0] for answer in known}
+    taken = {cell.rstrip("+"): entry for cell, entry in cells.items() if entry.takes and cell != "known"}
+    for cell, entry in taken.items():
+        yield f"{cell}: no exploration here has it; {entry.name} happens after {entry.takes}"
+    if any(cell.endswith("+") for cell in cells):
+        yield "+: further entries of the catalogue say yes, too; they are below"
+    if "known" in cells:
+        yield "known: no exploration here has it, and entries of the catalogue with longer names say yes; they are below"
+    if any(
+        answer is None
+        for _, row in answer_sentences.verdicts(advice, answer_sentences.questions_of(advice))
+        for answer in row
+    ):
+        yield "-: not asked, which is not a no"
 
 
 def _style(answer: GuaranteeAnswer | None) -> str:

@@ -27,7 +27,7 @@ from kafka_tools.advise.questions import (
     why_impossible,
 )
 from kafka_tools.advise.remedy_texts import cost_sentence
-from kafka_tools.advise.requirements import NOTHING_REQUIRED, Demand, requirements
+from kafka_tools.advise.requirements import NOTHING_REQUIRED, OF_TRANSACTIONS, Demand, requirements
 from kafka_tools.advise.survey import explorer_of
 from kafka_tools.advise.transaction_answers import TransactionAnswer, transaction_notes
 from specs.hazards import EVENTS, Hazard
@@ -118,39 +118,40 @@ def _subject(question: GuaranteeQuestion) -> str:
 
 
 def verdict_sentences(advice: Advice) -> list[str]:
-    """Return the verdict: what may happen and after which failure already, what does not, and what is not decided."""
+    """Return the verdict: what may happen and after which failure already, what does not, and what is not decided.
+
+    A text that begins with "- " is an item of the list that the sentence before it announces.
+    """
     mildest: dict[FailureMode, list[str]] = {}
-    never, undecided = [], []
-    known: dict[str, list[GuaranteeAnswer]] = {}
+    never: list[GuaranteeQuestion] = []
+    undecided = []
     for question in questions_of(advice):
         answers = [answer for answer in advice.answers if answer.question == question]
         yes = [answer.failure for answer in answers if answer.verdict == "yes"]
         if yes:
             mildest.setdefault(yes[0], []).append(question.verb)
-        elif all(answer.verdict == "no" for answer in answers) and advice.is_whole:
-            never.append(question.verb)
+        elif _is_never(advice, question, answers):
+            never.append(question)
         if any(answer.verdict == "undecided" for answer in answers):
             undecided.append(question.verb)
-        for answer in answers:
-            if answer.verdict == "known":
-                known.setdefault(joined([hazard.name for hazard in answer.hazards], "and"), []).append(answer)
     sentences = [] if advice.answers or not advice.is_whole else [_sentence_without_answers(advice)]
     if mildest:
         parts = [f"{joined(verbs, 'or')} {failure.phrase}" for failure, verbs in mildest.items()]
         sentences.append(f"{_with_defaults(advice, mildest)} can be {'; '.join(parts)}.")
-    if known:
-        parts = [f"{_outcomes_of_entries(answers[0].hazards, answers)} ({names})" for names, answers in known.items()]
-        sentences.append(f"By a way that the exploration does not have, a record can also be {'; '.join(parts)}.")
+    sentences += _sentences_of_entries(advice)
     if advice.cluster.ephemeral_disks:
         sentences.append(
             f"A broker of this cluster returns with an empty disk ({advice.cluster.ephemeral_disks}): each crash "
             "and each restart, also a planned one, is the row of an empty disk, and several at once lose every record."
         )
-    if exceptions := of_transactions(advice.cluster, advice.config):
-        titles = [f"{each.title[0].lower()}{each.title[1:]} ({each.name})" for each in exceptions]
-        sentences.append(f"Exactly-once has {'exceptions' if titles[1:] else 'an exception'}: {'; '.join(titles)}.")
+    if exceptions := _exceptions_to_exactly_once(advice):
+        sentences.append(f"Exactly-once has {'exceptions' if exceptions[1:] else 'an exception'}:")
+        sentences += [f"- {each}" for each in exceptions]
     if never:
-        sentences.append(f"In the explored failures, no record is {joined(never, 'or')}.")
+        names = {question.name for question in never}
+        besides = ", lost ones aside" if "stuck" in names and "loss" not in names else ""
+        verbs = joined([question.verb for question in never], "or")
+        sentences.append(f"In the explored failures, no record is {verbs}{besides}.")
     if undecided:
         sentences.append(
             f"Not decided, and not safe: whether a record can be {joined(undecided, 'or')}. "
@@ -159,6 +160,35 @@ def verdict_sentences(advice: Advice) -> list[str]:
     if not advice.is_whole:
         sentences.append("Interrupted: the answers that are missing in the table are not decided, and not safe.")
     return sentences
+
+
+def _is_never(advice: Advice, question: GuaranteeQuestion, answers: Sequence[GuaranteeAnswer]) -> bool:
+    """Return whether every answer to a question is no: in the table, and about transactions."""
+    if question.name in OF_TRANSACTIONS and of_transactions(advice.cluster, advice.config):
+        return False
+    about = [answer for answer in advice.transactions if answer.question.of == question.name]
+    return advice.is_whole and all(answer.verdict == "no" for answer in (*answers, *about))
+
+
+def _sentences_of_entries(advice: Advice) -> list[str]:
+    """Return what the entries of the catalogue say where the exploration says no: a sentence and a list."""
+    known: dict[str, list[GuaranteeAnswer]] = {}
+    for answer in advice.answers:
+        if answer.verdict == "known":
+            known.setdefault(joined([hazard.name for hazard in answer.hazards], "and"), []).append(answer)
+    items = [f"- {_outcomes_of_entries(each[0].hazards, each)} ({names})" for names, each in known.items()]
+    return ["By ways that the exploration does not have, a record can also be:", *items] if items else []
+
+
+def _exceptions_to_exactly_once(advice: Advice) -> list[str]:
+    """Return what breaks the transactions of a transactional producer: entries, and answers that no entry has."""
+    entries = of_transactions(advice.cluster, advice.config)
+    answered = {
+        answer.question.text: None
+        for answer in advice.transactions
+        if answer.verdict == "yes" and not answer.question.entry
+    }
+    return [*(f"{each.title[0].lower()}{each.title[1:]} ({each.name})" for each in entries), *answered]
 
 
 def _sentence_without_answers(advice: Advice) -> str:
@@ -257,16 +287,6 @@ def sentence_without_remedy(advice: Advice) -> str:
         return ""
     tried = "No setting that the models have, alone or in pairs," if advice.tried_all else "No tried change of settings"
     return f"{tried} prevents that a record is {outcomes(advice.without_remedy)}."
-
-
-def entries_with_answers(advice: Advice) -> Iterator[tuple[Hazard, list[GuaranteeAnswer]]]:
-    """Yield each entry of the catalogue that says yes where the exploration does not, with these answers."""
-    answers: dict[str, tuple[Hazard, list[GuaranteeAnswer]]] = {}
-    for answer in advice.answers:
-        if answer.verdict in ("known", "undecided"):
-            for hazard in answer.hazards:
-                answers.setdefault(hazard.name, (hazard, []))[1].append(answer)
-    yield from answers.values()
 
 
 def known_sentence(hazard: Hazard, answers: Sequence[GuaranteeAnswer]) -> str:

@@ -6,6 +6,17 @@ from collections.abc import Sequence
 
 from kafka_tools.advise.advice import GuaranteeAnswer, OpenedAnswer
 from kafka_tools.advise.questions import FailureMode
+from specs.hazards import Hazard
+
+
+def entries_with_answers(answers: Sequence[GuaranteeAnswer]) -> list[tuple[Hazard, list[GuaranteeAnswer]]]:
+    """Return each entry of the catalogue that says yes where the exploration does not, with these answers."""
+    entries: dict[str, tuple[Hazard, list[GuaranteeAnswer]]] = {}
+    for answer in answers:
+        if answer.verdict in ("known", "undecided"):
+            for hazard in answer.hazards:
+                entries.setdefault(hazard.name, (hazard, []))[1].append(answer)
+    return list(entries.values())
 
 
 def outcomes(answers: Sequence[GuaranteeAnswer | OpenedAnswer]) -> str:

@@ -97,13 +97,17 @@ def sentences_of_opened_answers(remedy: Remedy) -> list[str]:
 
 
 def _fix_sentence(advice: Advice, fix: Fix) -> str:
-    yes = [answer.failure for answer in advice.answers if answer.question == fix.question and answer.verdict == "yes"]
-    start, others = f"no record is {fix.question.verb}", [failure for failure in yes if failure not in fix.failures]
-    if len(yes) > 1 and not others:
-        return f"{start} after any failure above"
+    """Return what a remedy prevents. An entry that says yes where no exploration does is a failure that is left."""
+    answers = [answer for answer in advice.answers if answer.question == fix.question]
+    yes = [answer.failure for answer in answers if answer.verdict == "yes"]
+    known = [answer.failure for answer in answers if answer.verdict in ("known", "undecided")]
     hopeless = [answer.failure for answer in advice.without_remedy if answer.question == fix.question]
-    if 0 < len(others) < len(fix.failures) and others == hopeless:
-        return f"{start} after any failure above, except {joined([failure.name for failure in others], 'and')}"
+    left = [answer.failure for answer in answers if answer.verdict != "no" and answer.failure not in fix.failures]
+    start = f"no record is {fix.question.verb}"
+    if len(yes) > 1 and not left:
+        return f"{start} after any failure above"
+    if 0 < len(left) < len(fix.failures) and {*left} <= {*known, *hopeless}:
+        return f"{start} after any failure above, except {joined([failure.name for failure in left], 'and')}"
     names = joined([failure.name for failure in fix.failures], "or")
     return f"{start} {fix.failures[0].preposition} {names}"
 

@@ -17,7 +17,7 @@ from specs.hazards import hazards
 ACCEPTABLE = dict.fromkeys((*hazards(), *(question.accepted_as for question in (*QUESTIONS, *TWO_PHASE_QUESTIONS))))
 """The names that `--accept` takes: the entries of the catalogue, and the questions about transactions without one."""
 
-_OF_TRANSACTIONS = ("loss", "duplicates", "stuck")
+OF_TRANSACTIONS = ("loss", "duplicates", "stuck")
 """The guarantees that a torn, hanging or wrongly committed transaction may break."""
 
 
@@ -123,7 +123,7 @@ def _exceptions(
 ) -> list[str]:
     """Return the entries that say yes where no exploration does: those of cells, and those of transactions."""
     entries = [hazard.name for answer in answers if answer.verdict == "known" for hazard in answer.hazards]
-    if question.name in _OF_TRANSACTIONS:
+    if question.name in OF_TRANSACTIONS:
         explored = {answer.question.entry for answer in advice.transactions}
         known = of_transactions(advice.cluster, advice.config, demand.events)
         entries += [hazard.name for hazard in known if hazard.name not in explored]

@@ -9,6 +9,7 @@ from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import ROLES
 from kafka_tools.advise.effective_config import DEFAULT_DELIVERY_TIMEOUT, EffectiveConfig
 from kafka_tools.advise.facts import facts_of
+from kafka_tools.advise.outcome_phrases import entries_with_answers, outcomes
 from kafka_tools.advise.questions import FailureMode
 from kafka_tools.advise.remedies import Suggestion
 from kafka_tools.advise.versions import lacks
@@ -64,17 +65,7 @@ def suggestions_for(
             f"with eligible leader replicas, another replica with every acknowledged record leads. Kafka "
             f"{cluster.version} {lacks}: ask again with --kafka 4.1 and --set eligible.leader.replicas.version=1",
         )
-    known = {
-        hazard.name: (hazard, answer) for answer in answers if answer.verdict == "known" for hazard in answer.hazards
-    }
-    for hazard, answer in known.values():
-        changes = remedies_in(hazard, cluster, config, answer.failure)
-        if changes:
-            yield Suggestion(
-                " or ".join(" with ".join(f"{name}={value}" for name, value in each.items()) for each in changes),
-                f"records that are {answer.question.verb} {answer.failure.phrase}",
-                f"{hazard.name} needs another value: {hazard.remedy}".rstrip("."),
-            )
+    yield from _against_entries(answers, cluster, config)
     is_exactly_once = Framework.STREAMS in cluster.frameworks and config.is_transactional
     if ("reprocessing", "consumer-crash") in yes and not is_exactly_once:
         yield Suggestion(
@@ -83,6 +74,25 @@ def suggestions_for(
             "no consumer setting prevents both skipped and repeated records. docs/transactions.md explores "
             "the transactions",
         )
+
+
+def _against_entries(
+    answers: Sequence[GuaranteeAnswer], cluster: ClusterConfig, config: EffectiveConfig
+) -> Iterator[Suggestion]:
+    """Yield the settings that prevent the entries which say yes where no exploration does."""
+    for hazard, denied in entries_with_answers(answers):
+        prevented: dict[str, list[GuaranteeAnswer]] = {}
+        for answer in denied:
+            changes = remedies_in(hazard, cluster, config, answer.failure)
+            texts = [" with ".join(f"{name}={value}" for name, value in each.items()) for each in changes]
+            prevented.setdefault(" or ".join(texts), []).append(answer)
+        for text, helped in prevented.items():
+            if text:
+                yield Suggestion(
+                    text,
+                    f"records that are {outcomes(helped)}",
+                    f"{hazard.name} needs another value: {hazard.remedy}".rstrip("."),
+                )
 
 
 def remedies_in(

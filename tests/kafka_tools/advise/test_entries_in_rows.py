@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from kafka_tools.advise.advice import answer_questions
-from kafka_tools.advise.answer_sentences import cause_sentences, entries_with_answers
+from kafka_tools.advise.answer_sentences import cause_sentences
+from kafka_tools.advise.outcome_phrases import entries_with_answers
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.facts import facts_of
@@ -137,7 +138,7 @@ def test_an_entry_without_a_row_has_no_event_of_a_row():
 def test_an_undecided_cell_keeps_its_entries():
     found = answer_questions(TYPICAL["idempotent before 2.5"], find_nothing, [LOST], [TWICE])
     assert [answer.verdict for answer in found.answers] == ["undecided"]
-    assert "I4" in {hazard.name for hazard, _ in entries_with_answers(found)}
+    assert "I4" in {hazard.name for hazard, _ in entries_with_answers(found.answers)}
 
 
 # A retry after the producer's state has expired.
