@@ -143,7 +143,7 @@ def _legend(advice: Advice, longest: int) -> Iterator[str]:
     if any(cell.endswith("+") for cell in cells):
         yield "+: further entries of the catalogue say yes, too; they are below"
     if "known" in cells:
-        yield "known: no exploration here has it, and entries of the catalogue with longer names say yes; they are below"
+        yield "known: no exploration here has it, and entries with longer names say yes; they are below"
     if any(
         answer is None
         for _, row in answer_sentences.verdicts(advice, answer_sentences.questions_of(advice))

@@ -14,7 +14,7 @@ from kafka_tools.advise.configuration_keys import CLIENT_ROLES
 from kafka_tools.advise.effective_config import EffectiveConfig
 from kafka_tools.advise.frameworks import clients_of
 from kafka_tools.advise.hazard_answers import hazards_after, of_transactions, unexplored
-from kafka_tools.advise.models import RECORDS, RECORDS_WITH_CONSUMER, acknowledges_implicitly
+from kafka_tools.advise.models import RECORDS, RECORDS_WITH_CONSUMER, UNLIMITED_RETRIES, acknowledges_implicitly
 from kafka_tools.advise.outcome_phrases import joined, outcomes
 from kafka_tools.advise.questions import (
     FAILURES,
@@ -29,7 +29,7 @@ from kafka_tools.advise.questions import (
 from kafka_tools.advise.remedy_texts import cost_sentence
 from kafka_tools.advise.requirements import NOTHING_REQUIRED, OF_TRANSACTIONS, Demand, requirements
 from kafka_tools.advise.survey import explorer_of
-from kafka_tools.advise.transaction_answers import TransactionAnswer, transaction_notes
+from kafka_tools.advise.transaction_answers import TransactionAnswer, transaction_notes, transaction_versions
 from specs.hazards import EVENTS, Hazard
 from specs.kafka_versions import EMPTY_STATE_NEEDS_SEQUENCE_0
 
@@ -181,14 +181,20 @@ def _sentences_of_entries(advice: Advice) -> list[str]:
 
 
 def _exceptions_to_exactly_once(advice: Advice) -> list[str]:
-    """Return what breaks the transactions of a transactional producer: entries, and answers that no entry has."""
-    entries = of_transactions(advice.cluster, advice.config)
-    answered = {
-        answer.question.text: None
-        for answer in advice.transactions
-        if answer.verdict == "yes" and not answer.question.entry
-    }
-    return [*(f"{each.title[0].lower()}{each.title[1:]} ({each.name})" for each in entries), *answered]
+    """Return what breaks the transactions of a transactional producer: entries, and answers that say yes besides."""
+    entries = {each.name: each.title for each in of_transactions(advice.cluster, advice.config)}
+    versions = {answer.transaction_version for answer in advice.transactions}
+    answered: dict[str, list[int]] = {}
+    for answer in advice.transactions:
+        if answer.verdict == "yes" and answer.question.entry not in entries:
+            answered.setdefault(answer.question.text, []).append(answer.transaction_version)
+    return [
+        *(f"{title[0].lower()}{title[1:]} ({name})" for name, title in entries.items()),
+        *(
+            f"{text}{'' if versions == {*having} else f', with transaction.version={having[0]}'}"
+            for text, having in answered.items()
+        ),
+    ]
 
 
 def _sentence_without_answers(advice: Advice) -> str:
@@ -243,10 +249,17 @@ def caveats(advice: Advice) -> list[str]:
             "An idempotent producer with several requests in flight can still write a record twice: after it raised "
             "its epoch while an earlier batch was being retried (docs/idempotence.md, I3)."
         )
-    if config.is_transactional and is_pipelined and EMPTY_STATE_NEEDS_SEQUENCE_0.applies_to(advice.cluster.version):
+    has_rule = EMPTY_STATE_NEEDS_SEQUENCE_0.applies_to(advice.cluster.version)
+    if config.is_transactional and is_pipelined and has_rule and 1 in transaction_versions(advice.cluster):
         sentences.append(
-            "With transaction.version=2, a leader without state of the producer takes only its sequence 0 "
-            "(KAFKA-18202), which prevents I2. The model leaves this rule out."
+            "The table is for transaction.version=1. With version 2, a leader without state of the producer takes only "
+            "its sequence 0 (KAFKA-18202), which prevents I2: ask again with --set transaction.version=2."
+        )
+    if int(config["retries"]) < UNLIMITED_RETRIES and not config.is_transactional:
+        sentences.append(
+            f"With retries={config['retries']} a send may fail although its record is written, or will be. An "
+            "application that then sends it again writes it twice, or out of order (P11): the table, except for the "
+            "row of a delivery timeout, is for one that does not."
         )
     if is_pipelined and acknowledges_implicitly(advice.cluster, config):
         sentences.append(

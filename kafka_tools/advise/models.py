@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from kafka_tools.advise.cluster import ClusterConfig
-from kafka_tools.advise.configuration_keys import BY_DURATION
+from kafka_tools.advise.configuration_keys import BY_DURATION, TRANSACTION_VERSION
 from kafka_tools.advise.effective_config import EffectiveConfig
 from kafka_tools.advise.facts import facts_of
 from specs.consumer.background import BackgroundCommits
@@ -24,6 +24,7 @@ from specs.consumer.offsets import OffsetExpiry, RecordDeletion
 from specs.hazards import hazards
 from specs.kafka_versions import (
     BUMPS_EPOCH_ON_LOST_STATE,
+    EMPTY_STATE_NEEDS_SEQUENCE_0,
     EPOCH_STAYS_BETWEEN_REVOCATIONS,
     HIGH_WATERMARK_WAITS_FOR_MIN_ISR,
     MEMBER_MAY_REJOIN,
@@ -167,7 +168,7 @@ def constants_of(
         "retries": config["retries"] != "0",
         "transactional": config.is_transactional,
         "repeats_aborted": config.is_transactional and not config.hides_aborted_records,
-        "no_state": "any" if BUMPS_EPOCH_ON_LOST_STATE.applies_to(cluster.version) else "unknown_producer_id",
+        "no_state": _accepted_without_state(cluster, config),
         "implicit_acks": acknowledges_implicitly(cluster, config),
         "consumer": _CONSUMERS[config["commits"]] if with_consumer else "none",
         "auto_offset_reset": _reset(config["auto.offset.reset"]),
@@ -192,6 +193,17 @@ def _keeps_lowest_sequence(config: EffectiveConfig) -> bool:
     """
     verification = "transaction.partition.verification.enable"
     return config.is_transactional and verification in config.choices and config[verification] == "true"
+
+
+def _accepted_without_state(cluster: ClusterConfig, config: EffectiveConfig) -> str:
+    """Return which sequences a leader without state of the producer accepts; see `specs.broker.sequence_rules`.
+
+    A transaction version that no file names may be 1: it counts as the one that accepts more.
+    """
+    if not BUMPS_EPOCH_ON_LOST_STATE.applies_to(cluster.version):
+        return "unknown_producer_id"
+    has_epochs = config.is_transactional and cluster.get("broker", TRANSACTION_VERSION) == "2"
+    return "full" if has_epochs and EMPTY_STATE_NEEDS_SEQUENCE_0.applies_to(cluster.version) else "any"
 
 
 _CONSUMERS = {"auto": "auto_commit", "first": "commits_first", "last": "commits_last", "background": "background"}

@@ -88,14 +88,6 @@ CHANGES_OF: Mapping[str, tuple[SettingChange, ...]] = {
         SettingChange("producer", "retries", str(UNLIMITED_RETRIES)),
         SettingChange("producer", "retries", "0", weakens=True),
     ),
-    "min_insync_replicas": (
-        SettingChange("topic", "min.insync.replicas", "2"),
-        SettingChange("topic", "min.insync.replicas", "3"),
-        SettingChange("topic", "min.insync.replicas", "1", weakens=True),
-    ),
-    "replication_factor": (
-        SettingChange("topic", "replication.factor", "3", "three copies on disk and on the network"),
-    ),
     "unclean_elections": (
         SettingChange(
             "topic",
@@ -104,6 +96,14 @@ CHANGES_OF: Mapping[str, tuple[SettingChange, ...]] = {
             "while every in-sync replica is down, the partition has no leader",
         ),
         SettingChange("topic", "unclean.leader.election.enable", "true", weakens=True),
+    ),
+    "min_insync_replicas": (
+        SettingChange("topic", "min.insync.replicas", "2"),
+        SettingChange("topic", "min.insync.replicas", "3"),
+        SettingChange("topic", "min.insync.replicas", "1", weakens=True),
+    ),
+    "replication_factor": (
+        SettingChange("topic", "replication.factor", "3", "three copies on disk and on the network"),
     ),
     "eligible_leader_replicas": (
         _ELR,

@@ -114,7 +114,8 @@ def _bug_row(name: str, shown: EntryScenario | None) -> tuple[str, ...]:
     entry, hazard = catalogue_entry(name), hazards().get(name)
     fixes = ", ".join(change.ticket for change in entry.closed_by)
     if hazard is not None and not (entry.opened_by or entry.closed_by):
-        where, verdict = (f"`{shown.target}`", shown.verdict) if shown is not None else ("not modelled", "")
+        target = shown.target if shown is not None else hazard.shown_by
+        where, verdict = f"`{target}`" if target else "not modelled", shown.verdict if shown is not None else ""
         after = [release for release in RELEASES if release_number(release) > release_number(hazard.releases[-1])]
         fixed = after[0] if after else "none yet"
         return name, hazard.title, where, verdict, describe_releases(list(hazard.releases)), fixed, "no change"

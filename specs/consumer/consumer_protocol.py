@@ -150,7 +150,7 @@ class ConsumerProtocol(Spec):
         Event("receive", "{member} gets the response: {'refused (' + str(response[member].refusal) + '), so that it "
             "drops its partitions and joins again' if str(response[member].refusal) != 'none' else 'epoch ' + "
             "str(response[member].epoch) + (', assigned ' + str(response[member].assignment).replace('{}', 'nothing') "
-            "if response[member].assignment is not None else '')}", "", "member", "{'refusal' if "
+            "if response[member].assignment is not None else '')}", "response", "member", "{'refusal' if "
                 "str(response[member].refusal) != 'none' else ''}"),
         Event("reconcile", "{member} applies its assignment: it owns {str(assignment[member])} instead of "
             "{str(owned[member])}", "owns {str(assignment[member])}", "member"),
@@ -160,16 +160,17 @@ class ConsumerProtocol(Spec):
             "heartbeat is a full one", "request timeout", "member", "timeout"),
         Event("handle", "The coordinator {'refuses' if request[member].epoch is not None and str(refusal_of(member, "
             "request[member])) != 'none' else 'handles'} the heartbeat of {member} with epoch {'-1' if "
-            "request[member].epoch is None else str(request[member].epoch)}", "", "'coordinator'", "{'refusal' if "
-                "request[member].epoch is not None and str(refusal_of(member, request[member])) != 'none' else ''}"),
+            "request[member].epoch is None else str(request[member].epoch)}", "handles {member}", "'coordinator'",
+            "{'refusal' if request[member].epoch is not None and str(refusal_of(member, request[member])) != 'none' else ''}"),
         Event("handle_and_assign",
             "The coordinator handles the heartbeat of {member}, and computes a new target: {str(assignment)}"
                 "{''.join('; partition ' + str(p) + ' is assigned to ' + str(member) + ', and its epoch is deleted'"
                 " for p in pending_revocation[member] if (bookkeeping, reconciliation) == ('compared', '3.7') and "
-                "assignment[p] == member)}", "", "'coordinator'"),
-        Event("handle_late", "The coordinator handles a late heartbeat of {member}", "", "'coordinator'"),
+                "assignment[p] == member)}", "handles {member}", "'coordinator'"),
+        Event("handle_late", "The coordinator handles a late heartbeat of {member}", "late: {member}",
+            "'coordinator'"),
         Event("handle_late_and_assign", "The coordinator handles a late heartbeat of {member}, and computes a new "
-            "target: {str(assignment)}", "", "'coordinator'"),
+            "target: {str(assignment)}", "late: {member}", "'coordinator'"),
         Event("time_out_session", "The coordinator removes {member}, whose session has timed out, from the group",
             "session of {member} expires", "'coordinator'", "timeout"))  # fmt: skip
 

@@ -159,9 +159,12 @@ def known(column, commit, failure, protocol="classic"):
         return ()
     facts = {"commits": POLICIES.get(commit, commit), "client": "java", "group.protocol": protocol}
     facts["enable.auto.commit"] = str(commit == "automatically").lower()
+    rarer = RARER
     if commit == "with the effect":
-        facts["auto.offset.reset"] = "none"  # the sink has every offset
-    return exceptions(OUTCOMES[column], [EVENTS[failure]], facts, RELEASES_OF_ALL, RARER)
+        # The sink has every offset; or a transaction has it, which may be aborted.
+        facts |= {"auto.offset.reset": "none", "transactional": "true"}
+        rarer = (*RARER, "abort")
+    return exceptions(OUTCOMES[column], [EVENTS[failure]], facts, RELEASES_OF_ALL, rarer)
 
 
 def row(commit, threads, failure):

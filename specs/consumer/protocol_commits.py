@@ -50,7 +50,8 @@ class ProtocolCommits(ConsumerProtocol):
     ).with_events(
         *ConsumerProtocol.draws.events,
         Event("process", "{member} polls and processes record {position[member]}", "process", "member"),
-        Event("send_commit", "{member} commits offset {position[member]}, with epoch {epoch[member]}", "", "member"),
+        Event("send_commit", "{member} commits offset {position[member]}, with epoch {epoch[member]}",
+            "commits {position[member]}", "member"),
         Event("handle_commit", "The coordinator {'accepts' if accepts(member, commit[member].epoch) else 'refuses'} "
             "the commit of offset {commit[member].offset} by {member}, sent in epoch {commit[member].epoch}", "",
             "'coordinator'", "{'refusal' if not accepts(member, commit[member].epoch) else ''}"))  # fmt: skip

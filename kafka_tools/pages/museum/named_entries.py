@@ -21,7 +21,9 @@ def scenarios_of(name: str) -> list[str]:
         InputError: the catalogue has the entry, and no spec models it.
     """
     shown = [exhibit.shown_by.target for exhibit in exhibits_of(name) if exhibit.shown_by is not None]
-    unmodelled = _hazards_of(name)
+    known = _hazards_of(name)
+    shown += [hazard.shown_by for hazard in known if hazard.shown_by]
+    unmodelled = [hazard for hazard in known if not hazard.shown_by]
     if not shown and unmodelled:
         raise InputError(
             f"no spec models {unmodelled[0].name} ({unmodelled[0].title}): "
@@ -90,4 +92,7 @@ def _of_hazard(hazard: Hazard) -> Iterator[str]:
         yield f"  seen      {hazard.classes}"
     if hazard.page:
         yield f"  page      docs/{hazard.page}"
-    yield "  model     none: nothing in this repository checks it"
+    if hazard.shown_by:
+        yield f"  check it  python -m checker run {hazard.shown_by}"
+    else:
+        yield "  model     none: nothing in this repository checks it"
