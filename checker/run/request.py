@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from checker.errors import CollectedErrors, InputError, UserError
+from checker.errors import CollectedErrors, InputError, SizeError, SpecError, UserError
 from checker.language.constant_values import setting_text
 from checker.language.fairness import NEXT, Strength
 from checker.language.liveness import liveness_names
@@ -170,7 +170,14 @@ def _run(entry: registry.SpecEntry, scenario: Scenario | None, request: Request)
     if request.deadlock and DEADLOCK not in properties:
         properties = (*properties, DEADLOCK)
     name = scenario.name if scenario is not None else None
-    spec = entry.spec(**(constants | settings)).with_fairness(scenario.fair if scenario is not None else {})
+    try:
+        spec = entry.spec(**(constants | settings)).with_fairness(scenario.fair if scenario is not None else {})
+    except SpecError as error:
+        if not (request.settings and all(isinstance(each, SizeError) for each in error.parts)):
+            raise
+        # The user changed a number, and not the spec.
+        set_to = ", ".join(request.settings)
+        raise InputError(f"--set {set_to} is too large: {error.message}") from None
     symmetry = scenario is not None and scenario.symmetry if request.symmetry is None else request.symmetry
     run = Run(entry, name, spec.with_fairness(fair), properties, expected, request.keep_going, settings, fair, symmetry)
     if fair and not liveness_names(spec, properties):

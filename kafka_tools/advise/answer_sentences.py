@@ -149,9 +149,9 @@ def verdict_sentences(advice: Advice) -> list[str]:
         sentences += [f"- {each}" for each in exceptions]
     if never:
         names = {question.name for question in never}
-        besides = ", lost ones aside" if "stuck" in names and "loss" not in names else ""
-        verbs = joined([question.verb for question in never], "or")
-        sentences.append(f"In the explored failures, no record is {verbs}{besides}.")
+        besides = " (lost ones aside)" if "loss" not in names else ""
+        verbs = [f"{each.verb}{besides if each.name == 'stuck' else ''}" for each in never]
+        sentences.append(f"In the explored failures, no record is {joined(verbs, 'or')}.")
     if undecided:
         sentences.append(
             f"Not decided, and not safe: whether a record can be {joined(undecided, 'or')}. "

@@ -238,7 +238,7 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
     shown = [
         line(
             (run_name(data), "bold"),
-            f"  {data['walks']:,} walks{beyond_text(data['beyond'])}, {data['steps']:,} steps, in {seconds:.1f} s",
+            f"  {data['walks']:,} walks{beyond_text(data['beyond'])}, {data['steps']:,} steps, analysed in {seconds:.1f} s",
         )
     ]
     missed = {violation["property"]: violation["length"] for violation in data["missed"]}
@@ -252,7 +252,7 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
         interval = f"{share_text(share['low'])} to {share_text(share['high'])}"
         rate = f"{share_text(share['rate']):>8}  of walks ({interval})"
         if share["exact"] is not None:
-            rate += f", exactly {share_text(share['exact'])}"
+            rate += f"; computed without sampling {share_text(share['exact'])}"
         if share["split"] is not None:
             low, high = (share_text(share["split"][end]) for end in ("low", "high"))
             rate += f", by splitting {share_text(share['split']['rate'])} ({low} to {high})"

@@ -161,7 +161,8 @@ class ConsumerProtocol(Spec):
         Event("handle", "The coordinator {'refuses' if request[member].epoch is not None and str(refusal_of(member, "
             "request[member])) != 'none' else 'handles'} the heartbeat of {member} with epoch {'-1' if "
             "request[member].epoch is None else str(request[member].epoch)}", "handles {member}", "'coordinator'",
-            "{'refusal' if request[member].epoch is not None and str(refusal_of(member, request[member])) != 'none' else ''}"),
+            "{'refusal' if request[member].epoch is not None and str(refusal_of(member, request[member])) != 'none' "
+                "else ''}"),
         Event("handle_and_assign",
             "The coordinator handles the heartbeat of {member}, and computes a new target: {str(assignment)}"
                 "{''.join('; partition ' + str(p) + ' is assigned to ' + str(member) + ', and its epoch is deleted'"
