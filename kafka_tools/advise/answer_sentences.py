@@ -12,10 +12,11 @@ from kafka_tools.advise.advice import Advice, Fix, GuaranteeAnswer, Remedy
 from kafka_tools.advise.availability import Availability
 from kafka_tools.advise.configuration_keys import CLIENT_ROLES
 from kafka_tools.advise.effective_config import EffectiveConfig
+from kafka_tools.advise.facts import facts_of
 from kafka_tools.advise.frameworks import clients_of
 from kafka_tools.advise.hazard_answers import hazards_after, of_transactions, unexplored
 from kafka_tools.advise.models import RECORDS, RECORDS_WITH_CONSUMER, UNLIMITED_RETRIES, acknowledges_implicitly
-from kafka_tools.advise.outcome_phrases import joined, outcomes
+from kafka_tools.advise.outcome_phrases import entries_with_answers, joined, outcomes
 from kafka_tools.advise.questions import (
     FAILURES,
     QUESTIONS,
@@ -30,7 +31,7 @@ from kafka_tools.advise.remedy_texts import cost_sentence
 from kafka_tools.advise.requirements import NOTHING_REQUIRED, OF_TRANSACTIONS, Demand, requirements
 from kafka_tools.advise.survey import explorer_of
 from kafka_tools.advise.transaction_answers import TransactionAnswer, transaction_notes, transaction_versions
-from specs.hazards import EVENTS, Hazard
+from specs.hazards import EVENTS, Hazard, hazards
 from specs.kafka_versions import EMPTY_STATE_NEEDS_SEQUENCE_0
 
 _OF_PARTITION = (
@@ -172,11 +173,8 @@ def _is_never(advice: Advice, question: GuaranteeQuestion, answers: Sequence[Gua
 
 def _sentences_of_entries(advice: Advice) -> list[str]:
     """Return what the entries of the catalogue say where the exploration says no: a sentence and a list."""
-    known: dict[str, list[GuaranteeAnswer]] = {}
-    for answer in advice.answers:
-        if answer.verdict == "known":
-            known.setdefault(joined([hazard.name for hazard in answer.hazards], "and"), []).append(answer)
-    items = [f"- {_outcomes_of_entries(each[0].hazards, each)} ({names})" for names, each in known.items()]
+    known = entries_with_answers([answer for answer in advice.answers if answer.verdict == "known"])
+    items = [f"- {_outcomes_of_entry(entry, answers)} ({entry.name})" for entry, answers in known]
     return ["By ways that the exploration does not have, a record can also be:", *items] if items else []
 
 
@@ -240,8 +238,7 @@ def caveats(advice: Advice) -> list[str]:
             "sends the records again in a new transaction. Consumers with isolation.level=read_uncommitted read both."
         )
     elif (
-        config["enable.idempotence"] == "true"
-        and is_pipelined
+        hazards()["I3"].can_happen(advice.cluster.version, facts_of(advice.cluster, config))
         and advice.cluster.client == "java"
         and not refuses_every_write(advice.cluster, config)
     ):
@@ -261,7 +258,9 @@ def caveats(advice: Advice) -> list[str]:
             "application that then sends it again writes it twice, or out of order (P11): the table, except for the "
             "row of a delivery timeout, is for one that does not."
         )
-    if is_pipelined and acknowledges_implicitly(advice.cluster, config):
+    if acknowledges_implicitly(advice.cluster, config) and hazards()["I2"].can_happen(
+        advice.cluster.version, facts_of(advice.cluster, config)
+    ):
         sentences.append(
             "An idempotent librdkafka producer takes the success of a record for the success of all earlier records "
             "that wait to be sent again. A leader without state of the producer may refuse the first record and accept "
@@ -304,7 +303,7 @@ def sentence_without_remedy(advice: Advice) -> str:
 
 def known_sentence(hazard: Hazard, answers: Sequence[GuaranteeAnswer]) -> str:
     """Return what an entry knows beyond the exploration: what happens, what it needs, and what prevents it."""
-    outcomes = f"a record can be {_outcomes_of_entries([hazard], answers)}. " if answers else ""
+    outcomes = f"a record can be {_outcomes_of_entry(hazard, answers)}. " if answers else ""
     return f"{hazard.title}: {outcomes}{_facts(hazard)}"
 
 
@@ -335,8 +334,8 @@ def cause_sentences(advice: Advice) -> Iterator[str]:
 def unexplored_sentence(advice: Advice) -> str:
     """Return the events that no model of advice has, with the entries of the catalogue that they may cause."""
     parts = []
-    for event, hazards in unexplored(advice.cluster, advice.config).items():
-        names = f" ({', '.join(hazard.name for hazard in hazards)})" if hazards else ""
+    for event, known in unexplored(advice.cluster, advice.config).items():
+        names = f" ({', '.join(hazard.name for hazard in known)})" if known else ""
         parts.append(f"{EVENTS[event]}{names}")
     return f"{'; '.join(parts)}. Nothing above says that a record is safe then"
 
@@ -344,10 +343,10 @@ def unexplored_sentence(advice: Advice) -> str:
 def impossible_sentence(advice: Advice, failure: FailureMode) -> str:
     """Return why a failure was not explored, with the entries of the catalogue that it may cause."""
     reason = why_impossible(failure, advice.cluster, advice.config)
-    hazards = hazards_after(advice.cluster, advice.config, failure)
-    if not hazards or cannot_happen(failure, advice.config):
+    known = hazards_after(advice.cluster, advice.config, failure)
+    if not known or cannot_happen(failure, advice.config):
         return reason
-    return f"{reason}; known: {', '.join(hazard.name for hazard in hazards)}"
+    return f"{reason}; known: {', '.join(hazard.name for hazard in known)}"
 
 
 def coincidence_sentence(advice: Advice) -> str:
@@ -359,13 +358,12 @@ def coincidence_sentence(advice: Advice) -> str:
     return f"yes/{number}: it takes {counted}, and no fewer slow followers suffice"
 
 
-def _outcomes_of_entries(hazards: Sequence[Hazard], answers: Sequence[GuaranteeAnswer]) -> str:
-    """Return what entries cause where the exploration says no, after as many events as they take."""
-    takes = dict.fromkeys(hazard.takes for hazard in hazards)
-    if "" in takes:
-        return outcomes(answers)
+def _outcomes_of_entry(hazard: Hazard, answers: Sequence[GuaranteeAnswer]) -> str:
+    """Return what an entry causes where the exploration says no, after as many events as it takes."""
+    if not hazard.takes:
+        return outcomes([replace(answer, hazards=(hazard,)) for answer in answers])
     verbs = dict.fromkeys(answer.question.verb for answer in answers)
-    return f"{joined(list(verbs), 'or')} after {joined(list(takes), 'or')}"
+    return f"{joined(list(verbs), 'or')} after {hazard.takes}"
 
 
 def explored_sentence(advice: Advice) -> str:
@@ -437,8 +435,8 @@ def to_json(advice: Advice, pages: dict[tuple[str, str], str], demand: Demand = 
         ],
         "search_complete": advice.searched,
         "not_explored": {
-            event: [hazard.name for hazard in hazards]
-            for event, hazards in unexplored(advice.cluster, advice.config).items()
+            event: [hazard.name for hazard in known]
+            for event, known in unexplored(advice.cluster, advice.config).items()
         },
         "transaction_hazards": [hazard.name for hazard in of_transactions(advice.cluster, advice.config)],
         "without_remedy": [

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from checker.errors import InputError
 from kafka_tools.advise.configuration_keys import CLIENT_ROLES, TRANSACTION_VERSION, Client, Role
+from specs.hazards import hazards
 from specs.kafka_releases import OLDEST_SUPPORTED, RELEASES, find_release
 from specs.kafka_versions import (
     CONSUMER_PROTOCOL_EARLY_ACCESS,
@@ -66,13 +67,14 @@ def unexplored_bugs(version: str, client: str, controller: str = "", *, is_trans
     """Return a note on the bugs of a release that later ones fix and that the model leaves out, or "".
 
     `controller`: the controller mode, "" if it is not known. Bugs of Kafka's own clients do not concern a client such
-    as librdkafka, and those of transactions (T1 to T11) no producer without them.
+    as librdkafka, and those of transactions no producer without them.
     """
+    facts = {"client": client, "transactional": str(is_transactional).lower()}
     bugs = [
         entry
         for entry in fixed_bugs(version, controller)
         if entry.name not in EXPLORED
-        and (is_transactional or not entry.name.startswith("T"))
+        and all(each.setting not in facts or each.holds(facts) for each in hazards()[entry.name].conditions)
         and (client == "java" or any(change.concerns not in CLIENTS for change in entry.closed_by))
     ]
     if not bugs:

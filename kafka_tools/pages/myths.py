@@ -221,9 +221,10 @@ MYTHS = (
     Myth(
         "An idempotent producer never duplicates.",
         NEVER_TWICE.true_in,
-        "It does not as long as the producer lives and the broker remembers its batches. A restarted producer has "
-        "another id. A broker that restarts remembers the last batch of each producer only, so with more requests in "
-        "flight a retry of an earlier one is appended again (I7).",
+        "It recognises most retries. A restarted producer has another id (P9). A broker that restarts remembers the "
+        "last batch of each producer only, so with more requests in flight a retry of an earlier one is appended again "
+        "(I7). A refused first batch (I2), a rejected one (I3) and a batch that is split after a lost response "
+        "(producer H-2) can also lead to two copies.",
         (
             "producer/producer_sessions/one_session",
             "producer/producer_sessions/p9_idempotent_within_a_session",

@@ -238,7 +238,8 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
     shown = [
         line(
             (run_name(data), "bold"),
-            f"  {data['walks']:,} walks{beyond_text(data['beyond'])}, {data['steps']:,} steps, analysed in {seconds:.1f} s",
+            f"  {data['walks']:,} walks{beyond_text(data['beyond'])}, {data['steps']:,} steps, "
+            f"analysed in {seconds:.1f} s",
         )
     ]
     missed = {violation["property"]: violation["length"] for violation in data["missed"]}

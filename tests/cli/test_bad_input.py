@@ -56,6 +56,7 @@ def is_reported_in_one_sentence(outcome, says):
         (["nowhere"], "unknown spec family nowhere: choose from "),
         (["replicatoin/kip320"], "unknown spec family replicatoin: did you mean replication?"),
         (["replication/kip230"], "replication has no spec kip230: did you mean kip320?"),
+        (["replication/kip101", "--set", "replicas=99"], "--set replicas=99 is too large: "),
         (["nowhere.py"], "the file nowhere.py"),
         ([f"{TOY}/conter"], "toy has no spec conter: did you mean counter?"),
         ([f"{TOY}/log/two_leader"], "toy/log has no scenario two_leader: did you mean two_leaders?"),

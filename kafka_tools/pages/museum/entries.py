@@ -79,7 +79,7 @@ class Exhibit:
         """The releases of Apache Kafka that have the bug; empty if it is in other software or was not examined."""
         if self.story.elsewhere or (self.shown_by is None and not self.has_history):
             return ()
-        return tuple(self.history.releases)
+        return hazards()[self.name].releases
 
     @property
     def affected(self) -> str:
@@ -89,7 +89,7 @@ class Exhibit:
         if self.shown_by is None and not self.has_history:
             return "not examined"
         if not self.has_history:
-            return f"every release from {RELEASES[0]} to {RELEASES[-1]}"
+            return f"every release from {self.releases[0]} to {self.releases[-1]}"
         return self.history.description_of_releases or f"no release since {RELEASES[0]}"
 
     @property

@@ -63,11 +63,12 @@ MIXED = (
 
 def test_the_verdict_has_a_sentence_for_each_kind_of_answer():
     first, second = ENTRIES[0].name, ENTRIES[1].name
-    known = "By a way that the exploration does not have, a record can also be skipped by the consumer"
+    after = "skipped by the consumer with a slow follower or after"
     assert answer_sentences.verdict_sentences(advice(*MIXED)) == [
         "With Kafka's default producer, a record can be lost or written twice after a broker crash.",
-        f"{known} after a broker crash ({first} and {second}); skipped by the consumer with a slow follower or after "
-        f"power loss of all brokers ({first}).",
+        "By ways that the exploration does not have, a record can also be:",
+        f"- {after} a broker crash or power loss of all brokers ({first})",
+        f"- skipped by the consumer after a broker crash ({second})",
         "In the explored failures, no record is written out of order.",
         "Not decided, and not safe: whether a record can be left out or retried without end. The limit of states was "
         "reached first, or the model lacks the rules of this release (? in the table).",
@@ -90,11 +91,9 @@ def test_an_answer_as_a_sentence(question, verdict, text):
 def test_an_exception_to_exactly_once_is_a_sentence():
     made = advice(NO, written={"transactional.id": "t"}, version="3.0.0")
     known = of_transactions(made.cluster, made.config)
-    (said,) = [text for text in answer_sentences.verdict_sentences(made) if text.startswith("Exactly-once has")]
-    assert len(known) > 1 and said.startswith("Exactly-once has exceptions: ")
-    assert [text.rpartition("(")[2] for text in said.split(";")] == [f"{each.name})" for each in known[:-1]] + [
-        f"{known[-1].name})."
-    ]
+    texts = answer_sentences.verdict_sentences(made)
+    items = texts[texts.index("Exactly-once has exceptions:") + 1 :]
+    assert len(known) > 1 and [text.rpartition("(")[2] for text in items] == [f"{each.name})" for each in known]
     assert not any("Exactly-once" in text for text in answer_sentences.verdict_sentences(advice(NO, version="3.0.0")))
 
 
@@ -161,13 +160,14 @@ def test_the_writes_that_a_remedy_costs(before, after, costs):
 
 
 def test_a_remedy_names_the_failures_that_it_is_for():
-    def effects(failures, without=()):
+    def effects(failures, without=(), known=()):
         fix = Fix(BY_NAME["loss"], tuple(BY_SLUG[slug] for slug in failures))
         whole = (Availability(True, True),) * 2
         made = advice(
             *(answer("loss", slug, "yes") for slug in ("crash", "blackout", "power-loss")),
             # Neither is a failure that the remedy of losses could be for.
             answer("loss", "slow-follower", "no"),
+            *(answer("loss", slug, "known", 0) for slug in known),
             answer("duplicates", "lost-response", "yes"),
             remedies=[Remedy((CHANGES_OF["acks"][0],), (fix,), *whole)],
             without_remedy=[answer("loss", slug, "yes") for slug in without],
@@ -180,6 +180,10 @@ def test_a_remedy_names_the_failures_that_it_is_for():
     assert effects(["crash", "blackout"]) == ["no record is lost after a broker crash or power loss of all brokers"]
     assert effects(["crash", "blackout"], ["power-loss"]) == [
         "no record is lost after any failure above, except power loss of one broker"
+    ]
+    # An entry says yes for another failure, whatever the remedy.
+    assert effects(["crash", "blackout", "power-loss"], known=["leader-change"]) == [
+        "no record is lost after any failure above, except a planned leader change"
     ]
 
 
@@ -243,3 +247,59 @@ def test_an_exploration_of_transactions_that_met_a_limit_is_not_safe(ended, verd
     # The rest of an answer begins below its text.
     assert re.search(rf"^  {verdict:9}  \S.*\n {{13}}\S", text, re.MULTILINE)
     assert "with transaction.version=2 (a new cluster)" in text and "with transaction.version=1 (or lower" in text
+
+
+def transaction(name, verdict, version=2):
+    question = next(each for each in transaction_answers.QUESTIONS if each.name == name)
+    return transaction_answers.TransactionAnswer(question, version, None, verdict, 9)
+
+
+def test_a_transaction_that_is_committed_twice_denies_that_nothing_is_written_twice():
+    twice = answer("duplicates", "crash", "no")
+    for about, is_never in (("no", True), ("yes", False), ("undecided", False)):
+        made = advice(twice, transactions=[transaction("repeated", about)])
+        said = answer_sentences.verdict_sentences(made)
+        assert ("In the explored failures, no record is written twice." in said) is is_never
+    # The entries about transactions deny it, too.
+    made = advice(twice, written={"transactional.id": "t"}, transactions=[transaction("repeated", "no")])
+    assert not any("no record is written twice" in text for text in answer_sentences.verdict_sentences(made))
+
+
+def test_the_exceptions_to_exactly_once_have_each_answer_that_says_yes():
+    answers = [transaction("repeated", "yes", version) for version in (2, 1)]
+    answers += [transaction("late-read", verdict, version) for verdict, version in (("no", 2), ("yes", 1))]
+    made = advice(NO, written={"transactional.id": "t"}, version="4.3.0", transactions=answers)
+    said = answer_sentences.verdict_sentences(made)
+    repeated = "a producer restarts, repeats a transaction of which it does not know the end, and both are committed"
+    assert f"- {repeated}" in said
+    assert "- an aborted record is committed by a late request (T2), with transaction.version=1" in said
+
+
+@pytest.mark.parametrize("loss", ["no", "yes"])
+def test_a_lost_record_is_left_out_too(loss):
+    made = advice(answer("loss", "crash", loss), answer("stuck", "crash", "no"))
+    said = answer_sentences.verdict_sentences(made)[-1]
+    assert ("(lost ones aside)" in said) is (loss == "yes")
+
+
+def test_every_mark_of_the_table_has_a_legend():
+    takes = next(number for number, each in enumerate(ENTRIES) if each.takes and len(each.name) < 4)
+    made = advice(answer("loss", "crash", "known", takes, 0), answer("duplicates", "leader-change", "no"))
+    text = plain(advice_lines(made))
+    cell = f"{ENTRIES[takes].name}/{ENTRIES[takes].takes.split()[0]}"
+    assert f"{cell}+" in text
+    assert f"{cell}: no exploration here has it; {ENTRIES[takes].name} happens after {ENTRIES[takes].takes}" in text
+    assert "+: further entries of the catalogue say yes" in text and "-: not asked, which is not a no" in text
+
+
+@pytest.mark.parametrize("version", ["2.1.0", "2.5.0", "4.4.0"])
+def test_a_note_on_an_entry_is_for_the_releases_that_have_it(version):
+    made = advice(NO, written={"enable.idempotence": "true"}, version=version)
+    has_note = any("I3" in note for note in answer_sentences.caveats(made))
+    assert has_note is hazards()["I3"].exists_in(version)
+
+
+@pytest.mark.parametrize(("retries", "has_note"), [("2147483647", False), ("3", True), ("0", True)])
+def test_finite_retries_may_write_a_record_that_failed(retries, has_note):
+    made = advice(NO, written={"retries": retries, "enable.idempotence": "false"})
+    assert any("P11" in note for note in answer_sentences.caveats(made)) is has_note

@@ -7,11 +7,11 @@ import pytest
 
 from kafka_tools.advise.advice import answer_questions
 from kafka_tools.advise.answer_sentences import cause_sentences
-from kafka_tools.advise.outcome_phrases import entries_with_answers
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.effective_config import resolve
 from kafka_tools.advise.facts import facts_of
 from kafka_tools.advise.hazard_answers import hazards_after, of_transactions, unexplored
+from kafka_tools.advise.outcome_phrases import entries_with_answers
 from kafka_tools.advise.questions import FAILURES, QUESTIONS
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.suggestions import remedies_in

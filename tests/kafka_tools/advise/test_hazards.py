@@ -23,6 +23,7 @@ from kafka_tools.advise.remedies import CHANGES_OF, NOT_SETTINGS
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.suggestions import remedies_in, suggestions_for
 from kafka_tools.advise.survey import Explored, run
+from kafka_tools.advise.versions import unexplored_bugs
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 from kafka_tools.experiments.experiment import HARM, experiment_files, read_experiment
 from kafka_tools.pages.catalogue_scenarios import all_scenarios
@@ -308,6 +309,7 @@ UNREAD = {
         "R13": "R12 has the harm with 1",
         "controller H-8": "no run shows that it needs a high value",
     },
+    "replica.lag.time.max.ms": {"R26": "metadata may lag for longer than any value"},
     "buffer.memory": {"KAFKA-9449": "any size is full at some time"},
     "log.message.format.version": {"KAFKA-7897": "its releases are those with the old formats; the value is not read"},
     "delivery.timeout.ms": {"I13": "the other side of a condition"},
@@ -349,6 +351,69 @@ def test_no_reason_is_left_over():
         for names in reasons:
             for name in re.findall(r"[a-z]+ H-?\d|\S+", names):
                 assert setting in settings_named_by(hazards()[name]) - read_by(hazards()[name]), (name, setting)
+
+
+@pytest.mark.parametrize("hazard", IN_RELEASES, ids=lambda hazard: hazard.name)
+def test_an_entry_that_happens_with_any_acks_does_not_ask_for_one(hazard):
+    """The text is shown for acks=1 too; an idempotent producer has acks=all."""
+    is_read = {"acks", "enable.idempotence", "idempotence"} & read_by(hazard)
+    assert is_read or "acks=all" not in hazard.needs or "Even with acks=all" in hazard.needs
+
+
+def test_entries_begin_with_the_first_release_that_has_the_code():
+    """A release that nobody tried is not one without the entry."""
+    for name, without, first in (
+        ("producer H-3", "0.11.0.3", "1.0.0"),
+        ("controller H-4", "3.9.2", "4.0.0"),
+        ("controller H-7", "3.2.3", "3.3.0"),
+    ):
+        assert not hazards()[name].exists_in(without) and hazards()[name].exists_in(first)
+
+
+@pytest.mark.parametrize(
+    ("version", "transaction_version", "can_happen"),
+    [("4.4.0", "2", False), ("4.4.0", "1", True), ("4.4.0", None, True), ("3.9.2", None, True)],
+)
+def test_a_known_transaction_version_2_excludes_i2(version, transaction_version, can_happen):
+    broker = (WrittenSetting("transaction.version", transaction_version, "f", 1),) if transaction_version else ()
+    producer = (WrittenSetting("transactional.id", "t", "f", 2),)
+    cluster = gather([ConfigurationFile("f", {"producer": producer, "broker": broker})], version)
+    config = resolve(cluster)
+    assert hazards()["I2"].can_happen(version, facts_of(cluster, config), outcome="stuck") is can_happen
+    model = model_of(cluster, config, BY_NAME["stuck"], BY_SLUG["leader-change"])
+    assert dict(model.constants)["no_state"] == ("any" if can_happen else "full")
+
+
+@pytest.mark.parametrize(("transactional", "named"), [(False, False), (True, True)])
+def test_a_fixed_bug_of_transactions_is_noted_for_transactions_only(transactional, named):
+    note = unexplored_bugs("4.0.0", "java", "kraft", is_transactional=transactional)
+    assert ("KAFKA-18202" in note) is named and "R14" in note
+
+
+@pytest.mark.parametrize(("commits", "named"), [("true", True), ("false", False)])
+@pytest.mark.parametrize("slug", ["rebalance", "application-exception"])
+def test_an_automatic_commit_may_fail_when_the_partition_is_given_up(slug, commits, named):
+    written = (WrittenSetting("enable.auto.commit", commits, "f", 1),)
+    cluster = gather([ConfigurationFile("f", {"consumer": written})], "4.4.0")
+    advice = answer_questions(cluster, find_nothing, [BY_SLUG[slug]], [BY_NAME["reprocessing"]])
+    assert ("C17" in [each.name for answer in advice.answers for each in answer.hazards]) is named
+
+
+def test_a_suggestion_names_each_row_of_its_entry():
+    cluster = gather([ConfigurationFile("f", {"consumer": ()})], "4.4.0")
+    rows = [BY_SLUG["rebalance"], BY_SLUG["eviction"]]
+    advice = answer_questions(cluster, find_nothing, rows, [BY_NAME["gaps"]])
+    (suggestion,) = [
+        each
+        for each in suggestions_for(advice.answers, cluster, resolve(cluster))
+        if each.text == "auto.offset.reset=earliest"
+    ]
+    assert "a rebalance or a consumer's eviction" in suggestion.against
+
+
+def test_an_unclean_election_is_the_remedy_before_more_replicas_in_sync():
+    """With unclean elections, min.insync.replicas=3 of 3 would help too, and stop writes when a broker is down."""
+    assert [*CHANGES_OF].index("unclean_elections") < [*CHANGES_OF].index("min_insync_replicas")
 
 
 RELEASE = re.compile(r"(?<![\w.-])(?:[0-4]\.\d{1,2})(?:\.\d+)*(?![\w.]*\w)")

@@ -289,7 +289,8 @@ def test_an_entry_that_takes_more_than_the_row_says_how_many(failure):
     cells, text = table_of(advice(failure, "loss", TWO_IN_SYNC))
     text = " ".join(text.split())
     assert "R18/3" in cells
-    assert "a record can also be lost after 3 planned leader changes (R18)." in text
+    assert "a record can also be: - lost after 3 planned leader changes (R18)" in text
+    assert "R18/3: no exploration here has it; R18 happens after 3 planned leader changes" in text
     assert "R18: A leader that missed an epoch trusts old offsets: a record can be lost after 3 planned" in text
 
 

@@ -24,7 +24,7 @@ LEDGER = ledger.read(ledger.default_path())
 HARMLESS = {"KAFKA-15510", "R19"}
 """Entries whose scenario explores a rule that violates nothing by itself."""
 
-WITHOUT_REMEDY = {"C11"}
+WITHOUT_REMEDY = {"C11", "R25"}
 """Modelled entries for which no scenario has a remedy; their stories say so."""
 
 
@@ -69,6 +69,16 @@ def test_experiments_on_real_brokers_are_linked():
     assert found["R11"][0].sentence == "Shown on Apache Kafka 3.9.2 by experiment r11-last-replica"
     controls = {"p3-idempotent", "i7-librdkafka"}
     assert controls.isdisjoint(name for each in found.values() for given in each for name in given.experiments)
+
+
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=named)
+def test_its_releases_are_those_of_the_facts(exhibit):
+    """C16 has a first release that no change of Kafka names."""
+    facts = hazards()[exhibit.name]
+    assert exhibit.releases in ((), facts.releases)
+    assert exhibit.releases or facts.elsewhere or exhibit.affected.startswith(("not examined", "no release"))
+    if not exhibit.has_history and exhibit.releases:
+        assert f"{facts.releases[0]} to {facts.releases[-1]}" in exhibit.affected
 
 
 @pytest.mark.parametrize("exhibit", MODELLED, ids=named)
