@@ -129,6 +129,7 @@ def resolve(cluster: ClusterConfig) -> EffectiveConfig:
     resolution.notes.extend(filter(None, [bugs]))
     hides_aborted_records = is_transactional and _resolve_isolation(resolution) == "read_committed"
     _resolve_cluster(resolution)
+    _note_internal_topics(resolution)
     _resolve_times(resolution)
     _list_others(resolution)
     return EffectiveConfig(
@@ -386,6 +387,22 @@ def _resolve_cluster(resolution: _ConfigResolution) -> None:
         )
     elif cluster.has_broker_file and (disks is None or disks.value == UNKNOWN):
         resolution.notes.append("the files do not show whether a broker keeps its disk when it restarts")
+
+
+_OF_INTERNAL_TOPICS = {
+    "offsets.topic.replication.factor": "lose the committed offsets, so that consumers begin at auto.offset.reset",
+    "transaction.state.log.replication.factor": "lose what the coordinator has decided, so that transactions hang or "
+    "are torn",
+    "transaction.state.log.min.isr": "lose what the coordinator has decided, so that transactions hang or are torn",
+}
+"""By setting of an internal topic, the harm if one broker alone has its records."""
+
+
+def _note_internal_topics(resolution: _ConfigResolution) -> None:
+    for name, harm in _OF_INTERNAL_TOPICS.items():
+        given = resolution.cluster.written.get(("broker", name))
+        if given is not None and int(given.value) < 2:
+            resolution.notes.append(f"not explored: with {name}={given.value} ({given.where}) one lost disk can {harm}")
 
 
 def _resolve_times(resolution: _ConfigResolution) -> None:

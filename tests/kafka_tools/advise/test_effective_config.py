@@ -538,3 +538,19 @@ def test_a_part_of_a_configuration_and_a_controller_are_combined_with_a_whole_fi
     ]
     found = resolve(gather(reads, "3.7"))
     assert (found["acks"], found["retries"], found["min.insync.replicas"]) == ("all", "3", "2")
+
+
+@pytest.mark.parametrize(
+    ("name", "harm"),
+    [
+        ("offsets.topic.replication.factor", "committed offsets"),
+        ("transaction.state.log.replication.factor", "transactions hang or are torn"),
+        ("transaction.state.log.min.isr", "transactions hang or are torn"),
+    ],
+)
+@pytest.mark.parametrize(("value", "is_noted"), [("1", True), ("3", False)])
+def test_an_internal_topic_on_one_broker_is_noted(name, harm, value, is_noted):
+    given = ConfigurationFile("b", {"broker": (WrittenSetting(name, value, "b", 1),)})
+    cluster = gather([given], "4.3.0")
+    assert any(name in note and harm in note for note in resolve(cluster).notes) is is_noted
+    assert name not in cluster.without_effect
