@@ -187,6 +187,14 @@ def test_the_consumer_denies_no_entry(row):
         assert not denied(row.cells[column], outcome, CONSUMER_EVENTS[shown["failure"]], config, releases), column
 
 
+def test_an_aborted_transaction_may_leave_its_offsets_to_the_next_one():
+    """A commit in one transaction is exactly once but for producer H-1, which is about the client and not a failure."""
+    rows = [row for row in consumer.tables[0].rows if row.settings["committed"] == "with the effect"]
+    assert rows and all("producer H-1" in row.cells[column].exceptions for row in rows for column in consumer.OUTCOMES)
+    others = [row for row in consumer.tables[0].rows if row not in rows]
+    assert not any("producer H-1" in cell.exceptions for row in others for cell in row.cells.values())
+
+
 @pytest.mark.parametrize("row", rows_of(consumer.tables[1]))
 def test_the_consumer_protocol_denies_no_entry(row):
     shown = row.settings
