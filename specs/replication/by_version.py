@@ -115,7 +115,8 @@ recorded = [
     Scenario(Partition, "kafka_4_1_as_recorded_lagging", LAGGING | AS_RECORDED | dict(learns_isr_twice=False),
         properties=[*PROMISES, "record_is_acknowledged", "another_replica_leads", "follower_asks_to_come_back"],
         description="The same with three replicas that may lag, which learn a change of the ISR once."),
-    violates(Partition, "kafka_4_1_learns_isr_twice", LAGGING | AS_RECORDED | dict(max_partition_epoch=3),
+    violates(Partition, "kafka_4_1_learns_isr_twice",
+        LAGGING | AS_RECORDED | dict(replicas=2, max_partition_epoch=3),
         dict(no_acked_loss=10, strong_isr=8),
         "A leader learns a change of the ISR from the answer and from the metadata: it drops its next request."),
 ]  # fmt: skip
