@@ -62,8 +62,8 @@ def _verdict_lines(advice: Advice) -> Iterator[Line]:
         style = "bold green"
     yield from _wrap(answer_sentences.replicas_sentence(advice))
     for number, sentence in enumerate(answer_sentences.verdict_sentences(advice)):
-        is_item = sentence.startswith("- ")
-        yield from _wrap(sentence, *(("  ", "    ") if is_item else ()), style=style if number == 0 else "")
+        first, after = ("  ", "    ") if sentence.startswith("- ") else ("", "")
+        yield from _wrap(sentence, first, after, style if number == 0 else "")
     yield from _wrap(answer_sentences.settings_sentence(advice), style="dim")
     for sentence in advice.cluster.unread:
         yield from _wrap(sentence, style="bold yellow")

@@ -167,8 +167,9 @@ def _is_never(advice: Advice, question: GuaranteeQuestion, answers: Sequence[Gua
     """Return whether every answer to a question is no: in the table, and about transactions."""
     if question.name in OF_TRANSACTIONS and of_transactions(advice.cluster, advice.config):
         return False
-    about = [answer for answer in advice.transactions if answer.question.of == question.name]
-    return advice.is_whole and all(answer.verdict == "no" for answer in (*answers, *about))
+    verdicts = {answer.verdict for answer in answers}
+    verdicts |= {answer.verdict for answer in advice.transactions if answer.question.of == question.name}
+    return advice.is_whole and verdicts == {"no"}
 
 
 def _sentences_of_entries(advice: Advice) -> list[str]:

@@ -99,7 +99,11 @@ QUESTIONS = (
     _of_column("exhausted", "a transaction stays open for ever because no epoch is left (T6)", "stuck", _TIMEOUT),
     _of_column("late_marker", "a committed record is lost by a late marker", "loss", "network-delay"),
     _of_column(
-        "timeout", "half of a transaction is committed after transaction.timeout.ms (one way of T8)", "loss", _TIMEOUT, _RESTART
+        "timeout",
+        "half of a transaction is committed after transaction.timeout.ms (one way of T8)",
+        "loss",
+        _TIMEOUT,
+        _RESTART,
     ),
     TransactionQuestion(
         "restart",

@@ -26,6 +26,10 @@ def test_no_label_covers_another_label_a_sign_or_a_log():
             assert box.left >= 0 and box.right <= drawn.width and box.top >= 0, f"{target}: {text}"
 
 
+WITHOUT_A_LOG = {"replication/partition/kafka_4_1_learns_isr_twice"}
+"""The violation names a member of the ISR to which nothing happened: it does not have the record."""
+
+
 @pytest.mark.slow
 def test_every_lane_shows_something_and_no_lane_where_something_happens_is_left_out():
     left_out = 0
@@ -34,7 +38,8 @@ def test_every_lane_shows_something_and_no_lane_where_something_happens_is_left_
         shown = {part.x for part in (*drawn.nodes, *drawn.logs)}
         shown |= {x for arrow in drawn.arrows for x in (arrow.x1, arrow.x2)}
         shown |= {line.x for line in drawn.life_lines if line.style != "runs"}
-        assert [lane.title for lane in drawn.lanes if lane.x not in shown] == [], target
+        empty = [lane.title for lane in drawn.lanes if lane.x not in shown]
+        assert empty == [] or target in WITHOUT_A_LOG, target
         steps = [step.view for step in story_of(spec, violation).steps[1:] if step.view is not None]
         changed = {lane.title for view in steps for lane in view.lanes if lane.is_changed or lane.is_violation}
         assert changed.isdisjoint(set(drawn.idle) - DRAWN_AS_A_MESSAGE), target
