@@ -322,18 +322,15 @@ def test_coordinator_epoch_back(log_directory):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "expected"),
+    ("text", "expected"),
     [
-        ("replication-offset-checkpoint", "0\n1\norders 0 3001\n", Kind.BOUNDS),
-        ("log-start-offset-checkpoint", "0\n1\norders 0 3001\n", Kind.BOUNDS),
-        ("orders-0/leader-epoch-checkpoint", "0\n2\n0 0\n1 500\n", Kind.LEADER_EPOCH),
-        ("orders-0/leader-epoch-checkpoint", "0\n2\n1 0\n0 500\n", Kind.WRONG_FILE),
-        ("orders-0/leader-epoch-checkpoint", "0\n2\n0 0\n", Kind.WRONG_FILE),
-        ("orders-0/leader-epoch-checkpoint", "", Kind.LEADER_EPOCH),
+        ("0\n2\n0 0\n1 500\n", Kind.LEADER_EPOCH),
+        ("0\n2\n1 0\n0 500\n", Kind.WRONG_FILE),
+        ("0\n2\n0 0\n", Kind.WRONG_FILE),
     ],
 )
-def test_wrong_checkpoint_files(log_directory, name, text, expected):
-    (log_directory / name).write_text(text)
+def test_wrong_leader_epochs(log_directory, text, expected):
+    (log_directory / "orders-0/leader-epoch-checkpoint").write_text(text)
     assert kinds(log_directory / "orders-0") == {expected}
 
 
