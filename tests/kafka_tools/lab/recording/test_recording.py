@@ -17,10 +17,13 @@ from kafka_tools.lab.recording import broker_log
 from kafka_tools.lab.recording.batch_offsets import in_batches
 from kafka_tools.lab.recording.broker_log import Observed, milliseconds, read_broker_log
 from kafka_tools.lab.recording.event_order import SLACK_MS, merged
+from kafka_tools.lab.recording.idempotent import IdempotentClientOfCluster
+from kafka_tools.lab.recording.leader_state import AnswersOfLeader
 from kafka_tools.lab.recording.line_patterns import PATTERNS, recognise
 from kafka_tools.lab.recording.log_lines import parse_line
 from kafka_tools.lab.recording.partition import RecordedPartition
 from kafka_tools.lab.recording.partition_events import PartitionEvents, _Broker, committed_changes
+from kafka_tools.lab.recording.passed_batches import PassedBatches
 from kafka_tools.lab.recording.recorder import as_json, record_partition
 from specs.replication.partition import Partition
 from tests.kafka_tools.lab.recording.kept_cluster import extract, logs_of
@@ -243,6 +246,101 @@ def test_the_steps_that_an_event_may_be(fields, keys):
     known = {"broker": "b1", "isr": ["b1"], "leader": "b1", "leader_epoch": 2, "partition_epoch": 5}
     steps = getattr(RecordedPartition(), fields["event"])(known | fields)
     assert [step.key for step in (steps if isinstance(steps, list) else [steps])] == keys
+
+
+NEWEST = "requests[p1][handled(p1) - 1]"
+
+
+@pytest.mark.parametrize(
+    ("mapping", "fields", "keys"),
+    [
+        (IdempotentClientOfCluster, {"event": "restarted"}, ["restart_follower{}{}{}"]),
+        (IdempotentClientOfCluster, {"event": "leader_restarted"}, ["restart_broker{}{}{}"]),
+        (IdempotentClientOfCluster, {"event": "failed_over"}, ["fail_over{}{}{}"]),
+        (AnswersOfLeader, {"event": "restarted"}, ["restart{}{}{}"]),
+        (AnswersOfLeader, {"event": "response", "error": "not leader or follower"}, []),
+        (
+            AnswersOfLeader,
+            {"event": "response", "error": "none", "epoch": 1, "sequence": 2, "offset": 3},
+            [
+                "produce{'epoch': 1, 'sequence': 2, 'records': 1}{}{'answer': {'error': 'none', 'offset': 3}}",
+            ],
+        ),
+        (
+            PassedBatches,
+            {"event": "response", "error": "error 3"},
+            [f"refuse_as_not_leader{{}}{{}}{{'{NEWEST}.batch.id': 3}}"],
+        ),
+        (
+            PassedBatches,
+            {"event": "response", "error": "request timed out"},
+            [
+                f"append_but_time_out{{}}{{}}{{'{NEWEST}.batch.id': 3}}",
+                f"refuse_as_not_leader{{}}{{}}{{'{NEWEST}.batch.id': 3}}",
+            ],
+        ),
+        (
+            PassedBatches,
+            {"event": "response", "error": "error 29"},
+            [f"reject_permanently{{}}{{}}{{'{NEWEST}.batch.id': 3}}"],
+        ),
+        (
+            PassedBatches,
+            {"event": "response", "error": "unknown producer id", "before": 1},
+            [f"handle_produce{{}}{{}}{{'{NEWEST}.batch.id': 3, '{NEWEST}.error': 'unknown producer id'}}"],
+        ),
+        (
+            PassedBatches,
+            {"event": "response", "error": "none", "before": 2, "after": None},
+            [
+                f"handle_produce{{}}{{}}{{'{NEWEST}.batch.id': 3, '{NEWEST}.error': 'none', "
+                "'[entry.id for entry in log[p1] if entry.id in [1, 3]]': [1, 3]}"
+            ],
+        ),
+        (PassedBatches, {"event": "closed", "unanswered": []}, ["disconnect{}{}{}", "None{}{}{}"]),
+        (
+            PassedBatches,
+            {"event": "closed", "unanswered": [4]},
+            [
+                f"{action}{{}}{{'any(request.batch.id == 4 - 1 for request in requests[p1])': True}}{{}}"
+                for action in ("disconnect", "disconnect_while_handling")
+            ],
+        ),
+    ],
+)
+def test_the_steps_of_what_a_proxy_sees(mapping, fields, keys):
+    steps = mapping().steps_of({"records": [4]} | fields)
+    assert [step.key for step in steps or ()] == keys
+
+
+@pytest.mark.parametrize("mapping", [AnswersOfLeader, PassedBatches])
+def test_an_answer_that_no_spec_has_is_not_judged(mapping):
+    with pytest.raises(InputError, match="error 77: the spec has no such answer"):
+        mapping().steps_of({"event": "response", "error": "error 77", "records": [1]})
+
+
+def test_bounds_that_follow_from_what_a_proxy_sees():
+    events = [{"event": "response", "error": error, "records": [3], "epoch": 2, "sequence": 5} for error in ERRORS]
+    found = PassedBatches().constants([*events, {"event": "closed", "epoch": 4}])
+    assert found == {
+        "batches": 3,
+        "log_size": 4,
+        "max_in_flight": 5,
+        "max_epoch": 5,
+        "max_sequence": 7,
+        "max_refusals": 3,
+        "max_rejections": 2,
+        "max_late_acks": 1,
+        "max_disconnects": 1,
+        "max_abandoned": 1,
+    }
+    assert PassedBatches().constants([])["batches"] == 1
+    answers = AnswersOfLeader().constants(events)
+    assert (answers["log_size"], answers["max_epoch"], answers["max_sequence"]) == (7, 3, 7)
+    assert AnswersOfLeader().constants([]).items() >= {"log_size": 1, "max_epoch": 1, "max_sequence": 2}.items()
+
+
+ERRORS = ("none", "not enough replicas", "error 56", "request timed out", "invalid record", "error 29")
 
 
 def test_the_first_leader_knows_what_was_created():
@@ -610,6 +708,11 @@ def test_the_valid_change_is_the_last_one_that_was_not_reverted():
     started = [change(2, 1, "created"), change(3, 1, "changed", isr=[1])]
     caused = change(1, 1, "changed", isr=[1], cause="alter_partition")
     assert valid(caused, *started) == {1: caused.fields}
+    # The one with the cause is that of the controller that made the change, also if it has reverted it.
+    assert valid(caused, change(3, 1, "changed", isr=[1])) == {1: caused.fields}
+    # Of two with a cause, the one of the process that logged it once.
+    again, once = replace(caused, time=2), replace(caused, broker=2, time=3, fields=caused.fields | {"cause": "b"})
+    assert valid(caused, again, once) == {1: once.fields}
 
 
 def test_a_recording_allows_what_brokers_do_by_themselves():
