@@ -143,17 +143,6 @@ def _is_partition(path: Path) -> bool:
     )
 
 
-def left_out(path: Path) -> list[str]:
-    """Return the names of folders of a log directory that the audit does not read: deleted, stray, future, metadata."""
-    if not path.is_dir():
-        return []
-    return sorted(
-        child.name
-        for child in path.iterdir()
-        if child.is_dir() and (_SPECIAL_FOLDER.fullmatch(child.name) or child.name.startswith("__cluster_metadata-"))
-    )
-
-
 def log_directory(path: Path) -> LogDirectory:
     """Return the checkpoint files of a log directory."""
     offsets: dict[str, dict[str, int]] = {}

@@ -43,6 +43,7 @@ from kafka_tools.audit.partition_folder import (
     TIME_INDEX,
     PartitionFolder,
     Segment,
+    folders_of,
     snapshot_entries,
 )
 from kafka_tools.audit.producer_rules import Broken, broken_rules
@@ -132,6 +133,16 @@ def test_findings_beyond_the_shown_ones_are_counted(count, rest):
     findings = [AuditFinding(Kind.INDEX, f"wrong {number}", "folder") for number in range(count)]
     lines = ["".join(part if isinstance(part, str) else part[0] for part in one) for one in _finding_lines(findings, 3)]
     assert lines[6:] == ([] if rest is None else [rest])
+
+
+def test_folders_that_are_no_partitions_are_left_out(tmp_path):
+    identifier = "0123456789abcdef" * 2
+    names = [f"a-0.{identifier}-{what}" for what in ("delete", "future", "stray")] + ["__cluster_metadata-0"]
+    for name in (*names, "a-0", "b.c-1", "other"):
+        (tmp_path / name).mkdir()
+    (tmp_path / f"b-0.{identifier}-delete").touch()
+    (tmp_path / "c-0").touch()
+    assert [path.name for path in folders_of(tmp_path)] == ["a-0", "b.c-1"]
 
 
 def test_of_many_findings_of_a_kind_the_others_are_counted():
