@@ -430,6 +430,36 @@ def test_a_log_without_a_batch_ends_where_its_newest_segment_begins():
 
 
 @pytest.mark.parametrize(
+    ("changes", "cleaned", "texts", "damage"),
+    [
+        ({}, 0, [], 0),
+        ({"first_offset": 9}, 0, ["the batch begins with offset 9 after offset 9"], 0),
+        ({"first_offset": 11}, 0, ["offsets 10 to 10 are missing"], 1),
+        ({"first_offset": 11}, 10, ["offsets 10 to 10 are missing"], 1),
+        ({"first_offset": 11}, 11, [], 0),
+        ({"first_offset": 11, "magic": 1}, 0, [], 0),
+        ({"leader_epoch": -1}, 0, ["leader epoch -1 after 0"], 0),
+        ({"leader_epoch": -1, "magic": 1}, 0, [], 0),
+        ({"first_offset": 9, "leader_epoch": -1}, 0, [BACK.format(9, 9), "leader epoch -1 after 0"], 0),
+    ],
+)
+def test_the_first_batch_of_a_part_follows_the_last_one_before_it(changes, cleaned, texts, damage):
+    """Offsets that are missing count as damage. Messages of magic 0 and 1 hide some."""
+    audit, rows = whole(cleaned=cleaned), plain_rows()
+    before, row = rows[0], rows[1]
+    for name, value in changes.items():
+        row[name] = value
+    audit._compare(before, row)
+    assert ([finding.text for finding in audit.findings], audit.damage) == (texts, damage)
+    assert all(
+        (each.file, each.position, each.offset) == ("0.log", 100, row["first_offset"]) for each in audit.findings
+    )
+    before["magic"], row["magic"], audit.findings = 1, 2, []
+    audit._compare(before, row)
+    assert not any(each.kind is Kind.OFFSET_GAP for each in audit.findings)
+
+
+@pytest.mark.parametrize(
     ("waited", "damage", "kind", "end"),
     [
         (900_000, 0, Kind.OPEN_TRANSACTION, "has no marker"),
