@@ -42,7 +42,9 @@ def compile_spec(spec: Spec, properties: list[str] | None = None) -> nodes.Progr
     return FrontendCompiler(spec).program(spec.safety_properties if properties is None else properties)
 
 
-def compile_shared(spec: Spec, properties: list[str]) -> tuple[nodes.Program, tuple[str, ...]]:
+def compile_shared(
+    spec: Spec, properties: list[str], room: Collection[str] = ()
+) -> tuple[nodes.Program, tuple[str, ...]]:
     """Return a typed program that serves several values of the spec's constants, and the names of these constants.
 
     The program reads them at run time (`nodes.ConstantRead`). All other constants have their values in the program:
@@ -50,12 +52,15 @@ def compile_shared(spec: Spec, properties: list[str]) -> tuple[nodes.Program, tu
     collections. If the language needs the value of a constant elsewhere, such as in `Replica[first]`, in a branch that
     is an error for other values, or in a refinement, all constants have their values in the program. Raises SpecError
     as `compile_spec` does.
+
+    `room`: constants that types use for nothing but the size of a sequence or a number. The program reads them too, and
+    its variables have room for the values of the spec.
     """
     runtime: set[str] = set()
     if not any(spec.roles[name] is Role.REFINEMENT for name in properties):
         runtime = {name for name, constant in spec.declared_constants.items() if not constant.is_structured}
     while True:
-        runtime -= spec.constants_of_types
+        runtime -= spec.constants_of_types - set(room)
         try:
             program = FrontendCompiler(_hiding(spec, runtime), frozenset(runtime)).program(properties)
         except SpecError:
@@ -64,7 +69,7 @@ def compile_shared(spec: Spec, properties: list[str]) -> tuple[nodes.Program, tu
             runtime.clear()
             continue
         # Typing resolves further types, such as those of annotations.
-        if not runtime & spec.constants_of_types:
+        if not runtime & spec.constants_of_types - set(room):
             return program, tuple(sorted(runtime))
 
 

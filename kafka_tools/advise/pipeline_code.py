@@ -1,7 +1,7 @@
 """The machine code of the pipelines that advice explores, shared by all configurations of equal size.
 
-Settings such as `acks` or `min.insync.replicas` are read at run time; the number of replicas, records or requests in
-flight is part of the code. See `checker.engines.native.shared_code`.
+Settings such as `acks` or `min.insync.replicas` are read at run time; the number of replicas or records is part of the
+code. Code with room for several requests in flight also serves a pipeline with fewer. See `checker.engines.native.shared_code`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from kafka_tools.advise.models import Model
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, is_relevant, properties_for
 from specs.pipeline.partition import Broker
 from specs.pipeline.pipeline import Pipeline
+
+_ROOM = ("max_in_flight",)
+"""The constants that types use for sizes only. `test_edges_of_rules.py` compares explorations in more room."""
 
 _codes: list[SharedCode] = []
 """The code of this process. Forked processes inherit it."""
@@ -37,15 +40,15 @@ def compile_code(spec: Spec, *, for_many: bool = False) -> SharedCode:
     """Return new code of a pipeline that checks every property of its kind. `for_many` explorations it is optimised."""
     # With one request in flight there are too few states.
     quick = not for_many or spec.constants["max_in_flight"] == 1
-    return compile_shared_code(spec, list(_properties_of(spec)), symmetric=Broker, quick=quick)
+    return compile_shared_code(spec, list(_properties_of(spec)), symmetric=Broker, room=_ROOM, quick=quick)
 
 
 def without_code(specs: Sequence[Spec]) -> list[Spec]:
     """Return the pipelines that no known code serves, one of each size: its code may serve the others."""
     by_need: dict[object, Spec] = {}
-    for spec in specs:
+    for spec in sorted(specs, key=lambda spec: spec.constants["max_in_flight"], reverse=True):
         if _shared_code(spec) is None:
-            sizes = tuple(sorted((name, spec.constants[name]) for name in spec.constants_of_types))
+            sizes = tuple((name, spec.constants[name]) for name in sorted(spec.constants_of_types - {*_ROOM}))
             by_need.setdefault((_properties_of(spec), sizes), spec)
     return list(by_need.values())
 

@@ -6,7 +6,7 @@ time (`checker.frontend.compile_shared`); each `CompiledSpec` has its own copy o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from checker.engines.native.cache.shared_lowering import SharedLowered, lower_shared
@@ -35,7 +35,8 @@ class SharedCode(SharedLowered):
     def loaded(self, spec: Spec) -> CompiledSpec:
         """Return a spec that this code serves, with a copy of the code that has the spec's constants."""
         assert self.serves(spec)
-        layout = state_layout(spec.variables)
+        # The layout that was compiled.
+        layout = state_layout(self.spec(**{**spec.constants, **self.room}).variables)
         symmetry = None if self.symmetric is None else ProgramSymmetry((spec.resolved_type(self.symmetric),))
         words = words_of(self.lowered.runtime, spec.constants, spec.declared_constants)
         code = self.optimised or self.quick
@@ -57,7 +58,12 @@ class SharedCode(SharedLowered):
 
 
 def compile_shared_code(
-    spec: Spec, properties: list[str], *, symmetric: type[Domain] | None = None, quick: bool = True
+    spec: Spec,
+    properties: list[str],
+    *,
+    symmetric: type[Domain] | None = None,
+    room: Collection[str] = (),
+    quick: bool = True,
 ) -> SharedCode:
     """Return machine code for a spec and for specs with other values of some constants.
 
@@ -65,7 +71,7 @@ def compile_shared_code(
     members are interchangeable; SpecError if the spec distinguishes them anywhere but in its initial states.
     """
     with garbage_collection_paused():
-        shared = lower_shared(spec, properties, symmetric=symmetric)
+        shared = lower_shared(spec, properties, symmetric=symmetric, room=room)
     code = object_code(shared.lowered.text, quick=quick, is_shared=quick).code
     versions = {"quick": code} if quick else {"quick": b"", "optimised": code}
-    return SharedCode(shared.spec, shared.fixed, shared.lowered, symmetric, **versions)
+    return SharedCode(shared.spec, shared.fixed, shared.room, shared.lowered, symmetric, **versions)

@@ -7,7 +7,7 @@ than code that has the values in it, so a long exploration gets optimised code o
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -48,23 +48,28 @@ class SharedLowered:
     """A lowered spec that serves every spec of its class with the same values of some constants.
 
     - `fixed`: these constants, with their values. The code contains them, and reads the others at run time.
+    - `room`: constants of which the code reads the value too, and the largest value that its variables have room for.
     - `spec`, `lowered`: the class, and its code with the properties that it checks.
     """
 
     spec: type[Spec]
     fixed: dict[str, int | bool | str]
+    room: dict[str, int]
     lowered: LoweredSpec = field(repr=False)
 
     def serves(self, spec: Spec, properties: Sequence[str] = ()) -> bool:
         """Return whether the code computes the successors and some properties of a spec."""
         is_same = type(spec) is self.spec and set(properties) <= set(self.lowered.properties)
-        return is_same and all(spec.constants[name] == value for name, value in self.fixed.items())
+        has_room = is_same and all(int(spec.constants[name]) <= largest for name, largest in self.room.items())
+        return has_room and all(spec.constants[name] == value for name, value in self.fixed.items())
 
 
-def lower_shared(spec: Spec, properties: list[str], *, symmetric: type[Domain] | None = None) -> SharedLowered:
+def lower_shared(
+    spec: Spec, properties: list[str], *, symmetric: type[Domain] | None = None, room: Collection[str] = ()
+) -> SharedLowered:
     """Return a lowered spec that reads the constants on which no type depends at run time.
 
-    `symmetric`: a domain of which the members are interchangeable. Raises SpecError if the spec is outside the
+    `symmetric`: a domain of which the members are interchangeable. `room`: see `compile_shared`. Raises SpecError if the spec is outside the
     language, or distinguishes these members anywhere but in its initial states.
     """
     # Imported here: a process that finds the code in the cache does not need them.
@@ -72,11 +77,12 @@ def lower_shared(spec: Spec, properties: list[str], *, symmetric: type[Domain] |
     from checker.frontend import compile_shared
     from checker.run.symmetry import require_symmetry
 
-    program, runtime = compile_shared(spec, properties)
+    program, runtime = compile_shared(spec, properties, room)
     symmetry = None if symmetric is None else require_symmetry(program, spec.resolved_type(symmetric))
     native = lower_with_kernels(spec, program, properties, runtime, symmetry=symmetry)
     fixed = {name: value for name, value in spec.constants.items() if name not in runtime}
-    return SharedLowered(type(spec), fixed, LoweredSpec.of(native, properties, runtime))
+    largest = {name: int(spec.constants[name]) for name in room if name in runtime}
+    return SharedLowered(type(spec), fixed, largest, LoweredSpec.of(native, properties, runtime))
 
 
 class SharedLowering:
