@@ -168,7 +168,7 @@ def constants_of(
         "retries": config["retries"] != "0",
         "transactional": config.is_transactional,
         "repeats_aborted": config.is_transactional and not config.hides_aborted_records,
-        "no_state": _accepted_without_state(cluster, config),
+        "no_state": _acceptance_without_state(cluster, config),
         "implicit_acks": acknowledges_implicitly(cluster, config),
         "consumer": _CONSUMERS[config["commits"]] if with_consumer else "none",
         "auto_offset_reset": _reset(config["auto.offset.reset"]),
@@ -195,7 +195,7 @@ def _keeps_lowest_sequence(config: EffectiveConfig) -> bool:
     return config.is_transactional and verification in config.choices and config[verification] == "true"
 
 
-def _accepted_without_state(cluster: ClusterConfig, config: EffectiveConfig) -> str:
+def _acceptance_without_state(cluster: ClusterConfig, config: EffectiveConfig) -> str:
     """Return which sequences a leader without state of the producer accepts; see `specs.broker.sequence_rules`.
 
     A transaction version that no file names may be 1: it counts as the one that accepts more.
