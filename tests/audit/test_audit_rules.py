@@ -12,7 +12,7 @@ from crc32c import crc32c
 
 from checker.errors import UserError
 from checker.output.styled_lines import plain
-from kafka_tools.audit import record_batches
+from kafka_tools.audit import producer_rules, record_batches
 from kafka_tools.audit.audit import AuditReport, AuditTask, Unread, audit, in_processes, on_spark
 from kafka_tools.audit.audit_command import AuditSettings, audit_logs
 from kafka_tools.audit.audit_text import (
@@ -46,9 +46,25 @@ from kafka_tools.audit.partition_folder import (
     folders_of,
     snapshot_entries,
 )
-from kafka_tools.audit.producer_rules import Broken, broken_rules
-from kafka_tools.audit.record_batches import COMMIT, CONTROL, NO_MARKER, ROW, TRANSACTIONAL, BadPlace, Part
-from kafka_tools.audit.transactions import _batches_outside, transactions_of
+from kafka_tools.audit.producer_rules import Broken, broken_rules, first_sequences
+from kafka_tools.audit.record_batches import (
+    COMMIT,
+    CONTROL,
+    LOG_APPEND_TIME,
+    NO_MARKER,
+    ROW,
+    TRANSACTIONAL,
+    BadPlace,
+    Part,
+)
+from kafka_tools.audit.transactions import (
+    Ended,
+    ProducerPart,
+    TransactionPart,
+    TransactionState,
+    _batches_outside,
+    transactions_of,
+)
 from tests.audit.real_log import batches, extract
 
 
@@ -272,6 +288,82 @@ def test_a_rule_of_producers(changes, expected):
     assert all(text in one for (_, one), (_, text) in zip(found, expected, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("changes", "is_compacted", "kind"),
+    [
+        ({"first_sequence": {3: 31}}, False, Kind.SEQUENCE_GAP),
+        ({"first_sequence": {3: 31}}, True, None),
+        ({"first_sequence": {3: 29}}, False, Kind.SEQUENCE_BACK),
+        ({"first_sequence": {3: 29}}, True, Kind.SEQUENCE_BACK),
+        ({"first_sequence": {3: 20}, "last_sequence": {3: 29}}, True, Kind.DUPLICATE_SEQUENCE),
+        ({"first_sequence": {3: 31}, "max_timestamp": {3: 86_399_999}}, False, Kind.SEQUENCE_GAP),
+        ({"first_sequence": {3: 31}, "max_timestamp": {3: 86_400_000}}, False, Kind.EXPIRED_PRODUCER),
+        # A sequence more than half of all away is an earlier one.
+        ({"first_sequence": {3: 30 + (1 << 30)}}, False, Kind.SEQUENCE_GAP),
+        ({"first_sequence": {3: 31 + (1 << 30)}}, False, Kind.SEQUENCE_BACK),
+        ({"first_sequence": {3: 5}, "producer_epoch": {3: 1, 4: 1, 5: 1}}, False, Kind.SEQUENCE_GAP),
+        ({"last_sequence": {2: (1 << 31) - 1}, "first_sequence": {3: 0}}, False, None),
+    ],
+)
+def test_the_kind_of_a_wrong_sequence(changes, is_compacted, kind):
+    changes = {"last_sequence": {3: 39}} | changes
+    assert [rule.kind for rule in broken_rules(plain_rows(**changes), is_compacted=is_compacted)] == [kind] * bool(kind)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_new", "offsets"),
+    [
+        ({}, True, []),
+        ({"first_sequence": {0: 5, 1: 6}}, True, [0]),
+        ({"first_sequence": {0: 5}}, False, []),
+        ({"first_sequence": {0: 5}, "damage": {0: 1}}, True, []),
+        ({"first_sequence": {0: 5}, "attributes": {0: CONTROL}}, True, [10]),
+        ({"first_sequence": {3: 5}, "producer_id": {3: 8, 4: 8, 5: 8}}, True, [30]),
+    ],
+)
+def test_the_first_sequence_of_a_producer_is_0(changes, is_new, offsets):
+    found = list(first_sequences(plain_rows(**changes), np.full(6, is_new)))
+    assert [int(rule.row["first_offset"]) for rule in found] == offsets
+    assert list(first_sequences(plain_rows()[:0], np.zeros(0, bool))) == []
+
+
+BUMP = {"producer_epoch": {3: 1, 4: 1, 5: 1}, "base_timestamp": {0: 1, 1: 2, 2: 3, 3: 1, 4: 9, 5: 3}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "new", "window", "pairs"),
+    [
+        ({}, None, 64, [(0, 30), (20, 50)]),
+        ({"size": {3: 101}}, None, 64, [(20, 50)]),
+        ({"records": {0: 9}}, None, 64, [(20, 50)]),
+        ({"max_timestamp": {3: 5}}, None, 64, [(20, 50)]),
+        (
+            {"max_timestamp": {3: 5}, "attributes": {0: LOG_APPEND_TIME, 3: LOG_APPEND_TIME}},
+            None,
+            64,
+            [(0, 30), (20, 50)],
+        ),
+        ({"attributes": {3: TRANSACTIONAL}}, None, 64, [(20, 50)]),
+        ({"attributes": {0: CONTROL}}, None, 64, [(20, 50)]),
+        ({"producer_epoch": {3: 1, 4: 1, 5: 2}}, None, 64, [(0, 30), (20, 50)]),
+        ({"producer_epoch": {}}, None, 64, []),
+        ({"producer_id": {5: 8}}, None, 64, [(0, 30)]),
+        ({"producer_id": {0: 6}}, None, 64, [(20, 50)]),
+        ({}, [0, 0, 0, 1, 1, 1], 64, [(0, 30), (20, 50)]),
+        ({}, [0, 0, 1, 1, 1, 1], 64, [(0, 30)]),
+        ({}, [0, 0, 0, 1, 1, 0], 64, [(0, 30)]),
+        ({}, None, 3, [(0, 30), (20, 50)]),
+        ({}, None, 2, []),
+        ({"base_timestamp": {2: 1, 3: 1}}, None, 1, [(20, 30)]),
+    ],
+)
+def test_a_batch_that_was_sent_again_under_a_newer_epoch(monkeypatch, changes, new, window, pairs):
+    monkeypatch.setattr(producer_rules, "WINDOW", window)
+    rows = plain_rows(**(BUMP | changes))
+    found = producer_rules.repeated_batches(rows, None if new is None else np.array(new, bool))
+    assert [(int(pair.first["first_offset"]), int(pair.second["first_offset"])) for pair in found] == pairs
+
+
 def test_a_broken_rule_names_its_place():
     rule = Broken(Kind.EPOCH_BACK, plain_rows()[4], "text")
     [finding] = findings_of_broken_rules("folder", "0.log", [rule])
@@ -285,6 +377,25 @@ def test_the_epochs_of_a_part_are_those_of_its_first_and_last_marker():
     assert part.producers[7].last_coordinator_epoch == 5
     _, broken = transactions_of(plain_rows(coordinator_epoch={1: 3, 3: 5, 5: 4}, **markers))
     assert [int(rule.row["first_offset"]) for rule in broken] == [50]
+
+
+def test_transactions_go_on_in_the_next_part():
+    state, ended = TransactionState(), Ended(7, None, 40, True)
+
+    def add(part: ProducerPart) -> tuple[object, ...]:
+        assert state.add(TransactionPart({7: part}, empty_markers=1)) == []
+        return dict(state.open), list(state.aborted), state.empty_markers
+
+    assert add(ProducerPart(None, 5, 10)) == ({7: (5, 10)}, [], 1)
+    assert add(ProducerPart(None, 20, 30)) == ({7: (5, 30)}, [], 2)
+    aborted = replace(ended, first=5)
+    assert add(ProducerPart(ended, 41, 50, 3, 4)) == ({7: (41, 50)}, [aborted], 3)
+    assert add(ProducerPart(replace(ended, is_abort=False), None, 60, 4, 4)) == ({}, [aborted], 4)
+    # A marker without a batch, in this part or before.
+    assert add(ProducerPart(ended, None, 70, 4, 5)) == ({}, [aborted], 6)
+    assert add(ProducerPart(replace(ended, first=33), None, 80, 5, 5))[1] == [aborted, replace(ended, first=33)]
+    assert state.coordinator_epochs == {7: 5}
+    assert len(state.add(TransactionPart({7: ProducerPart(ended, None, 90, 4, 4)}))) == 1
 
 
 @pytest.mark.parametrize(
