@@ -157,6 +157,7 @@ TABLE: list[tuple[str, Edit, Kind | str]] = [
     (HIGH, zeroed, Kind.WRONG_FILE),
     (HIGH, offset_of("orders", 3001), Kind.BOUNDS),
     (HIGH, offset_of("orders", -1), Kind.WRONG_FILE),
+    (HIGH, with_text("0\n2\norders 0 5\norders 0 6\n"), Kind.WRONG_FILE),
     (HIGH, offset_of("orders", 2999), NOTHING),
     (HIGH, offset_of("other", 5), NOTE),
     (START, absent, NOTE),
