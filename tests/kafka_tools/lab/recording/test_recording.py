@@ -715,6 +715,42 @@ def test_the_valid_change_is_the_last_one_that_was_not_reverted():
     assert valid(caused, again, once) == {1: once.fields}
 
 
+@pytest.mark.parametrize(
+    ("before", "cause", "shown"),
+    [
+        (("fencing",), "handleBrokerUnfenced", ["fenced", "unfenced", "changed unfenced b3"]),
+        ((), "handleBrokerUnfenced", ["changed unfenced b3"]),
+        ((), "handleBrokerFenced", ["changed fenced b3"]),
+        ((), "handleBrokerUncleanShutdown", ["changed unclean_restart b3"]),
+        # A broker that starts while its session lasts is fenced and registered by the change.
+        (("starting",), "handleBrokerUncleanShutdown", ["started", "changed fenced b3", "registered"]),
+        (
+            ("fencing", "starting"),
+            "handleBrokerUncleanShutdown",
+            ["fenced", "started", "registered", "changed unclean_restart b3"],
+        ),
+        ((), "somethingElse", ["changed unknown b3"]),
+    ],
+)
+def test_what_a_change_says_about_its_broker(before, cause, shown):
+    events = PartitionEvents("a-0")
+    events.take(Observed(0, 1, "created", "a-0", {"replicas": [1, 2, 3], "isr": [1, 2], "leader": 1}))
+    for kind in before:
+        note = Observed(1, 3, "noted", None, {"event": kind}) if kind == "starting" else None
+        events.take(note or Observed(1, 9, kind, None, {"node": 3}))
+    change = {"partition_epoch": 1, "isr": [1], "cause": cause, "node": 3}
+    events.take(Observed(2, 9, "changed", "a-0", change))
+    found = [
+        f"{each['event']} {each.get('cause', '')} {each['broker'] if 'cause' in each else ''}" for each in events.events
+    ]
+    assert [text.strip() for text in found[1:]] == shown
+    changed = next(each for each in events.events if each["event"] == "changed")
+    assert (changed["isr"], changed["leader"], changed["partition_epoch"]) == (["b1"], "b1", 1)
+    # The same change again, and one of another controller, say nothing new.
+    events.take(Observed(3, 9, "changed", "a-0", change))
+    assert events.repeated["changed"] == 1
+
+
 def test_a_recording_allows_what_brokers_do_by_themselves():
     constants = RecordedPartition().constants([{"event": "created", "kafka": "4.3.1", "replicas": [1, 2]}])
     allowed = ("unclean_elections", "preferred_elections", "session_timeouts", "late_metadata", "late_checkpoints")

@@ -18,10 +18,12 @@ from kafka_tools.lab.recording import soak, soak_command
 from kafka_tools.lab.recording.soak import SoakPlan, SoakRound
 from kafka_tools.lab.recording.soak_command import status_of
 from kafka_tools.lab.recording.soak_report import (
+    SPEC,
     SoakWindow,
     cover,
     read_soak,
     report_lines,
+    validate_windows,
     write_report,
     write_windows,
 )
@@ -81,6 +83,23 @@ def test_windows_are_validated_and_covered_before_the_report_is_written(tmp_path
     monkeypatch.setattr(soak_command, "_examine", lambda *given: given)
     run = soak_command.run_soak(SoakPlan("4.3.1", 1, 1), tmp_path / "new", "local")
     assert run == (SoakPlan("4.3.1", 1, 1), [ROUND], tmp_path / "new", tmp_path / "new", "local")
+
+
+def test_the_windows_of_a_folder_are_validated_by_partition(tmp_path, monkeypatch):
+    def validated(task, logs, by, *, master, out, write):
+        assert (task.target, logs, by, master, out) == (
+            SPEC,
+            (tmp_path / "windows.jsonl",),
+            "trace",
+            "local[2]",
+            tmp_path,
+        )
+        write({"trace": "experiment-0", "verdict": "conforms"})
+
+    monkeypatch.setattr("spark_analysis.validate.validation.validate_on_spark", validated)
+    report = windows(tmp_path)
+    validate_windows(report, tmp_path, "local[2]")
+    assert report.rows == [{"trace": "experiment-0", "verdict": "conforms"}]
 
 
 class Lab:
