@@ -362,10 +362,11 @@ class TestCopies:
         report = audited(*copies)
         assert report.compared == 3 and report.differences == ()
 
-    def test_different_batch(self, copies):
+    @pytest.mark.parametrize("number", [0, 3, -1])
+    def test_different_batch(self, copies, number):
         segment = copies[1] / "orders-0" / f"{SECOND}.log"
         data = segment.read_bytes()
-        position = batches(data)[3][0]
+        position = batches(data)[number][0]
         offset = field(data, position, BASE_OFFSET)
         segment.write_bytes(with_field(data, position, MAX_TIMESTAMP, 7))
         [finding] = audited(*copies).differences

@@ -399,18 +399,22 @@ def test_transactions_go_on_in_the_next_part():
 
 
 @pytest.mark.parametrize(
-    ("changes", "pair"),
+    ("changes", "cleaned", "pair"),
     [
-        ({}, None),
-        ({"crc": {2: 1}}, (20, 20)),
-        ({"first_offset": {0: 5}}, (0, 5)),
-        ({"last_offset": {5: 60}}, (50, 50)),
+        ({}, 0, None),
+        ({"crc": {2: 1}}, 0, (20, 20)),
+        ({"crc": {2: 1}}, 20, (20, 20)),
+        ({"crc": {2: 1}}, 21, None),
+        # The cleaner may have changed the batches before its offset.
+        ({"crc": {2: 1, 3: 1, 5: 1}}, 45, (50, 50)),
+        ({"first_offset": {0: 5}}, 0, (0, 5)),
+        ({"last_offset": {5: 60}}, 0, (50, 50)),
     ],
 )
-def test_the_first_different_batch_of_two_copies(changes, pair):
+def test_the_first_different_batch_of_two_copies(changes, cleaned, pair):
     found = [
         (int(one["first_offset"]), int(other["first_offset"]))
-        for one, other in _align(iter([plain_rows()]), iter([plain_rows(**changes)]), 0)
+        for one, other in _align(iter([plain_rows()]), iter([plain_rows(**changes)]), cleaned)
     ]
     assert found == ([] if pair is None else [pair])
 
