@@ -26,6 +26,16 @@ if TYPE_CHECKING:
 
 Returned = TypeVar("Returned")
 
+_FEWEST_SURVEYS = 8
+"""The number of surveys from which on processes save time: the start of one takes as long as most surveys."""
+
+_MODULES = (
+    "checker.engines.native.explore.lowered_spec",
+    "checker.engines.native.explore.represented_traces",
+    "checker.explain.failures",
+)
+"""Modules that explorations import when they first need them: this process does, and not each forked one."""
+
 _TICK = 0.2
 """Seconds between two updates of the progress line."""
 
@@ -53,8 +63,8 @@ class ParallelExplorer:
             answers = [surveys.run(survey, self._max_states, self._cancelled, self._from_cache) for survey in asked]
             left = [number for number, survey in enumerate(asked) if not self._is_whole(survey, answers[number])]
             if left:
-                # Imported here and not in each of the forked processes.
-                importlib.import_module("checker.engines.native.engine")
+                for name in _MODULES:
+                    importlib.import_module(name)
             self._compile([explorer_of(asked[number].model).spec for number in left if asked[number].model.is_pipeline])
 
             def run(position: int, cancelled: threading.Event) -> Found:
@@ -67,7 +77,7 @@ class ParallelExplorer:
                     answers[number],
                 )
 
-            for number, explored in zip(left, self._in_processes(len(left), run), strict=False):
+            for number, explored in zip(left, self._in_processes(len(left), run, _FEWEST_SURVEYS), strict=False):
                 answers[number] = explored
         yield from answers
 
@@ -81,13 +91,15 @@ class ParallelExplorer:
             def run(number: int, cancelled: threading.Event) -> SharedCode:
                 return pipeline_code.compile_code(missing[number], for_many=self.many)
 
-            for code in self._in_processes(len(missing), run):
+            for code in self._in_processes(len(missing), run, fewest=2):
                 pipeline_code.add(code)
 
-    def _in_processes(self, count: int, run: Callable[[int, threading.Event], Returned]) -> Iterator[Returned]:
-        """Iterate over the results of some runs in forked processes; a single run stays in this process."""
-        if count == 1:
-            yield run(0, self._cancelled)
+    def _in_processes(
+        self, count: int, run: Callable[[int, threading.Event], Returned], fewest: int
+    ) -> Iterator[Returned]:
+        """Iterate over the results of some runs in forked processes; fewer than `fewest` stay in this process."""
+        if count < fewest:
+            yield from (run(number, self._cancelled) for number in range(count))
         else:
             yield from process_pool.results_in_order(count, min(self._processes, count), run, self._cancelled)
 

@@ -68,7 +68,8 @@ def compile_shared_code(
     """Return machine code for a spec and for specs with other values of some constants.
 
     The arguments are those of `compile_native`, which raises the same errors. `symmetric`: a domain of which the
-    members are interchangeable; SpecError if the spec distinguishes them anywhere but in its initial states.
+    members are interchangeable; SpecError if the spec distinguishes them anywhere but in its initial states. `room`:
+    see `compile_shared`.
     """
     with garbage_collection_paused():
         shared = lower_shared(spec, properties, symmetric=symmetric, room=room)
