@@ -22,6 +22,7 @@ from pathlib import Path
 
 from checker.language import BoundsError, Bug, Refinement, Spec
 from witness_files import RefutedError, StoredStates, WrongInputError, content_of, decoded, load_module, require
+from witness_memo import Methods
 
 COMPLETE_UP_TO = 20_000
 SAMPLE = 3_000
@@ -91,10 +92,10 @@ class FairClasses:
             for action, known in names.items():
                 self.fixed.setdefault(action, []).append((name, [known.index(parameter) for parameter in fixed]))
 
-    def of_step(self, step):
+    def of_call(self, action, arguments):
         """Return the classes that a step takes."""
-        fixed = self.fixed.get(step.action, ())
-        return {(name, tuple(step.arguments[position] for position in positions)) for name, positions in fixed}
+        fixed = self.fixed.get(action, ())
+        return {(name, tuple(arguments[position] for position in positions)) for name, positions in fixed}
 
     def named(self, entry):
         """Return the class that an entry of the witness names."""
@@ -118,13 +119,14 @@ class Obligation:
     states are visited finitely often. Without a class (only for "eventually always") the goal is true in each state.
     """
 
-    def __init__(self, spec, fair, name, arguments):
-        self.spec, self.fair, self.name, self.arguments, self.known = spec, fair, name, arguments, {}
-        self.role = declared_roles(type(spec))[name]
+    def __init__(self, spec, fair, methods, name, arguments):
+        self.fair, self.name, self.arguments = fair, name, arguments
+        self.role, self.goal = declared_roles(type(spec))[name], methods.holds(name, arguments)
         bases = [vars(base)[name] for base in type(spec).__mro__ if name in vars(base)]
-        self.premise = next((base._premise for base in bases if getattr(base, "_premise", "")), "")
+        premise = next((base._premise for base in bases if getattr(base, "_premise", "")), "")
         given = dict(zip(signature(type(spec), name), arguments, strict=True))
-        self.premised = tuple(map(given.get, signature(type(spec), self.premise))) if self.premise else ()
+        if premise:
+            self.premise = methods.holds(premise, tuple(map(given.get, signature(type(spec), premise))))
 
     def load(self, folder, entry):
         """Read the ranks of the states from the witness."""
@@ -141,65 +143,61 @@ class Obligation:
         require(number <= len(self.paths), f"{self.name}: a state has a node that does not exist")
         return self.paths[number - 1] if number else []
 
-    def goal(self, at, state):
-        """Return whether the goal is true in a state."""
-        if at not in self.known:
-            self.known[at] = self.spec.holds(self.name, state, arguments=self.arguments)
-        return self.known[at]
-
     def begins(self, at, state, initial):
         """Return whether the obligation may begin in a state."""
-        if self.role == "leads to" and not self.spec.holds(self.premise, state, arguments=self.premised):
+        if self.role == "leads to" and not self.premise(state):
             return False
-        return (self.role != "eventually" or at in initial) and self.stays_open(at, state)
+        return (self.role != "eventually" or at in initial) and self.stays_open(state)
 
-    def stays_open(self, at, state):
+    def stays_open(self, state):
         """Return whether the obligation stays open in a state."""
-        return self.role == "eventually always" or not self.goal(at, state)
+        return self.role == "eventually always" or not self.goal(state)
 
     def check(self, at, state, steps, initial):
-        """Check the ranks at a state: `steps` are (classes, position, state), those that change the state."""
+        """Check the ranks at a packed state, of which `steps` are the classes and the position of each successor."""
         path = self.path(at)
-        require(path or not self.begins(at, state, initial), f"{self.name}: a state without a rank:", state)
+        require(path or not self.begins(at, state, initial), f"{self.name}: a state without a rank")
         if not path:
             return
-        enabled = set().union(*(classes for classes, _, _ in steps))
+        moves = {after: step for after, step in steps.items() if after != state}
+        enabled = set().union(*(classes for classes, _ in moves.values()))
         for number in path:
             if self.classes[number] is None:
-                is_reason = self.role == "eventually always" and self.goal(at, state)
+                is_reason = self.role == "eventually always" and self.goal(state)
             elif number == path[-1]:
                 is_reason = self.classes[number] in enabled
             else:
                 is_reason = self.fair.strengths[self.classes[number][0]] == "strong"
-            require(is_reason, f"{self.name}: the reason of a node is none in", state)
-        for classes, after, after_state in steps:
-            below = self.path(after)
-            require(below or not self.stays_open(after, after_state), f"{self.name}: no rank after", state)
+            require(is_reason, f"{self.name}: the reason of a node is none")
+        for after, (classes, position) in moves.items():
+            below = self.path(position)
+            require(below or not self.stays_open(after), f"{self.name}: no rank after a step")
             for before, number in zip(path, below, strict=False):
-                require(number <= before, f"{self.name}: a step climbs from", state)
+                require(number <= before, f"{self.name}: a step climbs")
                 if number < before:
                     break
-                require(
-                    self.classes[number] not in classes, f"{self.name}: a step inside its node is fair, from", state
-                )
+                is_fair = self.classes[number] in classes
+                require(not is_fair, f"{self.name}: a step inside its node is fair")
 
     def check_lasso(self, checker, lasso):
         """Check that a lasso is a fair behaviour that violates the property."""
         path, start = lasso["path"], lasso["loop_start"]
-        states, loop = list(map(checker.stored.state, path)), path[start:]
+        states, loop = list(map(checker.stored.packed, path)), path[start:]
         require(path[0] in checker.initial and loop and start >= 0, f"{self.name}: the lasso begins nowhere")
-        steps = {at: checker.steps_of(state) for at, state in zip(path, states, strict=True)}
+        steps = {}
+        for at, state in zip(path, states, strict=True):
+            steps[at] = [step for after, step in checker.images[0].steps(state).items() if after != state]
         follows = [*itertools.pairwise(path), *([(loop[-1], loop[0])] if len(loop) > 1 else [])]
         for before, after in follows:
-            require(any(at == after for _, at, _ in steps[before]), f"{self.name}: the lasso has a step that is none")
+            require(any(at == after for _, at in steps[before]), f"{self.name}: the lasso has a step that is none")
         inside = follows[start:]
-        taken = set().union(*(c for at, to in inside for c, after, _ in steps[at] if after == to))
-        enabled = [set().union(*(classes for classes, _, _ in steps[at])) for at in loop]
+        taken = set().union(*(c for at, to in inside for c, after in steps[at] if after == to))
+        enabled = [set().union(*(classes for classes, _ in steps[at])) for at in loop]
         for found in set().union(*enabled) - taken:
             is_weak = self.fair.strengths[found[0]] == "weak"
             is_disabled = is_weak and not all(found in each for each in enabled)
             require(is_disabled, f"{self.name}: the loop is unfair to {found}")
-        is_open = [not self.goal(at, state) for at, state in zip(path, states, strict=True)]
+        is_open = [not self.goal(state) for state in states]
         first = 0 if self.role == "eventually" else start
         if self.role == "leads to":
             begun = [at for at, state in enumerate(states) if self.begins(path[at], state, checker.initial)]
@@ -217,19 +215,21 @@ class Checker:
 
     def __init__(self, stored, spec, asked):
         self.stored, self.spec, self.asked = stored, spec, asked
-        self.roles = declared_roles(type(spec))
-        self.of_states = [name for name in asked if self.roles.get(name) in ("invariant", "reachable")]
-        self.of_steps = [name for name in asked if self.roles.get(name) in ("step invariant", "refinement")]
+        self.roles, self.fair = declared_roles(type(spec)), FairClasses(spec)
+        self.obligations, self.false, self.reached, self.successors = [], set(), set(), {}
+        self.images = [Methods(spec, stored, table, self.fair.of_call) for table in range(len(stored.tables))]
+        self.of_states = self.asked_of("invariant", "reachable")
+        self.of_steps = self.asked_of("step invariant", "refinement")
         self.constraints = [name for name, role in self.roles.items() if role == "constraint"]
-        self.fair, self.obligations, self.false, self.reached, self.successors = FairClasses(spec), [], set(), set(), {}
-        self.initial = {self.position(state, "an initial state") for state in spec.initial_states()}
+        self.initial = set()
+        for state in spec.initial_states():
+            self.initial.add(stored.find(state))
+            require(None not in self.initial, "an initial state is not in the set:", state)
+            self.false.update(name for name in self.asked_of("refinement") if not spec.holds(name, state))
 
-    def position(self, state, what):
-        """Return the position of a state; raise RefutedError if it is not in the set."""
-        at = self.stored.find(state)
-        if at is None:
-            raise RefutedError(f"{what} is not in the set: {state}")
-        return at
+    def asked_of(self, *roles):
+        """Return the names of the asked properties with one of these roles."""
+        return [name for name in self.asked if self.roles.get(name) in roles]
 
     def load_liveness(self, folder, manifest):
         """Read how the witness decides the liveness properties, check the lassos, and return the violated ones."""
@@ -243,7 +243,8 @@ class Checker:
             with self.spec.bound():
                 given = [tuple(map(decoded, kinds, entry["arguments"], [{}] * len(kinds))) for entry in entries]
                 choices = set(itertools.product(*(kind.values() for kind in kinds)))
-            obligations = [Obligation(self.spec, self.fair, name, arguments) for arguments in given]
+            methods = self.images[0]
+            obligations = [Obligation(self.spec, self.fair, methods, name, arguments) for arguments in given]
             if "ranks" not in claim:
                 violated.append(name)
                 obligations[0].check_lasso(self, entries[0])
@@ -254,42 +255,28 @@ class Checker:
             self.obligations += obligations
         return violated
 
-    def steps_of(self, state):
-        """Return the steps from a state that change it: (fair classes, position, state)."""
-        steps = [step for step in self.spec.expand(state)[0] if step.state != state]
-        return [(self.fair.of_step(step), self.position(step.state, f"after {step}"), step.state) for step in steps]
-
     def check(self, at):
         """Check a stored state, and with symmetry every image of it: symmetry itself is not taken for granted."""
-        self.successors[at] = set()
-        for table in range(len(self.stored.tables)):
-            self._check_image(at, self.stored.state(at, table))
+        self.successors[at], state = set(), self.stored.packed(at)
+        for image in self.images:
+            try:
+                self._check_image(at, state, image)
+            except RefutedError as error:
+                raise RefutedError(f"{error}; in {self.stored.state(state, image.index)}") from None
 
-    def _check_image(self, at, state):
+    def _check_image(self, at, state, image):
         for name in self.of_states:
-            (self.reached if self.spec.holds(name, state) else self.false).add(name)
-        if not all(self.spec.holds(name, state) for name in self.constraints):
-            require(not self.obligations, "no ranks decide liveness with a state outside a constraint:", state)
+            (self.reached if image.holds(name)(state) else self.false).add(name)
+        if not all(image.holds(name)(state) for name in self.constraints):
+            require(not self.obligations, "no ranks decide liveness with a state outside a constraint")
             return
-        steps, failures = self.spec.expand(state)
-        if failures:
-            raise RefutedError(f"{failures[0]} leaves its bounds in {state}")
-        if not steps:
-            self.false.add("deadlock")
-        taken = {}
-        for step in steps:
-            taken.setdefault(step.state, set()).update(self.fair.of_step(step) if self.obligations else ())
-        changes = []
-        for reached, classes in taken.items():
-            after = self.stored.find(reached)
-            if after is None:
-                step = next(step for step in steps if step.state == reached)
-                raise RefutedError(f"{step} leads from {state} to a state that is not in the set: {reached}")
-            self.successors[at].add(after)
-            changes += [(classes, after, reached)] if reached != state else []
-            self.false.update(name for name in self.of_steps if not self.spec.holds(name, reached, state))
+        steps = image.steps(state)
+        self.successors[at].update(position for _, position in steps.values())
+        self.false.update([] if steps else ["deadlock"])
+        for name in self.of_steps:
+            self.false.update(name for after in steps if not image.holds_after(name, state, after))
         for obligation in self.obligations:
-            obligation.check(at, state, changes, self.initial)
+            obligation.check(at, state, steps, self.initial)
 
     def check_reachability(self):
         """Check that every stored state is reachable: otherwise a violation in it would be none."""

@@ -6,6 +6,7 @@ the names of their classes.
 
 from __future__ import annotations
 
+import bisect
 import enum
 import hashlib
 import importlib
@@ -40,49 +41,61 @@ class StoredStates:
     def __init__(self, folder, manifest, spec):
         self.width, self.kinds = manifest["state_bytes"], spec.variables
         require([entry["name"] for entry in manifest["variables"]] == list(self.kinds), "the spec has other variables")
-        self.bits = [entry["bits"] for entry in manifest["variables"]]
+        self.fields, shift = {}, sum(entry["bits"] for entry in manifest["variables"])
+        require(shift <= 8 * self.width, "a state has too few bytes")
+        for entry in manifest["variables"]:
+            shift -= entry["bits"]
+            self.fields[entry["name"]] = shift, (1 << entry["bits"]) - 1
         self.content = b"".join(content_of(folder, chunk, self.width) for chunk in manifest["chunks"])
         self.count = len(self.content) // self.width
         require(self.count == manifest["states"], f"{self.count} states are stored, not {manifest['states']}")
         require(all(self.row(at) < self.row(at + 1) for at in range(self.count - 1)), "the states are not sorted")
         self.tables, self.numbers = [], []
-        plain = [entry["values"] for entry in manifest["variables"]]
         for rename in renamings(self.kinds.values(), manifest["symmetry"]):
             with spec.bound():
-                kinds = zip(self.kinds.values(), plain, strict=True)
-                table = [[decoded(kind, value, rename) for value in values] for kind, values in kinds]
+                table = {
+                    entry["name"]: [decoded(self.kinds[entry["name"]], value, rename) for value in entry["values"]]
+                    for entry in manifest["variables"]
+                }
             self.tables.append(table)
-            self.numbers.append([{value: at for at, value in enumerate(values)} for values in table])
-            require(list(map(len, table)) == list(map(len, self.numbers[-1])), "a value is in a table twice")
+            self.numbers.append({name: dict(zip(each, range(len(each)), strict=True)) for name, each in table.items()})
+            is_once = all(len(table[name]) == len(each) for name, each in self.numbers[-1].items())
+            require(is_once, "a value is in a table twice")
 
     def row(self, at):
-        """Return a packed state."""
+        """Return the bytes of a state."""
         return self.content[at * self.width : (at + 1) * self.width]
 
-    def state(self, at, table=0):
+    def packed(self, at):
+        """Return a state as a number of the bits of its row."""
+        packed, used = int.from_bytes(self.row(at), "big"), 0
+        for name, (shift, mask) in self.fields.items():
+            require(packed >> shift & mask < len(self.tables[0][name]), "a state has a value that no table has")
+            used |= mask << shift
+        require(not packed & ~used, "a state has bits of no variable")
+        return packed
+
+    def state(self, packed, table=0):
         """Return a state, with the members permuted as in one of the tables."""
-        number, values = int.from_bytes(self.row(at), "big"), []
-        for bits, known in zip(self.bits[::-1], self.tables[table][::-1], strict=True):
-            require(number & ((1 << bits) - 1) < len(known), "a state has a value that no table has")
-            values.append(known[number & ((1 << bits) - 1)])
-            number >>= bits
-        return State(dict(zip(self.kinds, values[::-1], strict=True)))
+        return State(
+            {name: self.tables[table][name][packed >> shift & mask] for name, (shift, mask) in self.fields.items()}
+        )
+
+    def position(self, packed):
+        """Return the position of a packed state, or None."""
+        row = packed.to_bytes(self.width, "big")
+        at = bisect.bisect_left(range(self.count), row, key=self.row)
+        return at if at < self.count and self.row(at) == row else None
 
     def find(self, state):
         """Return the position of a state or of one that differs in names of members, or None."""
-        return next((at for at in map(self._find, itertools.repeat(state), self.numbers) if at is not None), None)
-
-    def _find(self, state, tables):
-        number = 0
-        for value, bits, numbers in zip(state.values.values(), self.bits, tables, strict=True):
-            if (at_value := numbers.get(value)) is None:
-                return None
-            number = number << bits | at_value
-        row, low, high = number.to_bytes(self.width, "big"), 0, self.count
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self.row(middle) < row else (low, middle)
-        return low if low < self.count and self.row(low) == row else None
+        for numbers in self.numbers:
+            given = [(numbers[name].get(value), self.fields[name][0]) for name, value in state.values.items()]
+            if all(number is not None for number, _ in given):
+                at = self.position(sum(number << shift for number, shift in given))
+                if at is not None:
+                    return at
+        return None
 
 
 def content_of(folder, entry, width):
