@@ -234,6 +234,7 @@ class Checker:
     def load_liveness(self, folder, manifest):
         """Read how the witness decides the liveness properties, check the lassos, and return the violated ones."""
         violated = []
+        require(not (manifest["symmetry"] and self.asked_of(*LIVENESS)), "symmetry leaves liveness undecided")
         for name in self.asked:
             if self.roles.get(name) not in LIVENESS:
                 continue
@@ -306,6 +307,8 @@ def verify(folder, path, scenario, chosen, sample, complete_up_to, seed):
         raise WrongInputError(f"{folder} has a witness of another format")
     spec, declared = load_spec(path, manifest, scenario)
     require("deadlock" not in declared_roles(type(spec)), "a declaration has the name of the built-in deadlock")
+    if wrong := sorted(set(chosen or ()) - set(declared)):
+        raise WrongInputError(f"--properties names {wrong[0]!r}; the declared ones are: {', '.join(declared)}")
     asked = declared if chosen is None else [name for name in declared if name in chosen]
     left_out = sorted(set(asked) - set(manifest["account"]["checked"]))
     require(not left_out, f"declared, but not checked by the run: {', '.join(left_out)}")
@@ -321,7 +324,8 @@ def verify(folder, path, scenario, chosen, sample, complete_up_to, seed):
     endless, count = checker.load_liveness(folder, manifest), checker.stored.count
     is_complete = count <= complete_up_to
     drawn = range(count) if is_complete else random.Random(seed).sample(range(count), min(sample, count))
-    for at in drawn:
+    # An obligation may begin in initial states alone.
+    for at in drawn if is_complete else [*sorted(checker.initial - set(drawn)), *drawn]:
         checker.check(at)
     claimed, found = set(manifest["violated"]) & set(asked), checker.violated() | set(endless)
     if is_complete:
@@ -331,25 +335,36 @@ def verify(folder, path, scenario, chosen, sample, complete_up_to, seed):
         # A sample need not meet a state that violates or reaches.
         found -= {name for name in asked if checker.roles.get(name) == "reachable"}
         require(found <= claimed, f"violated, but not in the witness: {sorted(found - claimed)}")
-    return report(checker, claimed, len(drawn), is_complete)
+    return report(checker, claimed, found, len(drawn), is_complete)
 
 
-def report(checker, claimed, drawn, is_complete):
+def report(checker, claimed, found, drawn, is_complete):
     """Return the lines about what was verified, and what was not."""
     asked, stored = checker.asked, checker.stored
-    lines = [f"{type(checker.spec).__name__}: {stored.count:,} states, sorted, of {len(stored.kinds)} variables"]
+    spec = f"{type(checker.spec).__name__}({', '.join(f'{k}={v}' for k, v in checker.spec.constants.items())})"
+    lines = [f"{spec}: {stored.count:,} states, sorted, of {len(stored.kinds)} variables"]
     if is_complete:
         lines.append("complete: the set has the initial states, is closed under every action, and is all reachable")
         holding = [name for name in asked if name not in claimed and checker.roles.get(name) not in LIVENESS]
         lines.append(f"true everywhere or reached: {', '.join(holding) or 'nothing'}")
     else:
         lines.append(f"sample of {drawn:,} states: closed under every action, no further violation")
-        lines.append(f"with a probability of 95 %, fewer than {100 * 3 / drawn:.2g} % of the states break a rule")
+        lines.append(f"with a probability of 95 %, fewer than {min(100, 300 / drawn):.2g} % of the states break a rule")
     ended = dict.fromkeys(found.name for found in checker.obligations)
-    lines += [f"true of every fair behaviour, by ranks: {', '.join(ended)}"] if ended else []
-    lines.append(f"violated, as the witness says: {', '.join(sorted(claimed)) or 'nothing'}")
+    where = "" if is_complete else "if no state breaks a rule, "
+    lines += [f"{where}true of every fair behaviour, by ranks: {', '.join(ended)}"] if ended else []
+    lines.append(f"violated, as the witness says: {', '.join(sorted(found)) or 'nothing'}")
+    unknown = set() if is_complete else claimed - found | set(checker.asked_of("reachable")) - checker.reached
+    lines += [f"neither shown nor refuted by the sample: {', '.join(sorted(unknown))}"] if unknown else []
     others = [name for name in declared_roles(type(checker.spec), SAFETY | LIVENESS) if name not in asked]
     return [*lines, f"not asked for: {', '.join(others)}"] if others else lines
+
+
+def positive(text):
+    """Return the positive number of a text; raise ValueError if it is none."""
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
 
 
 def main(arguments=None):
@@ -359,7 +374,7 @@ def main(arguments=None):
     parser.add_argument("spec", type=Path, metavar="SPEC.py")
     parser.add_argument("--scenario", metavar="NAME", help="a scenario of the file: its properties and fairness")
     parser.add_argument("--properties", metavar="A,B", help="the properties that the run selected (all)")
-    parser.add_argument("--sample", type=int, default=SAMPLE, metavar="K", help="states of a sample")
+    parser.add_argument("--sample", type=positive, default=SAMPLE, metavar="K", help="states of a sample")
     parser.add_argument("--complete-up-to", type=int, default=COMPLETE_UP_TO, metavar="N", help="larger: a sample")
     parser.add_argument("--seed", type=int, default=None)
     given = parser.parse_args(arguments)
@@ -372,8 +387,9 @@ def main(arguments=None):
     except WrongInputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except (OSError, ValueError, KeyError, TypeError, IndexError, StopIteration) as error:
-        print(f"error: {given.folder} is not a whole witness: {type(error).__name__}: {error}", file=sys.stderr)
+    # Any error: the files may hold anything, and the methods of the spec are run.
+    except Exception as error:
+        print(f"error: {given.folder} cannot be checked: {type(error).__name__}: {error}", file=sys.stderr)
         return 2
     print("\n".join([*lines, "verified"]))
     return 0

@@ -8,6 +8,8 @@ runs once for each of their combinations, not once for each state. This module i
 from __future__ import annotations
 
 import copy
+import functools
+import itertools
 
 from checker.language import BoundsError, Disabled, State
 from witness_files import RefutedError, require
@@ -32,7 +34,7 @@ class Record:
         if name not in self.known:
             shift, mask = self.fields[name]
             number = self.packed >> shift & mask
-            self.reads.append((shift, mask, number))
+            self.reads[shift, mask] = number
             self.known[name] = self.table[name][number]
         return self.known[name]
 
@@ -62,7 +64,10 @@ class Methods:
         self.above = 8 * stored.width
         old = {name: (shift + self.above, mask) for name, (shift, mask) in stored.fields.items()}
         self.fields = [stored.fields, old]
-        self.actions = [Memo(self, lambda state, shape=shape: self._calls(shape, state)) for shape in spec.shapes()]
+        self.actions = []
+        for shape in spec.shapes():
+            calls = Memo(self, functools.partial(self._calls, shape))
+            self.actions.append(Memo(self, functools.partial(self._effects, calls)))
 
     def _working(self, record):
         """Return the copy of the spec on which the interpreter runs a method, with a record in place of values."""
@@ -90,16 +95,16 @@ class Methods:
         A successor is packed, or, with a value that is in no table of this image, a State.
         """
         steps = {}
-        for call in (call for action in self.actions for call in action(state)):
-            if (effect := call(state)) is None:
-                continue
+        for call, effect in itertools.chain.from_iterable(action(state) for action in self.actions):
             require(type(effect) is tuple, call, "leaves its bounds:", effect)
             stay, bits, written = effect
             after = state & stay | bits if bits is not None else self._whole(state, written)
             if after in steps:
                 steps[after][0].update(call.classes)
             elif (position := self._position(after)) is None:
-                raise RefutedError(f"{call} leads from the set to {self._whole(state, written)}")
+                raise RefutedError(
+                    f"{call} leads from a state to one that is not in the set: {self._whole(state, written)}"
+                )
             else:
                 steps[after] = set(call.classes), position
         return steps
@@ -114,8 +119,15 @@ class Methods:
         return State(self.stored.state(state, self.index).values | written)
 
     def _calls(self, shape, state):
+        """Return the instances of an action in a state, enabled or not."""
         given = [(shape.name, arguments) for _, arguments in self.spec.instances_of(shape, state)]
         return [self.known.setdefault(call, Call(self, *call)) for call in given]
+
+    def _effects(self, calls, state):
+        """Return the enabled instances with what they change: as a whole they depend on all that each of them reads."""
+        packed, reads = state.values.packed, state.values.reads
+        effects = [(call, call.noted(packed, reads)) for call in calls.noted(packed, reads)]
+        return [(call, effect) for call, effect in effects if effect is not None]
 
 
 class Memo:
@@ -132,7 +144,23 @@ class Memo:
             if shift is None:
                 return mask
             at = packed >> shift & mask
-        methods, reads = self.methods, []
+        return self._computed(packed, {})
+
+    def noted(self, packed, reads):
+        """Return the result for a packed state, and note in `reads` on what it depends."""
+        node, at = self.tree, None
+        while (branch := node.get(at)) is not None:
+            shift, mask, node = branch
+            if shift is None:
+                return mask
+            reads[shift, mask] = at = packed >> shift & mask
+        own = {}
+        value = self._computed(packed, own)
+        reads.update(own)
+        return value
+
+    def _computed(self, packed, reads):
+        methods = self.methods
         fields = methods.fields[: self.states]
         with methods.spec.bound():
             value = self.run(*(State(Record(each, methods.table, packed, reads)) for each in fields))
@@ -143,7 +171,7 @@ class Memo:
 
     def _keep(self, reads, value):
         node, at = self.tree, None
-        for shift, mask, number in reads:
+        for (shift, mask), number in reads.items():
             branch = node.setdefault(at, (shift, mask, {}))
             require(branch[:2] == (shift, mask), "a method reads other variables the second time")
             node, at = branch[2], number

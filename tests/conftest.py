@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,15 @@ def pytest_collection_finish(session):
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Show how many witnesses of scenarios were verified: the tests may have run in several processes."""
+    reports = [report for reports in terminalreporter.stats.values() for report in reports if hasattr(report, "when")]
+    named = [pair for report in reports if report.when == "call" for pair in report.user_properties]
+    counts = Counter(text for name, text in named if name == "witnesses")
+    for text, count in sorted(counts.items()):
+        terminalreporter.write_line(f"witnesses: {text}" if count == 1 else f"witnesses: {count} x {text}")
 
 
 # Marks of the kind `xdist_group` do not reach the scheduler: pytest 9 ignores the names that pytest-xdist 3.8 gives.

@@ -20,8 +20,9 @@ from checker.engines.python.liveness import ExploredGraph, LivenessDecider
 from checker.engines.python.liveness_ranks import LivenessRanks, liveness_ranks
 from checker.errors import OutputError
 from checker.language.fairness import NEXT, FairClass
-from checker.language.interpreter import State
+from checker.language.interpreter import State, Step
 from checker.language.liveness import liveness_names
+from checker.language.parameters import ActionShape
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.types import Type
@@ -36,7 +37,9 @@ FORMAT = 2
 CHUNK_STATES = 65_536
 """States of one file."""
 MOST_RANKED = 200_000
-"""The most states for which the interpreter computes the ranks of liveness properties."""
+"""The most states of which ranks of liveness properties are computed."""
+MOST_INTERPRETED = 500
+"""The most states whose steps the interpreter computes: of more, the time for machine code pays."""
 RANK_BYTES = 4
 
 
@@ -118,6 +121,35 @@ def _pack(row: list[int], bits: list[int]) -> int:
     return packed
 
 
+class _NativeSteps:
+    """The steps of stored states, by machine code."""
+
+    def __init__(self, spec: Spec, states: Sequence[State]):
+        from checker.engines.native.kernels.single_state import SingleStateEngine
+
+        self._spec, self._engine = spec, SingleStateEngine(spec, [])
+        self._words = {state: self._engine.words_of(state) for state in states}
+        self._states = {tuple(words): state for state, words in self._words.items()}
+        self._plain = {
+            number: (shape.name, arguments)
+            for shape in spec.shapes()
+            if not any(parameter.collection is not None for parameter in shape.parameters)
+            for number, arguments in self._instances(shape)
+        }
+
+    def _instances(self, shape: ActionShape) -> list[tuple[int, tuple[Any, ...]]]:
+        """Return the numbers and arguments of an action whose parameters do not depend on the state."""
+        with self._spec.bound():
+            return list(self._spec.instances_of(shape, State({})))
+
+    def steps_of(self, state: State) -> Iterator[Step]:
+        """Iterate over the steps of a state."""
+        for number, words in self._engine.expand_words(self._words[state]).words.items():
+            action, arguments = self._plain.get(number) or self._spec.arguments_of(number, state)
+            after = self._states.get(tuple(words))
+            yield Step(action, arguments, number, self._engine.state_of(words) if after is None else after)
+
+
 class _Liveness:
     """The ranks or the lasso of each liveness property that a run decided."""
 
@@ -134,7 +166,8 @@ class _Liveness:
         states = self._stored.states
         index, initial = {state: number for number, state in enumerate(states)}, set(self._spec.initial_states())
         depths, is_inside = [int(state not in initial) for state in states], [True] * len(states)
-        graph = ExploredGraph(self._spec, states, index, depths, is_inside, lambda _: ())
+        steps_of = _NativeSteps(self._spec, states).steps_of if len(states) > MOST_INTERPRETED else None
+        graph = ExploredGraph(self._spec, states, index, depths, is_inside, lambda _: (), steps_of)
         decider = LivenessDecider(graph)
         claim_of: dict[str, Any] = {}
         for number, name in enumerate(names):
@@ -192,9 +225,7 @@ def _manifest(run: Run, result: Result, stored: _SortedStates) -> dict[str, Any]
         "state_bytes": stored.width,
         "fairness": fairness,
         "symmetry": list(result.symmetry),
-        "verdict": result.verdict,
         "violated": sorted({violation.property for violation in result.violations}),
-        "reached": sorted(result.reached),
         "account": dataclasses.asdict(account_of(run.spec, run.properties, result)),
         "variables": stored.variables,
         "chunks": [],

@@ -8,7 +8,7 @@ from pathlib import Path
 import checker.language
 
 ROOT = Path(__file__).parents[2]
-MOST_LINES = {"witness_check.py": 400, "witness_files.py": 180}
+MOST_LINES = {"witness_check.py": 400, "witness_files.py": 190, "witness_memo.py": 210}
 
 
 def imports_of(path):

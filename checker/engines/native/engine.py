@@ -33,7 +33,7 @@ from checker.engines.native.explore.results import (
 )
 from checker.engines.native.explore.search import breadth_first_search
 from checker.engines.native.llvm.machine_code import MachineCode
-from checker.engines.native.lowering.state_layout import StateLayout, state_layout
+from checker.engines.native.lowering.state_layout import StateLayout, StateReader, state_layout
 from checker.errors import BoundsError
 from checker.explain.violations import wrong_starts
 from checker.language.interpreter import State
@@ -219,7 +219,8 @@ def explore(spec: Spec, plan: Plan, lowering: Lowering | None = None, on_states:
         return failure_of_init("native", spec, plan, time.perf_counter() - started)
     result, explored = explore_compiled(compiled, plan, initial, compile_seconds)
     if on_states is not None:
-        on_states(result, (compiled.state_of(words) for words in explored.all_states()))
+        reader = StateReader(compiled.layout)
+        on_states(result, (reader.state_of(list(map(int, words))) for words in explored.all_states()))
     return result
 
 

@@ -36,7 +36,8 @@ class ExploredGraph:
     """The states of an exploration in breadth-first order.
 
     `depths` are their distances from the initial states. `trace_to` returns the trace to a state by its number.
-    `is_inside`: the state is within the constraints. A state outside is part of no counterexample.
+    `is_inside`: the state is within the constraints. A state outside is part of no counterexample. `steps_of` returns
+    the steps from a state (None: those of the interpreter).
     """
 
     spec: Spec
@@ -45,6 +46,7 @@ class ExploredGraph:
     depths: list[int]
     is_inside: list[bool]
     trace_to: Callable[[int], tuple[TraceStep, ...]]
+    steps_of: Callable[[State], Iterable[Step]] | None = None
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,8 @@ class LivenessDecider:
         """Return the steps from a state that change it."""
         if number not in self._edges:
             state = self._graph.states[number]
-            steps, _ = self._graph.spec.expand(state)
+            steps_of = self._graph.steps_of
+            steps = self._graph.spec.expand(state)[0] if steps_of is None else steps_of(state)
             self._edges[number] = [
                 _Edge(step, self._graph.index.get(step.state), self._classes.of_step(state, step))
                 for step in steps

@@ -270,6 +270,28 @@ class StateLayout:
         return {name: decode(place.layout, words, place.word, place.shift) for name, place in self.places.items()}
 
 
+class StateReader:
+    """Reads many packed states: each value of a variable is decoded once."""
+
+    def __init__(self, layout: StateLayout):
+        self._places = layout.places
+        self._known: dict[str, dict[tuple[int, ...], Any]] = {name: {} for name in layout.places}
+
+    def state_of(self, words: list[int]) -> State:
+        """Return the state that is packed in some words."""
+        return State({name: self._value(name, place, words) for name, place in self._places.items()})
+
+    def _value(self, name: str, place: ValuePart, words: list[int]) -> Any:
+        layout, known = place.layout, self._known[name]
+        if layout.is_wide:
+            bits = tuple(words[place.word : place.word + layout.words])
+        else:
+            bits = (words[place.word] >> place.shift & layout.mask,)
+        if bits not in known:
+            known[bits] = decode(layout, list(bits))
+        return known[bits]
+
+
 def state_layout(variables: dict[str, Type]) -> StateLayout:
     """Return the layout of a state: wide variables have their own words; the others are packed first-fit decreasing."""
     layouts = {}
