@@ -1,6 +1,7 @@
 """The second checker of witnesses stands alone: what it imports, and how long it is."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,23 @@ def test_it_loads_no_engine_and_no_front_end():
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     allowed = ("checker.language", "checker.errors", "checker.printable")
     assert [name for name in shown.split() if name != "checker" and not name.startswith(allowed)] == []
+
+
+def private_names(path):
+    """Iterate over the private names that a file uses of other objects: as attributes, as texts, and as keywords."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and not (isinstance(node.value, ast.Name) and node.value.id == "self"):
+            yield node.attr
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.keyword):
+            yield node.arg or ""
+
+
+def test_it_uses_five_private_names_of_the_language():
+    """Two marks of the decorators; and of the interpreter how it runs an action, on which copy, with which values."""
+    used = {found for name in MOST_LINES for found in private_names(ROOT / name) if re.fullmatch(r"_[a-z]\w*", found)}
+    assert used == {"_premise", "_role", "_run", "_values", "_working"}
 
 
 def test_it_is_short():
