@@ -39,25 +39,25 @@ class JUnitReport:
         cases = [_case(run, result, name, problems) for name in run.properties]
         if run.expected == "error" or any(problem.property == BOUNDS for problem in problems):
             cases.append(_case(run, result, BOUNDS, problems))
-        self._add_suite(run.name, cases, result.seconds, properties=dataclasses.asdict(done.account))
+        self.add_suite(run.name, cases, result.seconds, properties=dataclasses.asdict(done.account))
         self._finished.append(done)
 
     def add_wrong(self, name: str, error: UserError) -> None:
         """Add a run that could not be executed because its spec is wrong."""
         case = ElementTree.Element("testcase", name="spec")
         _say(case, "error", error.message, str(error))
-        self._add_suite(name, [case], 0.0)
+        self.add_suite(name, [case], 0.0)
 
     def add_drift(self, ledger: Path, text: str) -> None:
         """Add the differences from a ledger as a test suite."""
         case = ElementTree.Element("testcase", name=ledger.name)
         _say(case, "failure", DRIFT, text)
-        self._add_suite("ledger", [case], 0.0)
+        self.add_suite("ledger", [case], 0.0)
 
     def close(self) -> None:
         """Write the document."""
         for spec in findings_by_spec(self._finished):
-            self._add_suite(f"{spec.name} evidence", _evidence_cases(spec.findings, self._strict), 0.0)
+            self.add_suite(f"{spec.name} evidence", _evidence_cases(spec.findings, self._strict), 0.0)
         self._root.set("time", f"{sum(float(suite.get('time', '0')) for suite in self._root):.3f}")
         for outcome in ("tests", "failures", "errors"):
             self._root.set(outcome, str(sum(int(suite.get(outcome, "0")) for suite in self._root)))
@@ -67,13 +67,14 @@ class JUnitReport:
             self._stream.write('<?xml version="1.0" encoding="utf-8"?>\n')
             self._stream.write(ElementTree.tostring(self._root, encoding="unicode") + "\n")
 
-    def _add_suite(
+    def add_suite(
         self,
         name: str,
         cases: list[ElementTree.Element],
         seconds: float,
         properties: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
+        """Add a test suite of finished test cases, at least one, and of their seconds in all."""
         suite = ElementTree.SubElement(self._root, "testsuite", name=name, time=f"{seconds:.3f}")
         if properties is not None:
             listed = ElementTree.SubElement(suite, "properties")

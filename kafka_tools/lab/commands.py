@@ -223,4 +223,36 @@ def record(
     record_run(log, setup)
 
 
-app = CommandGroup("Tools for real brokers.", commands=[cluster, experiment, record])
+def conform(
+    spec: Annotated[
+        str, argument("SPEC", help="replication/partition (the default), or a spec of a file that is based on it.")
+    ] = "replication/partition",
+    kafka: Annotated[
+        str, option(metavar="VERSION,...", help="The releases of Kafka, from 3.9.0, with the rules of each.")
+    ] = "4.3.1",
+    lib: Annotated[
+        Path | None, option(metavar="DIR", help="Take Kafka's jars from this folder, such as `libs` of a build.")
+    ] = None,
+    listed: Annotated[
+        bool, option("--list", help="Print the classes with their rules and scenarios as JSON, and compare nothing.")
+    ] = False,
+    junit: Annotated[Path | None, option(metavar="FILE", help="Write a JUnit report to this file.")] = None,
+) -> int:
+    """Compare a rule of a spec with Kafka's own class.
+
+    The command finds every step in which the controller of the spec changes a partition, calls Kafka's
+    PartitionChangeBuilder with the same input, and shows each difference with the line of the rule. No broker runs. It
+    fetches the jars by Maven once, and needs Java 17.
+
+    Exit status: 0 equal, 1 different, 2 wrong input, no Java or no jars, 3 nothing was compared.
+    """
+    from kafka_tools.lab.conformance.conform_command import ConformOptions, list_classes, spec_of
+    from kafka_tools.lab.conformance.conform_command import conform as conform_spec
+
+    options = ConformOptions(tuple(kafka.split(",")), lib, junit)
+    if listed:
+        return list_classes(spec_of(spec), options.versions)
+    return conform_spec(spec_of(spec), options)
+
+
+app = CommandGroup("Tools for real brokers.", commands=[cluster, conform, experiment, record])

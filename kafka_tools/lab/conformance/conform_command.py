@@ -1,0 +1,159 @@
+"""The work of the command `conform`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from checker.errors import InputError
+from checker.explain.locations import location_of
+from checker.output.junit import JUnitReport
+from checker.output.reports import ReportTarget
+from checker.run import registry
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
+from kafka_tools.experiments.releases import release
+from kafka_tools.lab.conformance.bridge import PartitionBridge
+from kafka_tools.lab.conformance.comparison import Answering, Comparison, ConformScenario, Difference, compare, scenarios_of
+from kafka_tools.lab.conformance.controller_cases import OPERATIONS, ControllerCases, without_records
+from specs.replication.partition import Partition
+
+_CLASS = "org.apache.kafka.controller.PartitionChangeBuilder"
+_SHOWN = 3
+"""How many differences of an action are shown."""
+
+_COLUMNS = "   states   equal  2 steps  no call  undecided  different"
+
+
+@dataclass(frozen=True)
+class ConformOptions:
+    """The releases and the folder of jars (None: those of the release) that `conform` compares, and its report."""
+
+    versions: tuple[str, ...]
+    library: Path | None
+    junit: Path | None
+
+
+def spec_of(name: str) -> type[Partition]:
+    """Return the spec of a name on the command line; raise InputError if it is not `replication/partition` or based on it."""
+    selections = registry.select(name)
+    specs = {selection.entry.spec for selection in selections}
+    if len(specs) > 1:
+        names = ", ".join(dict.fromkeys(selection.entry.target for selection in selections))
+        raise InputError(f"{name} has several specs; name one of {names}")
+    if any(selection.scenario is not None for selection in selections):
+        raise InputError(f"conform has scenarios of its own (--list): name the spec of {name} alone")
+    (spec,) = specs
+    if not issubclass(spec, Partition):
+        raise InputError(f"conform compares replication/partition and specs based on it, and {name} is neither")
+    return spec
+
+
+def list_classes(spec: type[Partition], versions: Sequence[str]) -> int:
+    """Print the classes, rules and scenarios as JSON; return the exit status."""
+    rules = [
+        {"action": action, "method": f"ReplicationControlManager.{method}", "source": _place(spec, action)}
+        for action, method in OPERATIONS.items()
+    ]
+    scenarios = [
+        {"kafka": version, "name": scenario.name, "constants": scenario.constants}
+        for version in versions
+        for scenario in scenarios_of(version)
+    ]
+    print(json.dumps([{"class": _CLASS, "spec": spec.name, "rules": rules, "scenarios": scenarios}], indent=1))
+    return EXIT_OK
+
+
+def conform(spec: type[Partition], options: ConformOptions) -> int:
+    """Compare the class of each release with the rules of the spec; return the exit status."""
+    for version in options.versions:
+        release(version)
+    report = JUnitReport(ReportTarget(options.junit)) if options.junit else None
+    statuses = []
+    with nullcontext() if report is None else closing(report):
+        for version in options.versions:
+            with PartitionBridge(version, options.library) as bridge:
+                bridge.answers([])
+                statuses.append(_conform_release(spec, version, bridge, report))
+    return max(statuses, key=[EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED].index)
+
+
+def _conform_release(spec: type[Partition], version: str, bridge: Answering, report: JUnitReport | None) -> int:
+    begun = time.monotonic()
+    print(f"PartitionChangeBuilder of Kafka {version} beside {spec.name}\n")
+    scenarios = scenarios_of(version)
+    width = max(len(scenario.name) for scenario in scenarios)
+    print(f"{'scenario':{width}}{_COLUMNS}")
+    results, left_out = [], set()
+    for scenario in scenarios:
+        inputs = ControllerCases(without_records(spec)(**scenario.constants))
+        left_out.update(inputs.left_out)
+        result = compare(inputs, bridge)
+        results.append(result)
+        print(
+            f"{scenario.name:{width}}{result.states:9,}{result.equal:8,}{result.in_two_steps:9,}"
+            f"{result.without_call:9,}{result.undecided:11,}{len(result.differences):11,}",
+            flush=True,
+        )
+    if report is not None:
+        cases = [_test_case(spec, version, *pair) for pair in zip(scenarios, results, strict=True)]
+        report.add_suite(f"PartitionChangeBuilder {version}", cases, time.monotonic() - begun)
+    return _print_end(spec, version, results, left_out)
+
+
+def _print_end(spec: type[Partition], version: str, results: Sequence[Comparison], left_out: Iterable[str]) -> int:
+    """Print the differences and what was not compared; return the exit status."""
+    compared = sum((result.compared for result in results), Counter[str]())
+    differences = [difference for result in results for difference in result.differences]
+    shown = Counter[str]()
+    for difference in differences:
+        shown[difference.case.action] += 1
+        if shown[difference.case.action] <= _SHOWN:
+            print("\n" + _difference_text(spec, version, difference))
+    print()
+    unreached = [name for name in OPERATIONS if not compared[name]]
+    if unreached:
+        print(f"not compared, since no scenario has such a step with a call: {', '.join(unreached)}")
+    if left_out:
+        print(f"not compared, since these actions are no call of the class: {', '.join(sorted(left_out))}")
+    print("not compared: changes of the replica set, directories, recovery states, changes of min.insync.replicas")
+    if differences:
+        numbers = ", ".join(f"{name} {count}" for name, count in shown.items())
+        print(f"different: {len(differences):,} steps ({numbers})\n")
+        return EXIT_VIOLATED
+    if not any(result.equal for result in results):
+        print("undecided: nothing was compared\n")
+        return EXIT_STOPPED
+    total = sum(result.equal + result.in_two_steps for result in results)
+    print(f"equal: {total:,} steps of {sum(result.states for result in results):,} states\n")
+    return EXIT_OK
+
+
+def _difference_text(spec: type[Partition], version: str, difference: Difference) -> str:
+    case = difference.case
+    answers = [f"  spec   {change}   [{step}]" for change, step in sorted(case.allowed, key=str)]
+    before = f"{case.before}; the controller does not call the class" if case.call is None else str(case.call)
+    head = f"{case.action}, {_place(spec, case.action)}"
+    return "\n".join([head, f"  input  {before}", *answers, f"  class  {difference.answer}   [Kafka {version}]"])
+
+
+def _test_case(spec: type[Partition], version: str, scenario: ConformScenario, result: Comparison) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", name=scenario.name)
+    if result.differences:
+        message = f"{len(result.differences)} steps differ"
+        failure = ElementTree.SubElement(case, "failure", message=message, type="difference")
+        failure.text = "\n\n".join(_difference_text(spec, version, each) for each in result.differences)
+    elif not result.equal:
+        ElementTree.SubElement(case, "skipped", message="nothing was compared")
+    return case
+
+
+def _place(spec: type[Partition], action: str) -> str:
+    """Return the file and line of an action of a spec."""
+    place = location_of(spec, action)
+    return "" if place is None else f"{place.relative}:{place.first_line}"
