@@ -246,13 +246,10 @@ def conform(
 
     Exit status: 0 equal, 1 different, 2 wrong input, no Java or no jars, 3 nothing was compared.
     """
-    from kafka_tools.lab.conformance.conform_command import ConformOptions, list_classes, spec_of
-    from kafka_tools.lab.conformance.conform_command import conform as conform_spec
+    from kafka_tools.lab.conformance import conform_command
 
-    options = ConformOptions(tuple(kafka.split(",")), lib, junit)
-    if listed:
-        return list_classes(spec_of(spec), options.versions)
-    return conform_spec(spec_of(spec), options)
+    options = conform_command.ConformOptions(spec, tuple(kafka.split(",")), lib, junit)
+    return conform_command.list_classes(options) if listed else conform_command.conform(options)
 
 
 app = CommandGroup("Tools for real brokers.", commands=[cluster, conform, experiment, record])

@@ -5,7 +5,6 @@ import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.OutputStreamWriter;
-import java.io.PrintStream;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Constructor;
@@ -27,8 +26,8 @@ import org.apache.kafka.server.common.MetadataVersion;
 /**
  * Answers calls of Kafka's PartitionChangeBuilder.
  *
- * <p>Input: a line with the number of calls, then a line for each; so again until the end. Output: a line for each call,
- * after the whole batch was read. registration.py beside this file describes the lines.
+ * <p>Input: a line with the number of calls, then a line for each; so again until the end. Output: "ready", then a line
+ * for each call, after the whole batch was read. registration.py beside this file describes the lines.
  */
 public class PartitionBridge {
     private static final MethodHandles.Lookup LOOKUP = MethodHandles.lookup();
@@ -68,9 +67,11 @@ public class PartitionBridge {
 
     public static void main(String[] arguments) throws IOException {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
-        BufferedWriter output = new BufferedWriter(new OutputStreamWriter(new PrintStream(System.out)));
+        BufferedWriter output = new BufferedWriter(new OutputStreamWriter(System.out));
         // What the class logs must not mix with the answers.
         System.setOut(System.err);
+        output.write("ready\n");
+        output.flush();
         for (String count = input.readLine(); count != null; count = input.readLine()) {
             List<String> calls = new ArrayList<>();
             for (int i = Integer.parseInt(count); i > 0; i--) {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 from checker.errors import InputError
 from kafka_tools.lab.cluster.distribution import class_path, require_java
@@ -21,60 +22,74 @@ _BATCH = 20_000
 
 
 class PartitionBridge:
-    """Runs `PartitionBridge.java` with the jars of a Kafka release, or of a folder with a build of one's own.
+    """The process of `PartitionBridge.java`; `name` says whose class it calls."""
 
-    Raises InputError if there is no Java, the jars cannot be fetched, or they do not have the class.
-    """
-
-    def __init__(self, version: str, library: Path | None = None):
-        if library is not None and not any(library.glob("*.jar")):
-            raise InputError(f"{library} has no jar: name the folder `libs` of a Kafka build")
-        self._name = f"Kafka {version}" if library is None else f"the jars in {library}"
-        jars = class_path(version) if library is None else str(library / "*")
-        options = ["-Xmx512m", "-XX:+UseSerialGC", "-cp", jars]
-        self._errors: IO[str] = tempfile.TemporaryFile("w+")
-        self._process = subprocess.Popen(
-            [require_java(), *options, str(_DRIVER)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            start_new_session=True,
-            preexec_fn=die_with_parent,
-        )
+    def __init__(self, name: str, process: subprocess.Popen[str], errors: IO[str]):
+        self.name, self._process, self._errors = name, process, errors
+        if self._read() != "ready":
+            raise self._ended()
+        # A search asks for few different answers, many times.
+        self._change_of = functools.lru_cache(1 << 20)(change_of)
 
     def answers(self, calls: Sequence[BuilderCall]) -> list[Change | str]:
-        """Return the answer to each call: the change, or the exception of the class as text."""
-        lines = [call.line for call in calls]
+        """Return the answer to each call: the change, or the exception of the class as text.
+
+        Raises InputError if the process ends.
+        """
         return [
-            change_of(line)
-            for first in range(0, len(lines), _BATCH)
-            for line in self._answer_lines(lines[first : first + _BATCH])
+            self._change_of(line)
+            for first in range(0, len(calls), _BATCH)
+            for line in self._answer_lines([call.line for call in calls[first : first + _BATCH]])
         ]
 
     def _answer_lines(self, lines: Sequence[str]) -> list[str]:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        try:
+        assert self._process.stdin is not None
+        # If the process has ended, the first answer is missing.
+        with suppress(BrokenPipeError):
             self._process.stdin.write("\n".join([str(len(lines)), *lines, ""]))
             self._process.stdin.flush()
-        except BrokenPipeError:
-            raise self._ended() from None
-        answers = [self._process.stdout.readline() for _ in lines]
-        if not all(answers):
+        return [self._read() for _ in lines]
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
             raise self._ended()
-        return [answer.rstrip("\n") for answer in answers]
+        return line.rstrip("\n")
 
     def _ended(self) -> InputError:
         """Return the error that says why the process has ended."""
         self._process.wait()
         self._errors.seek(0)
-        lines = [line.strip() for line in self._errors if "error" in line.lower() or "Exception" in line]
-        return InputError(f"{self._name} cannot be called: {(lines or ['Java ended without an error'])[0][:300]}")
+        lines = [line.strip() for line in self._errors if "rror" in line or "Exception" in line]
+        return InputError(
+            f"PartitionChangeBuilder of {self.name} cannot be called: {(lines or ['Java ended'])[0][:300]}"
+        )
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._process.kill()
-        self._process.communicate()
-        self._errors.close()
+@contextmanager
+def partition_bridge(version: str, library: Path | None = None) -> Iterator[PartitionBridge]:
+    """Provide the bridge to the jars of a Kafka release, or to those in a folder.
+
+    Raises InputError if there is no Java, the jars cannot be fetched, or they do not have the class.
+    """
+    if library is not None and not any(library.glob("*.jar")):
+        raise InputError(f"{library} has no jar: name the folder `libs` of a Kafka build")
+    jars = class_path(version) if library is None else str(library / "*")
+    command = [require_java(), "-Xmx512m", "-XX:+UseSerialGC", "-cp", jars, str(_DRIVER)]
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        ) as process,
+    ):
+        try:
+            yield PartitionBridge(f"Kafka {version}" if library is None else f"the jars in {library}", process, errors)
+        finally:
+            process.kill()

@@ -115,8 +115,6 @@ def compare(inputs: ControllerCases, bridge: Answering) -> Comparison:
     return result
 
 
-def _answered(
-    inputs: ControllerCases, answers: dict[BuilderCall, Change | str]
-) -> Iterator[tuple[Case, Change | str]]:
+def _answered(inputs: ControllerCases, answers: dict[BuilderCall, Change | str]) -> Iterator[tuple[Case, Change | str]]:
     for case in sorted(inputs.cases, key=lambda each: (each.action, str(each.call), str(each.before))):
         yield case, unchanged(case.before) if case.call is None else answers[case.call]

@@ -18,8 +18,15 @@ from checker.output.reports import ReportTarget
 from checker.run import registry
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from kafka_tools.experiments.releases import release
-from kafka_tools.lab.conformance.bridge import PartitionBridge
-from kafka_tools.lab.conformance.comparison import Answering, Comparison, ConformScenario, Difference, compare, scenarios_of
+from kafka_tools.lab.conformance.bridge import partition_bridge
+from kafka_tools.lab.conformance.comparison import (
+    Answering,
+    Comparison,
+    ConformScenario,
+    Difference,
+    compare,
+    scenarios_of,
+)
 from kafka_tools.lab.conformance.controller_cases import OPERATIONS, ControllerCases, without_records
 from specs.replication.partition import Partition
 
@@ -32,15 +39,16 @@ _COLUMNS = "   states   equal  2 steps  no call  undecided  different"
 
 @dataclass(frozen=True)
 class ConformOptions:
-    """The releases and the folder of jars (None: those of the release) that `conform` compares, and its report."""
+    """The name of the spec, the releases, the folder of jars (None: those of the release), and the report."""
 
+    name: str
     versions: tuple[str, ...]
     library: Path | None
     junit: Path | None
 
 
-def spec_of(name: str) -> type[Partition]:
-    """Return the spec of a name on the command line; raise InputError if it is not `replication/partition` or based on it."""
+def _spec_of(name: str) -> type[Partition]:
+    """Return the spec of a name; raise InputError if it is neither `replication/partition` nor based on it."""
     selections = registry.select(name)
     specs = {selection.entry.spec for selection in selections}
     if len(specs) > 1:
@@ -54,38 +62,44 @@ def spec_of(name: str) -> type[Partition]:
     return spec
 
 
-def list_classes(spec: type[Partition], versions: Sequence[str]) -> int:
+def list_classes(options: ConformOptions) -> int:
     """Print the classes, rules and scenarios as JSON; return the exit status."""
+    spec = _spec_of(options.name)
     rules = [
         {"action": action, "method": f"ReplicationControlManager.{method}", "source": _place(spec, action)}
         for action, method in OPERATIONS.items()
     ]
     scenarios = [
         {"kafka": version, "name": scenario.name, "constants": scenario.constants}
-        for version in versions
+        for version in options.versions
         for scenario in scenarios_of(version)
     ]
-    print(json.dumps([{"class": _CLASS, "spec": spec.name, "rules": rules, "scenarios": scenarios}], indent=1))
+    print(json.dumps([{"class": _CLASS, "spec": options.name, "rules": rules, "scenarios": scenarios}], indent=1))
     return EXIT_OK
 
 
-def conform(spec: type[Partition], options: ConformOptions) -> int:
-    """Compare the class of each release with the rules of the spec; return the exit status."""
+def conform(options: ConformOptions) -> int:
+    """Compare the class of each release with the rules of the spec; return the exit status.
+
+    Raises InputError if the name or a release is wrong, or the class cannot be called.
+    """
     for version in options.versions:
         release(version)
+    if options.library is not None and len(options.versions) > 1:
+        raise InputError("--lib has the jars of one release: name it with --kafka, for the rules of the spec")
+    spec = _spec_of(options.name)
     report = JUnitReport(ReportTarget(options.junit)) if options.junit else None
     statuses = []
     with nullcontext() if report is None else closing(report):
         for version in options.versions:
-            with PartitionBridge(version, options.library) as bridge:
-                bridge.answers([])
+            with partition_bridge(version, options.library) as bridge:
+                print(f"PartitionChangeBuilder of {bridge.name} beside {options.name}\n", flush=True)
                 statuses.append(_conform_release(spec, version, bridge, report))
     return max(statuses, key=[EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED].index)
 
 
 def _conform_release(spec: type[Partition], version: str, bridge: Answering, report: JUnitReport | None) -> int:
     begun = time.monotonic()
-    print(f"PartitionChangeBuilder of Kafka {version} beside {spec.name}\n")
     scenarios = scenarios_of(version)
     width = max(len(scenario.name) for scenario in scenarios)
     print(f"{'scenario':{width}}{_COLUMNS}")
@@ -142,7 +156,9 @@ def _difference_text(spec: type[Partition], version: str, difference: Difference
     return "\n".join([head, f"  input  {before}", *answers, f"  class  {difference.answer}   [Kafka {version}]"])
 
 
-def _test_case(spec: type[Partition], version: str, scenario: ConformScenario, result: Comparison) -> ElementTree.Element:
+def _test_case(
+    spec: type[Partition], version: str, scenario: ConformScenario, result: Comparison
+) -> ElementTree.Element:
     case = ElementTree.Element("testcase", name=scenario.name)
     if result.differences:
         message = f"{len(result.differences)} steps differ"

@@ -14,7 +14,6 @@ from typing import Any
 from checker.api.state_graph import Edge, StateGraph
 from checker.language import action, require
 from checker.language.interpreter import State, call_text
-from checker.language.spec import Spec
 from kafka_tools.lab.conformance.registration import Brokers, BuilderCall, Change, Registration, unchanged
 from specs.replication.partition import Partition
 from specs.replication.state import Replica
@@ -33,7 +32,16 @@ OPERATIONS = {
 } | dict.fromkeys(ELECTIONS, "electLeader")
 """The method of ReplicationControlManager that each action stands for."""
 
-_READ = ("quorum", "eligible", "last_known_leader", "fenced", "stopped_cleanly", "pending", "partition_epoch", "requests")
+_READ = (
+    "quorum",
+    "eligible",
+    "last_known_leader",
+    "fenced",
+    "stopped_cleanly",
+    "pending",
+    "partition_epoch",
+    "requests",
+)
 """The variables that the calls are made of."""
 
 _WRITTEN = ("quorum", "eligible", "last_known_leader")
@@ -60,11 +68,11 @@ class Case:
 def without_records(spec: type[Partition]) -> type[Partition]:
     """Return a spec without appends: the controller does not read the logs."""
 
-    class Membership(spec):  # type: ignore[misc, valid-type]
+    class Membership(spec):  # type: ignore[misc]
         """The brokers and the controller alone."""
 
         @action
-        def leader_append(self, leader: Replica):  # type: ignore[no-untyped-def, misc]
+        def leader_append(self, leader: Replica):  # type: ignore[no-untyped-def]
             """No leader appends."""
             require(False)
 
@@ -133,7 +141,13 @@ class ControllerCases:
         return self._call(state, removed, before.isr - removed, unclean=removed if is_unclean else frozenset())
 
     def _call(
-        self, state: State, removed: Brokers, target_isr: Brokers, *, active: int | None = None, unclean: Brokers = frozenset()
+        self,
+        state: State,
+        removed: Brokers,
+        target_isr: Brokers,
+        *,
+        active: int | None = None,
+        unclean: Brokers = frozenset(),
     ) -> BuilderCall:
         constants = self._constants
         before = self._registration(state)
@@ -184,8 +198,3 @@ def _brokers(replicas: Iterable[Any]) -> Brokers:
 def _number(replica: Any) -> int:
     """Return the number of a broker: 1 for b1."""
     return int(str(replica).removeprefix("b"))
-
-
-def actions_of(spec: type[Spec]) -> list[str]:
-    """Return the actions of a spec that stand for a call of the class."""
-    return [name for name in OPERATIONS if callable(getattr(spec, name, None))]

@@ -1,10 +1,11 @@
-"""What Kafka's PartitionChangeBuilder reads and writes, and the lines in which `PartitionBridge.java` gets and sends it.
+"""What Kafka's PartitionChangeBuilder reads and writes, and the lines that `PartitionBridge.java` gets and sends.
 
 A call is a line of 14 fields with `;` between them, an answer has 9; brokers are numbers with `,` between them:
 
-    call    replicas;isr;elr;last known;leader;adding;removing;inactive;min isr;elr on;election;target isr;unclean;target
-    answer  replicas;isr;elr;last known;leader;adding;removing;leader epoch raised;partition epoch raised
-    answer  !the exception
+    registration  replicas;isr;elr;last known;leader;adding;removing
+    call          registration;inactive;min isr;elr on;election;target isr;unclean;target of a reassignment
+    answer        registration;leader epoch raised;partition epoch raised
+    answer        !the exception
 """
 
 from __future__ import annotations
