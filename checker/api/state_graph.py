@@ -149,7 +149,7 @@ class StateGraph:
                 action, arguments = self.spec.arguments_of(int(instance), state)
                 yield Edge(int(source), action, arguments, int(target))
 
-    def projected(self, variables: Iterable[str], actions: Iterable[str]) -> tuple[list[State], list[Edge]]:
+    def projection(self, variables: Iterable[str], actions: Iterable[str]) -> tuple[list[State], list[Edge]]:
         """Return the steps of some actions as they appear in some variables: equal states are one, equal steps too.
 
         The first state represents all that equal it in these variables: read only these from it. An edge has the

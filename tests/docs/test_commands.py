@@ -95,6 +95,10 @@ NOT_RUN = {
     "python -m checker audit DIR --no-crc": KAFKA,
     "python -m checker audit DIR --json audit.json --html audit.html": KAFKA,
     "python -m checker audit DIR --master spark://HOST:7077": KAFKA,
+    "python -m checker conform": KAFKA,
+    "python -m checker conform --kafka 3.9.2,4.0.0": KAFKA,
+    "python -m checker conform keeps_eligible.py": KAFKA,
+    "python -m checker conform keeps_eligible.py --lib kafka/libs": KAFKA,
     "python docs/findings/reproduce_missed_epoch.py --lib KAFKA/libs --home DIR": KAFKA,
     "python docs/findings/reproduce_missed_epoch.py --lib KAFKA/libs --home DIR --learn": KAFKA,
 }

@@ -27,7 +27,7 @@ class PartitionBridge:
     def __init__(self, name: str, process: subprocess.Popen[str], errors: IO[str]):
         self.name, self._process, self._errors = name, process, errors
         if self._read() != "ready":
-            raise self._ended()
+            raise self._end_error()
         # A search asks for few different answers, many times.
         self._change_of = functools.lru_cache(1 << 20)(change_of)
 
@@ -54,10 +54,10 @@ class PartitionBridge:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise self._ended()
+            raise self._end_error()
         return line.rstrip("\n")
 
-    def _ended(self) -> InputError:
+    def _end_error(self) -> InputError:
         """Return the error that says why the process has ended."""
         self._process.wait()
         self._errors.seek(0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kafka_tools.lab.conformance.controller_cases import Case, ControllerCases
-from kafka_tools.lab.conformance.registration import BuilderCall, Change, unchanged
+from kafka_tools.lab.conformance.registration import BuilderCall, Change, no_change
 from specs import kafka_versions as kafka
 from specs.kafka_versions import KRAFT
 from specs.replication.versions import replication_rules
@@ -67,7 +67,7 @@ class Difference:
 
 
 @dataclass
-class Comparison:
+class ConformResult:
     """The result of a scenario.
 
     `equal`: the class gives an answer of the spec. `in_two_steps`: the spec needs one more election. `without_call`:
@@ -84,14 +84,14 @@ class Comparison:
     differences: list[Difference] = field(default_factory=list)
 
 
-def compare(inputs: ControllerCases, bridge: Answering) -> Comparison:
+def compare(inputs: ControllerCases, bridge: Answering) -> ConformResult:
     """Ask the class for every case, and compare its answers with those of the spec."""
-    result = Comparison(inputs.states)
+    result = ConformResult(inputs.states)
     calls = list(dict.fromkeys(case.call for case in inputs.cases if case.call is not None))
     answers = dict(zip(calls, bridge.answers(calls), strict=True))
     decided: set[BuilderCall] = set()
     waiting = []
-    for case, answer in _answered(inputs, answers):
+    for case, answer in _cases_with_answers(inputs, answers):
         changes = {change for change, _ in case.allowed}
         if case.call is None:
             if answer in changes:
@@ -115,6 +115,8 @@ def compare(inputs: ControllerCases, bridge: Answering) -> Comparison:
     return result
 
 
-def _answered(inputs: ControllerCases, answers: dict[BuilderCall, Change | str]) -> Iterator[tuple[Case, Change | str]]:
+def _cases_with_answers(
+    inputs: ControllerCases, answers: dict[BuilderCall, Change | str]
+) -> Iterator[tuple[Case, Change | str]]:
     for case in sorted(inputs.cases, key=lambda each: (each.action, str(each.call), str(each.before))):
-        yield case, unchanged(case.before) if case.call is None else answers[case.call]
+        yield case, no_change(case.before) if case.call is None else answers[case.call]

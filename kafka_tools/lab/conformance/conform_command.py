@@ -21,7 +21,7 @@ from kafka_tools.experiments.releases import release
 from kafka_tools.lab.conformance.bridge import partition_bridge
 from kafka_tools.lab.conformance.comparison import (
     Answering,
-    Comparison,
+    ConformResult,
     ConformScenario,
     Difference,
     compare,
@@ -120,7 +120,7 @@ def _conform_release(spec: type[Partition], version: str, bridge: Answering, rep
     return _print_end(spec, version, results, left_out)
 
 
-def _print_end(spec: type[Partition], version: str, results: Sequence[Comparison], left_out: Iterable[str]) -> int:
+def _print_end(spec: type[Partition], version: str, results: Sequence[ConformResult], left_out: Iterable[str]) -> int:
     """Print the differences and what was not compared; return the exit status."""
     compared = sum((result.compared for result in results), Counter[str]())
     differences = [difference for result in results for difference in result.differences]
@@ -157,7 +157,7 @@ def _difference_text(spec: type[Partition], version: str, difference: Difference
 
 
 def _test_case(
-    spec: type[Partition], version: str, scenario: ConformScenario, result: Comparison
+    spec: type[Partition], version: str, scenario: ConformScenario, result: ConformResult
 ) -> ElementTree.Element:
     case = ElementTree.Element("testcase", name=scenario.name)
     if result.differences:

@@ -14,7 +14,7 @@ from typing import Any
 from checker.api.state_graph import Edge, StateGraph
 from checker.language import action, require
 from checker.language.interpreter import State, call_text
-from kafka_tools.lab.conformance.registration import Brokers, BuilderCall, Change, Registration, unchanged
+from kafka_tools.lab.conformance.registration import Brokers, BuilderCall, Change, Registration, no_change
 from specs.replication.partition import Partition
 from specs.replication.state import Replica
 
@@ -90,9 +90,9 @@ class ControllerCases:
         self.states = len(graph)
         self._constants: Mapping[str, Any] = spec.constants
         others = [name for name in spec.actions if name not in OPERATIONS]
-        written, steps = graph.projected(_WRITTEN, others)
+        written, steps = graph.projection(_WRITTEN, others)
         self.left_out = sorted({step.action for step in steps if _differ(written[step.source], written[step.target])})
-        self._states, edges = graph.projected(_READ, OPERATIONS)
+        self._states, edges = graph.projection(_READ, OPERATIONS)
         self._elections: defaultdict[int, list[Edge]] = defaultdict(list)
         for edge in edges:
             if edge.action in ELECTIONS:
@@ -108,7 +108,7 @@ class ControllerCases:
             allowed = {(self._change(edge), call_text(edge.action, edge.arguments)) for edge in edges}
             name = edges[0].action if edges else ELECTIONS[0]
             call = self._call(state, frozenset(), before.isr)
-            allowed = allowed or {(unchanged(before), "no election is enabled")}
+            allowed = allowed or {(no_change(before), "no election is enabled")}
             yield Case(name, call, before, frozenset(allowed), frozenset(), is_open=True)
 
     def _other_steps(self, edges: Iterable[Edge]) -> Iterator[Case]:

@@ -57,10 +57,10 @@ class BuilderCall:
     @property
     def line(self) -> str:
         """The line for the bridge."""
-        wanted = "=" if self.target_isr is None else _joined(sorted(self.target_isr))
+        wanted = "=" if self.target_isr is None else _commas(sorted(self.target_isr))
         options = [str(self.min_isr), str(int(self.has_elr)), self.election, wanted]
-        brokers = [_joined(sorted(self.unclean)), _joined(self.target)]
-        return ";".join([_registration_text(self.before), _joined(sorted(self.inactive)), *options, *brokers])
+        brokers = [_commas(sorted(self.unclean)), _commas(self.target)]
+        return ";".join([_registration_text(self.before), _commas(sorted(self.inactive)), *options, *brokers])
 
     def __str__(self) -> str:
         parts = [f"replicas {brokers_text(self.before.replicas)}", str(self.before)]
@@ -86,7 +86,7 @@ class Change:
         return "; ".join([str(self.after), *(f"{name} + 1" for name, is_raised in raised.items() if is_raised)])
 
 
-def unchanged(before: Registration) -> Change:
+def no_change(before: Registration) -> Change:
     """Return the change that changes nothing."""
     return Change(before, raises_leader_epoch=False, raises_partition_epoch=False)
 
@@ -111,11 +111,11 @@ def change_of(line: str) -> Change | str:
 def _registration_text(registration: Registration) -> str:
     sets = [registration.isr, registration.elr, registration.last_known]
     leader = "" if registration.leader is None else str(registration.leader)
-    parts = [_joined(registration.replicas), *(_joined(sorted(each)) for each in sets), leader]
-    return ";".join([*parts, *(_joined(sorted(each)) for each in (registration.adding, registration.removing))])
+    parts = [_commas(registration.replicas), *(_commas(sorted(each)) for each in sets), leader]
+    return ";".join([*parts, *(_commas(sorted(each)) for each in (registration.adding, registration.removing))])
 
 
-def _joined(brokers: Iterable[int]) -> str:
+def _commas(brokers: Iterable[int]) -> str:
     return ",".join(map(str, brokers))
 
 

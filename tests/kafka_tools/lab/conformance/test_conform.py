@@ -19,7 +19,7 @@ from kafka_tools.lab.conformance import bridge, conform_command
 from kafka_tools.lab.conformance.bridge import partition_bridge
 from kafka_tools.lab.conformance.comparison import ConformScenario, compare, scenarios_of
 from kafka_tools.lab.conformance.controller_cases import ELECTIONS, ControllerCases, without_records
-from kafka_tools.lab.conformance.registration import BuilderCall, Change, Registration, change_of, unchanged
+from kafka_tools.lab.conformance.registration import BuilderCall, Change, Registration, change_of, no_change
 from specs.replication.partition import Partition
 from specs.replication.versions import replication_rules
 from tests.kafka_tools.lab.cluster.real_brokers import why_no_brokers_run
@@ -136,7 +136,7 @@ def test_the_answers_of_the_spec_are_equal(cases):
 
 
 def test_other_answers_are_differences(cases):
-    result = compare(cases, ScriptedBridge(lambda call: unchanged(call.before)))
+    result = compare(cases, ScriptedBridge(lambda call: no_change(call.before)))
     assert {"controller_fence", "broker_restart"} <= {each.case.action for each in result.differences}
     result = compare(cases, ScriptedBridge(lambda call: "java.lang.Error: no"))
     assert result.equal == result.in_two_steps == result.undecided == 0
@@ -176,8 +176,8 @@ def test_releases_have_their_rules():
 
 
 @pytest.fixture
-def scripted(monkeypatch, cases):
-    """Let `conform` compare one small scenario with a scripted class."""
+def use_script(monkeypatch, cases):
+    """Let `conform` compare one small scenario with a use_script class."""
 
     def use(answer):
         def provide(version, library):
@@ -189,8 +189,8 @@ def scripted(monkeypatch, cases):
     return use
 
 
-def test_equal_answers_end_with_0(scripted, cases, capsys, tmp_path):
-    scripted(spec_answers(cases).answer)
+def test_equal_answers_end_with_0(use_script, cases, capsys, tmp_path):
+    use_script(spec_answers(cases).answer)
     assert main(["conform", "--junit", str(tmp_path / "report.xml")]) == 0
     output = capsys.readouterr().out
     assert "PartitionChangeBuilder of a script beside replication/partition" in output
@@ -207,8 +207,8 @@ def test_equal_answers_end_with_0(scripted, cases, capsys, tmp_path):
     }
 
 
-def test_a_difference_is_shown_with_both_answers_and_the_line(scripted, capsys, tmp_path):
-    scripted(lambda call: unchanged(call.before))
+def test_a_difference_is_shown_with_both_answers_and_the_line(use_script, capsys, tmp_path):
+    use_script(lambda call: no_change(call.before))
     assert main(["conform", "--junit", str(tmp_path / "report.xml")]) == 1
     output = capsys.readouterr().out
     line = 1 + conform_command.Path("specs/replication/controller_elections.py").read_text().splitlines().index(
@@ -225,8 +225,8 @@ def test_a_difference_is_shown_with_both_answers_and_the_line(scripted, capsys, 
     assert block[0] in failure.text
 
 
-def test_nothing_compared_is_not_equal(scripted, monkeypatch, capsys):
-    scripted(None)
+def test_nothing_compared_is_not_equal(use_script, monkeypatch, capsys):
+    use_script(None)
     monkeypatch.setattr(conform_command, "scenarios_of", lambda version: [ConformScenario("still", STILL)])
     assert main(["conform"]) == 3
     assert "undecided: nothing was compared" in capsys.readouterr().out
@@ -289,7 +289,7 @@ def test_java_that_ends_is_reported(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def released(request):
+def class_of_release(request):
     """Skip the test where Kafka's jars cannot be used; return the bridge to the release."""
     version = request.param
     if reason := why_no_brokers_run(version):
@@ -303,12 +303,14 @@ def with_name(version, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("released", "version"), [("3.9.2", "3.9.2"), ("4.3.1", "4.3.1")], indirect=["released"])
-def test_the_class_of_a_release_answers_as_the_spec(released, version):
+@pytest.mark.parametrize(
+    ("class_of_release", "version"), [("3.9.2", "3.9.2"), ("4.3.1", "4.3.1")], indirect=["class_of_release"]
+)
+def test_the_class_of_a_release_answers_as_the_spec(class_of_release, version):
     total = 0
     for scenario in scenarios_of(version):
         if scenario.constants["replicas"] == 3:
-            result = compare(ControllerCases(without_records(Partition)(**scenario.constants)), released)
+            result = compare(ControllerCases(without_records(Partition)(**scenario.constants)), class_of_release)
             assert result.differences == [], scenario.name
             total += result.equal
     assert total > 290
@@ -318,11 +320,11 @@ UNCLEAN = "stops, min ISR 2, ELR on, unclean elections"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("released", ["4.3.1"], indirect=True)
-def test_an_unclean_election_that_keeps_the_elr_is_found(released, tmp_path):
+@pytest.mark.parametrize("class_of_release", ["4.3.1"], indirect=True)
+def test_an_unclean_election_that_keeps_the_elr_is_found(class_of_release, tmp_path):
     (tmp_path / "keeps_eligible.py").write_text(KEEPS_ELIGIBLE)
     spec = conform_command._spec_of(str(tmp_path / "keeps_eligible.py"))
-    result = compare(ControllerCases(without_records(spec)(**with_name("4.3.1", UNCLEAN))), released)
+    result = compare(ControllerCases(without_records(spec)(**with_name("4.3.1", UNCLEAN))), class_of_release)
     different = [each for each in result.differences if each.case.action == "controller_elect_uncleanly"]
     assert len(different) > 20
     assert all(not each.answer.after.elr for each in different)
@@ -330,9 +332,9 @@ def test_an_unclean_election_that_keeps_the_elr_is_found(released, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("released", ["4.3.1"], indirect=True)
-def test_the_rule_of_another_release_is_a_difference(released):
+@pytest.mark.parametrize("class_of_release", ["4.3.1"], indirect=True)
+def test_the_rule_of_another_release_is_a_difference(class_of_release):
     """KAFKA-19522: 4.0 elects a last known leader that is fenced, and 4.3.1 does not."""
     constants = with_name("4.0.0", "stops, min ISR 2, ELR on, clean elections")
-    result = compare(ControllerCases(without_records(Partition)(**constants)), released)
+    result = compare(ControllerCases(without_records(Partition)(**constants)), class_of_release)
     assert "controller_elect_last_known" in {each.case.action for each in result.differences}
