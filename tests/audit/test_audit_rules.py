@@ -619,6 +619,30 @@ def test_the_state_of_a_producer_is_that_of_its_last_batch():
     }
 
 
+def test_a_row_has_the_fields_of_its_batch(tmp_path):
+    path = next(extract(tmp_path).glob(f"payments-0/{0:020}.log"))
+    data = path.read_bytes()
+    with path.open("rb") as file:
+        [rows] = record_batches.scan(file.fileno(), Part(4, 0, len(data), len(data)), checks_crc=True)
+    assert rows[["position", "size"]].tolist() == batches(data) and set(rows["segment"]) == {4}
+    for row in rows:
+        base, _, leader_epoch, magic, crc, attributes, delta, *rest = struct.unpack_from(
+            ">qiibIhiqqqhii", data, int(row["position"])
+        )
+        first_time, last_time, producer, epoch, sequence, records = rest
+        assert (row["first_offset"], row["last_offset"], row["magic"], row["crc"]) == (base, base + delta, magic, crc)
+        assert (row["leader_epoch"], row["attributes"], row["records"]) == (leader_epoch, attributes, records)
+        assert (row["base_timestamp"], row["max_timestamp"]) == (first_time, last_time)
+        assert (row["producer_id"], row["producer_epoch"], row["first_sequence"]) == (producer, epoch, sequence)
+        assert row["last_sequence"] == (-1 if sequence < 0 else sequence + delta)
+        # The key of a marker ends with its type, and its value with the epoch of the coordinator.
+        end = int(row["position"] + row["size"])
+        marker = struct.unpack_from(">h", data, int(row["position"]) + 68)[0] if attributes & CONTROL else NO_MARKER
+        coordinator = struct.unpack_from(">i", data, end - 5)[0] if attributes & CONTROL else -1
+        assert (row["marker"], row["coordinator_epoch"]) == (marker, coordinator)
+    assert {*rows["marker"]} == {NO_MARKER, 0, COMMIT}
+
+
 @pytest.mark.parametrize("block", [70, 300, 1000])
 def test_the_size_of_a_block_changes_nothing(tmp_path, monkeypatch, block):
     """Batches are longer than the smallest one."""
