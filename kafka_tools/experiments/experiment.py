@@ -38,7 +38,7 @@ from typing import Any
 
 from checker.data_files import read_data_text
 from checker.errors import InputError
-from kafka_tools.experiments.releases import release
+from kafka_tools.experiments.releases import build_text, release
 from kafka_tools.experiments.steps import check_step
 
 FOLDER = Path(__file__).parent
@@ -105,6 +105,13 @@ class Experiment:
     topic: dict[str, str]
     producer: dict[str, str]
     expect: dict[str, int | str]
+    lib: str = ""
+    """The folder of a local build that runs in place of the release; no file names it."""
+
+    @property
+    def build(self) -> str:
+        """What runs, for messages: a release, or a local build."""
+        return build_text(self.kafka, self.lib)
 
     @property
     def has_transactions(self) -> bool:
@@ -159,7 +166,7 @@ def read_experiment(name: str, version: str | None = None) -> Experiment:
 
 
 def _experiment(name: str, content: dict[str, Any]) -> Experiment:
-    allowed = {field.name for field in dataclasses.fields(Experiment)} - {"name"}
+    allowed = {field.name for field in dataclasses.fields(Experiment)} - {"name", "lib"}
     if unknown := sorted(content.keys() - allowed):
         raise InputError(f"unknown key {unknown[0]}: an experiment has {', '.join(sorted(allowed))}")
     steps, brokers = content.get("steps"), content.get("brokers", 1)

@@ -13,6 +13,11 @@ _MAJORS = (3, 4)
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.\d{1,3}")
 
 
+def build_text(version: str, lib: str) -> str:
+    """Return what runs, for messages: a release, or the local build in a folder that is treated as one."""
+    return f"{version} ({lib})" if lib else version
+
+
 def release(version: str) -> tuple[int, int]:
     """Return the major and minor release of a version; raise InputError if it cannot be run."""
     found = _VERSION.fullmatch(version)

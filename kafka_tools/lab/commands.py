@@ -16,6 +16,10 @@ def cluster(
     folder: Annotated[Path, argument("DIR", help="The folder of the cluster.")],
     numbers: Annotated[list[int] | None, argument("BROKER", help="Numbers of brokers (default: all).")] = None,
     kafka: Annotated[str, option("--kafka", metavar="VERSION", help="up: the release of Kafka, from 3.9.0.")] = "4.3.1",
+    lib: Annotated[
+        Path | None,
+        option("--lib", metavar="DIR", help="up: run the jars of a local build; --kafka is what it is like."),
+    ] = None,
     brokers: Annotated[int, option("--brokers", min=1, max=7, metavar="N", help="up: the number of brokers.")] = 3,
     settings: Annotated[
         list[str] | None, option("--set", metavar="NAME=VALUE", help="up: a setting of every broker (repeatable).")
@@ -41,7 +45,9 @@ def cluster(
     if verb == "up":
         if numbers:
             raise InputError("up starts all brokers: use start for some of them")
-        return cluster_up(folder, kafka, brokers, settings or [], is_traced=trace, has_proxies=proxies)
+        return cluster_up(
+            folder, kafka, brokers, settings or [], is_traced=trace, has_proxies=proxies, lib=str(lib or "")
+        )
     refuse_options("only up takes it, and a cluster keeps it")
     return cluster_change(verb, folder, numbers or [])
 
@@ -53,6 +59,10 @@ def experiment(
     ],
     kafka: Annotated[
         str | None, option(metavar="VERSION", help="The release of Kafka (default: as the experiment says).")
+    ] = None,
+    lib: Annotated[
+        Path | None,
+        option(metavar="DIR", help="Run the jars of a local build; --kafka is the release that it is like."),
     ] = None,
     out: Annotated[
         Path | None, option(metavar="DIR", help="Keep the logs and data of brokers and producer in this folder.")
@@ -90,6 +100,9 @@ def experiment(
     from checker.errors import InputError
     from kafka_tools.lab.cluster.cluster_command import list_experiments, propose_experiment, run_experiment
 
+    if lib is not None and (trace is not None or name in ("soak", "all", "list")):
+        raise InputError("--lib belongs to one experiment: name it")
+    build = str(lib or "")
     if trace is not None:
         if kafka is not None or out is not None or record:
             raise InputError("--from runs nothing: it takes neither --kafka nor --out nor --record")
@@ -114,12 +127,12 @@ def experiment(
 
         if out is None or name in ("list", "all"):
             raise InputError("--record writes events to the folder of --out: name an experiment and the folder")
-        return record_experiment(name, kafka, out)
+        return record_experiment(name, kafka, out, build)
     if name == "all":
         from kafka_tools.lab.cluster.all_experiments import run_every_experiment
 
         return run_every_experiment(kafka, out)
-    return list_experiments(kafka, out) if name == "list" else run_experiment(name, kafka, out)
+    return list_experiments(kafka, out) if name == "list" else run_experiment(name, kafka, out, lib=build)
 
 
 def record(

@@ -25,8 +25,8 @@ from checker.data_files import read_data_text
 from checker.errors import InputError
 from checker.output.output_files import write_whole
 from checker.run.endings import StoppedError
-from kafka_tools.experiments.releases import release
-from kafka_tools.lab.cluster.distribution import class_path, libraries, require_java
+from kafka_tools.experiments.releases import build_text, release
+from kafka_tools.lab.cluster.distribution import class_path, require_java
 from kafka_tools.lab.cluster.event_loggers import event_loggers
 from kafka_tools.lab.cluster.harness_notes import HarnessNotes
 from kafka_tools.lab.cluster.process import (
@@ -112,6 +112,8 @@ class Cluster:
     proxies: ProcessId | None = None
     ends_with_parent: bool = False
     is_traced: bool = False
+    lib: str = ""
+    """The folder with the jars of a local build, which `version` names the nearest release of; empty: the release."""
 
     @staticmethod
     def create(
@@ -123,6 +125,7 @@ class Cluster:
         has_proxies: bool = False,
         ends_with_parent: bool = False,
         is_traced: bool = False,
+        lib: str = "",
     ) -> Cluster:
         """Create the folder of a cluster; start nothing. Raises InputError if the folder has other contents.
 
@@ -133,7 +136,7 @@ class Cluster:
             raise InputError(f"a cluster has 1 to {MOST_BROKERS} brokers, not {brokers}")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError(f"{folder} exists and is not an empty folder: name a new one")
-        libraries(version)
+        class_path(version, lib)
         folder.mkdir(parents=True, exist_ok=True)
         listeners = (BROKER, CONTROLLER, CLIENT)
         free = iter(free_ports(2 * len(listeners) * brokers))
@@ -150,6 +153,7 @@ class Cluster:
             has_proxies=has_proxies,
             ends_with_parent=ends_with_parent,
             is_traced=is_traced,
+            lib=lib and str(Path(lib).absolute()),
         )
         cluster._save()
         cluster._format(nodes)
@@ -170,11 +174,17 @@ class Cluster:
                 bool(content["has_proxies"]),
                 _process(content["proxies"]),
                 is_traced=bool(content.get("is_traced", False)),
+                lib=str(content.get("lib", "")),
             )
         except FileNotFoundError:
             raise InputError(f"{folder} has no cluster: `python -m checker cluster up {folder}` makes one") from None
         except (ValueError, KeyError, TypeError, OSError, RecursionError):
             raise InputError(f"{file} is not the file of a cluster") from None
+
+    @property
+    def build(self) -> str:
+        """What runs, for messages: a release, or a local build."""
+        return build_text(self.version, self.lib)
 
     @property
     def bootstrap(self) -> str:
@@ -228,7 +238,7 @@ class Cluster:
 
         Raises InputError if one ends, StoppedError if one takes too long.
         """
-        java, path = require_java(), class_path(self.version)
+        java, path = require_java(), class_path(self.version, self.lib)
         starting = [node for node in nodes if node.state == "stopped"]
         require_free({port: f"broker {node.number}" for node in starting for port in node.ports.values()})
         for node in nodes:
@@ -371,7 +381,8 @@ class Cluster:
     def _format(self, nodes: Sequence[Node]) -> None:
         """Format the disks of nodes, all at once; raise InputError if the tool refuses one."""
         command = [require_java(), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-        command += ["-cp", class_path(self.version), "kafka.tools.StorageTool", "format", "-t", self.identifier]
+        path = class_path(self.version, self.lib)
+        command += ["-cp", path, "kafka.tools.StorageTool", "format", "-t", self.identifier]
         # After `wipe`, the folder of the controller's log is formatted already.
         command += ["--ignore-formatted"]
         tools: list[subprocess.Popen[str]] = []
@@ -438,6 +449,7 @@ class Cluster:
             "has_proxies": self.has_proxies,
             "proxies": asdict(self.proxies) if self.proxies is not None else None,
             "is_traced": self.is_traced,
+            "lib": self.lib,
             "nodes": [asdict(node) for node in self.nodes],
         }
         write_whole(self.folder / _FILE, json.dumps(content, indent=1) + "\n")

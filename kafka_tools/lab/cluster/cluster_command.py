@@ -37,17 +37,18 @@ def cluster_up(
     *,
     is_traced: bool = False,
     has_proxies: bool = False,
+    lib: str = "",
 ) -> int:
     """Create a cluster in a folder and start it, or start the one that is there; return the exit status."""
     given = dict(_setting(text) for text in settings)
     if (folder / "cluster.json").exists():
-        if given or has_proxies:
+        if given or has_proxies or lib:
             raise InputError(f"{folder} has a cluster, whose settings do not change: name a new folder")
         cluster = Cluster.open(folder)
         if is_traced:
             cluster.mark_traced()
     else:
-        cluster = Cluster.create(folder, version, brokers, given, is_traced=is_traced, has_proxies=has_proxies)
+        cluster = Cluster.create(folder, version, brokers, given, is_traced=is_traced, has_proxies=has_proxies, lib=lib)
     begun = time.monotonic()
     try:
         start_proxies(cluster)
@@ -55,7 +56,7 @@ def cluster_up(
     except BaseException:
         cluster.down()
         raise
-    print(f"Kafka {cluster.version}: {len(cluster.nodes)} brokers listen after {time.monotonic() - begun:.1f} s")
+    print(f"Kafka {cluster.build}: {len(cluster.nodes)} brokers listen after {time.monotonic() - begun:.1f} s")
     print(f"bootstrap.servers={cluster.bootstrap}")
     return EXIT_OK
 
@@ -162,12 +163,15 @@ def run_experiment(
     *,
     observer: TrafficObserver | None = None,
     finish: Callable[[Outcome, Path], Sequence[Line]] | None = None,
+    lib: str = "",
 ) -> int:
     """Run an experiment and return the exit status: 1 if the outcome is not the expected one.
 
-    `observer` sees the traffic. `finish` is called with the outcome and its folder, and returns lines to print.
+    `observer` sees the traffic. `finish` is called with the outcome and its folder, and returns lines to print. `lib`
+    is the folder of a local build.
     """
-    outcome = perform_experiment(read_experiment(name, version), out, observer=observer, finish=finish)
+    experiment = dataclasses.replace(read_experiment(name, version), lib=lib)
+    outcome = perform_experiment(experiment, out, observer=observer, finish=finish)
     if outcome.unfinished:
         return EXIT_STOPPED
     return EXIT_VIOLATED if outcome.differences else EXIT_OK
@@ -209,7 +213,7 @@ def _progress(text: str) -> None:
 def outcome_lines(outcome: Outcome, out: Path | None) -> list[Line]:
     """Return the futures, the log of the last leader, the counts, and the verdict."""
     experiment = outcome.experiment
-    shown = [line((experiment.title, "bold"), f"  (Kafka {experiment.kafka}, {_brokers(experiment)})"), BLANK]
+    shown = [line((experiment.title, "bold"), f"  (Kafka {experiment.build}, {_brokers(experiment)})"), BLANK]
     shown += [
         line(f"  {future.record}: {_said(future)} after {future.milliseconds / 1000:.1f} s")
         for future in outcome.futures
@@ -232,7 +236,7 @@ def outcome_lines(outcome: Outcome, out: Path | None) -> list[Line]:
         shown.append(line(("not as expected", "bold red")))
     else:
         entry = f"entry {experiment.entry} on " if experiment.entry else ""
-        shown.append(line(("as expected", "bold green"), f": {entry}Kafka {experiment.kafka}"))
+        shown.append(line(("as expected", "bold green"), f": {entry}Kafka {experiment.build}"))
     return shown
 
 

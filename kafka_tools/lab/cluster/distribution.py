@@ -55,6 +55,12 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 """
 
+_PARTS = {
+    re.compile(r"kafka_2\.1\d-(\d+\.\d+\.\d+[\w.-]*?)\.jar"): "the broker (kafka_2.13-*.jar)",
+    re.compile(r"kafka-clients-(\d+\.\d+\.\d+[\w.-]*?)\.jar"): "the client (kafka-clients-*.jar)",
+}
+"""The names of the jars that a build of Kafka has, with the version as their group."""
+
 _BINDINGS = {
     3: [("org.slf4j", "slf4j-reload4j", "1.7.36")],
     4: [("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.1"), ("org.yaml", "snakeyaml", "2.4")],
@@ -157,6 +163,27 @@ def _check(folder: Path) -> None:
         raise InputError(f"the jars in {folder} were changed: remove the folder, and they are fetched again")
 
 
-def class_path(version: str) -> str:
-    """Return the class path of a release."""
-    return str(libraries(version) / "lib" / "*")
+def class_path(version: str, lib: str = "") -> str:
+    """Return the class path of a release, or of a local build that is treated as one. Raises InputError."""
+    return str((local_build(version, Path(lib)) if lib else libraries(version) / "lib") / "*")
+
+
+def local_build(version: str, folder: Path) -> Path:
+    """Return the whole path of a folder with the jars of a local build that has the major release of a version.
+
+    Raises InputError if it is none, or Java is missing.
+    """
+    major, _ = release(version)
+    require_java()
+    folder = folder.absolute()
+    if os.pathsep in str(folder):
+        raise InputError(f"{folder} cannot be a class path, because of the {os.pathsep!r} in it: move the build")
+    for jar, part in _PARTS.items():
+        builds = [found[1] for path in folder.glob("*.jar") if path.is_file() and (found := jar.fullmatch(path.name))]
+        if not builds:
+            wanted = "such as core/build/dependant-libs-2.13.17 or the folder libs of a release"
+            raise InputError(f"{folder} is no build of Kafka, because it has no jar of {part}: name a folder {wanted}")
+        if len(builds) > 1 or int(builds[0].split(".")[0]) != major:
+            shown = ", ".join(sorted(builds))
+            raise InputError(f"{folder} has {part} of Kafka {shown}: --kafka {version} needs one of {major}.x")
+    return folder

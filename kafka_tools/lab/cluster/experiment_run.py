@@ -135,7 +135,7 @@ class ExperimentRun:
         """Run all steps; raise InputError if the cluster cannot be started, StoppedError if it takes too long."""
         admin_client()
         wanted = self.experiment
-        self._progress(f"starting {wanted.brokers} x Kafka {wanted.kafka}")
+        self._progress(f"starting {wanted.brokers} x Kafka {wanted.build}")
         folder = self._folder / "cluster"
         cluster = Cluster.create(
             folder,
@@ -145,6 +145,7 @@ class ExperimentRun:
             has_proxies=True,
             ends_with_parent=True,
             is_traced=self._observer is not None,
+            lib=wanted.lib,
         )
         with ExitStack() as stack:
             journal = stack.enter_context(TrafficJournal(self._folder / "traffic.jsonl"))
@@ -165,7 +166,7 @@ class ExperimentRun:
         wanted = self.experiment
         settings = {**CLIENT_SETTINGS[wanted.client], "bootstrap.servers": self._cluster.bootstrap, **wanted.producer}
         log = self._folder / f"producer{len(self._producers) + 1}.log"
-        driver = librdkafka_driver() if wanted.client == "librdkafka" else java_driver(wanted.kafka, log)
+        driver = librdkafka_driver() if wanted.client == "librdkafka" else java_driver(wanted, log)
         self._producer = ProducerProcess(driver, _TOPIC, settings, log.with_suffix(".out"))
         self._producers.append(self._producer)
 

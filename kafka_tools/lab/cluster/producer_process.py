@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafka_tools.experiments.experiment import Experiment
 from kafka_tools.lab.cluster.distribution import class_path, require_java
 from kafka_tools.lab.cluster.process import die_with_parent, python_command, python_environment
 
@@ -43,11 +44,12 @@ class ProducerCall:
         return f"{self.method} of {', '.join(self.records) or 'no record'}: {said}"
 
 
-def java_driver(version: str, log: Path) -> list[str]:
-    """Return the command of `RecordedProducer.java` with the client of a Kafka version, which writes a log."""
+def java_driver(experiment: Experiment, log: Path) -> list[str]:
+    """Return the command of `RecordedProducer.java` with the client of an experiment, which writes a log."""
     logging = log.with_suffix(".log4j2.yaml")
     logging.write_text(_LOGGING.format(file=log))
-    options = ["-Xmx128m", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={logging}", "-cp", class_path(version)]
+    path = class_path(experiment.kafka, experiment.lib)
+    options = ["-Xmx128m", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={logging}", "-cp", path]
     return [require_java(), *options, str(_DRIVER)]
 
 

@@ -19,14 +19,14 @@ PARTITION_LOG, PRODUCER_LOG = "partition.jsonl", "producer.jsonl"
 _PARTITION = "experiment-0"
 
 
-def record_experiment(name: str, version: str | None, out: Path) -> int:
+def record_experiment(name: str, version: str | None, out: Path, lib: str = "") -> int:
     """Run an experiment, write both recordings to its folder, and return the exit status of the experiment."""
     recorder = ProducerTraffic()
 
     def finish(outcome: Outcome, folder: Path) -> Sequence[Line]:
         return _write(recorder, outcome, folder)
 
-    return run_experiment(name, version, out, observer=recorder, finish=finish)
+    return run_experiment(name, version, out, observer=recorder, finish=finish, lib=lib)
 
 
 def _write(recorder: ProducerTraffic, outcome: Outcome, folder: Path) -> list[Line]:
