@@ -179,7 +179,7 @@ def pages(
     museum.md lists the catalogue of bugs. high-watermark.md shows a trace of the specification. The site has all pages
     of docs/, those that --print prints, for each entry of the catalogue a page with its counterexamples, and
     matrix.html: the answers of `advise` for every combination of a few settings, with pictures. Its explorations are
-    kept in the user's cache folder.
+    kept in the user's cache folder. playground.html runs specs in the browser; npm downloads Pyodide for it.
 
     Exit status: 0 written or up to date, 1 out of date (with --check), 2 wrong input.
     """
@@ -195,9 +195,17 @@ def pages(
     if site is not None:
         if check:
             raise InputError("--check compares the pages of docs/, and --site builds the site: use one of them")
+        from checker.errors import MissingExtraError
+        from checker.playground.pyodide_package import pyodide_files
+        from kafka_tools.advise.answer_cache import default_folder
         from kafka_tools.site.site_builder import build_site
 
-        count = build_site(folder, site, on_stage=_show_stage, with_matrix=not no_matrix)
+        pyodide = None
+        try:
+            pyodide = pyodide_files(default_folder().with_name("pyodide"))
+        except MissingExtraError as error:
+            print(f"the site has no playground: {error.message}", file=sys.stderr)
+        count = build_site(folder, site, on_stage=_show_stage, with_matrix=not no_matrix, pyodide=pyodide)
         print(f"{site / 'index.html'} written, with {count - 1} other pages")
         return 0
     if no_matrix:

@@ -9,7 +9,7 @@ from checker.execution.show_trace import replayed
 from checker.explorer.address import MOST_STEPS, Address
 from checker.explorer.serving import require_server, serve
 from checker.explorer.session import ExplorerSession
-from checker.explorer.steps import codes_of
+from checker.explorer.steps import address_of
 from checker.explorer.variant import Variant, sibling_of, variant_of
 from checker.output.formats import Counterexample
 from checker.printable import printable
@@ -75,5 +75,4 @@ def _start(replay: Counterexample, path: Path) -> Address:
     steps = replay.violation.trace
     if len(steps) > MOST_STEPS:
         raise InputError(f"{path} has {len(steps):,} states: the explorer takes at most {MOST_STEPS:,} steps")
-    number = replay.spec.initial_states().index(steps[0].state) + 1
-    return Address(initial=number, codes=codes_of(replay.spec, steps))
+    return address_of(replay.spec, steps)

@@ -151,7 +151,8 @@ def _initial_sentence(spec: Spec, state: State) -> str:
         if said:
             return f"{said}."
     method = getattr(type(spec), "init", None)
-    return first_sentence(getattr(method, "__doc__", None) or "") or "The initial state."
+    # From Python 3.13 on, None has a docstring.
+    return (first_sentence(method.__doc__ or "") if method is not None else "") or "The initial state."
 
 
 def _sentence(clause: str, effects: list[str]) -> str:

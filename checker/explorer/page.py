@@ -170,8 +170,8 @@ def problem_page(title: str, problem: str) -> str:
 
 
 def asset(name: str) -> str:
-    """Return a script or style sheet; the style sheet of all pages is `page.css`."""
-    package, folder = ("checker.output", "page") if name == "page.css" else ("checker.explorer", "static")
+    """Return a script or style sheet; those of all pages begin with `page`."""
+    package, folder = ("checker.output", "page") if name.startswith("page.") else ("checker.explorer", "static")
     return resources.files(package).joinpath(folder, name).read_text(encoding="utf-8")
 
 

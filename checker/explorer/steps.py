@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from checker.errors import BoundsError, Disabled, InputError, SpecError
 from checker.explain.guards import why_disabled
-from checker.explorer.address import code_of_texts, parts_of_code
+from checker.explorer.address import Address, code_of_texts, parts_of_code
 from checker.language.interpreter import State, call_text
 from checker.language.parameters import ActionShape
 from checker.language.spec import Spec
@@ -135,6 +135,11 @@ def codes_of(spec: Spec, trace: tuple[TraceStep, ...]) -> tuple[str, ...]:
         for before, step in itertools.pairwise(trace)
         if step.action is not None
     )
+
+
+def address_of(spec: Spec, trace: tuple[TraceStep, ...]) -> Address:
+    """Return the address of the end of a trace."""
+    return Address(initial=spec.initial_states().index(trace[0].state) + 1, codes=codes_of(spec, trace))
 
 
 def _is_enabled(spec: Spec, state: State, action: str, arguments: tuple[Any, ...]) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from checker.errors import BoundsError, InputError
 from checker.language.interpreter import State
-from checker.language.spec import FairnessChanges, Spec
+from checker.language.spec import FairnessChanges, Scenario, Spec
 from checker.run import registry
 from checker.run.expectation import properties_to_check
 from checker.run.plan import DEADLOCK
@@ -48,8 +49,15 @@ class Variant:
 def variant_of(target: str, settings: tuple[str, ...] = ()) -> Variant:
     """Return the variant that a name on the command line selects, a spec or a scenario; raise UserError otherwise."""
     entry = registry.select_spec(target)
-    scenario = registry.select(target)[0].scenario
-    constants = settings_of(entry.spec, settings)
+    return variant_of_entry(entry, registry.select(target)[0].scenario, settings_of(entry.spec, settings))
+
+
+def variant_of_entry(
+    entry: registry.SpecEntry,
+    scenario: Scenario | None,
+    constants: Mapping[str, int | bool | str] = MappingProxyType({}),
+) -> Variant:
+    """Return the variant of a spec, or of one of its scenarios, with some constants set."""
     if scenario is None:
         return Variant(entry.name, entry.target, entry.spec, None, constants)
     return Variant(

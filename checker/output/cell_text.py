@@ -66,7 +66,8 @@ def _lines_of_lemmas(spec: Spec, cell: ProofCell, hypotheses: Collection[str]) -
     yield line(f"  needed: {len(cell.needed)} of {len(hypotheses)} hypotheses")
     width = max(map(len, cell.needed), default=0)
     for name in cell.needed:
-        words = (getattr(getattr(type(spec), name, None), "__doc__", None) or "").strip().split("\n")[0]
+        method = getattr(type(spec), name, None)
+        words = (method.__doc__ or "").strip().split("\n")[0] if method is not None else ""
         yield line(f"    {name:<{width}}", (f"  {words}" if words else "", "dim"))
 
 

@@ -184,13 +184,8 @@ class CounterexampleFolder:
             print(break_text(f"some formats were not written: {message}", sys.stderr), file=sys.stderr)
 
     def _write(self, stem: Path, run: Run, violation: Violation) -> None:
-        from traces import trace_file
-
         self.count += 1
-        origin = trace_file.origin_of(run.spec, run.entry.name, run.scenario, run.entry.target, run.command(violation))
-        scenario = run.entry.scenario(run.scenario, run.spec.constants)
-        description = scenario.description if scenario is not None else ""
-        counterexample = Counterexample(run.spec, violation, origin, description, scenario=scenario, index=self._index)
+        counterexample = counterexample_of(run, violation, self._index)
         for format in FORMATS.values():
             try:
                 content = format.write(counterexample)
@@ -198,6 +193,16 @@ class CounterexampleFolder:
                 self._missing[error.message] = None
                 continue
             write_whole(stem.with_name(stem.name + format.ending), content)
+
+
+def counterexample_of(run: Run, violation: Violation, index: str = "") -> Counterexample:
+    """Return a violation of a run as the counterexample that a page shows; `index` is the address of all results."""
+    from traces import trace_file
+
+    origin = trace_file.origin_of(run.spec, run.entry.name, run.scenario, run.entry.target, run.command(violation))
+    scenario = run.entry.scenario(run.scenario, run.spec.constants)
+    description = scenario.description if scenario is not None else ""
+    return Counterexample(run.spec, violation, origin, description, scenario=scenario, index=index)
 
 
 def stem_of(run: Run, violation: Violation) -> str:

@@ -152,12 +152,17 @@ def _account_lines(finished: list[FinishedRun]) -> list[Line]:
 
 def _single_verdict(done: FinishedRun, seconds: float, notes: list[str]) -> Line:
     """Return the verdict of a command with one run: `retry/retry: no_duplicate is violated (0.3 s)`."""
+    text = "; ".join([verdict_text(done), *notes])
+    return line((f"{text} ({seconds:.1f} s)", _verdict_style([done], bool(notes))))
+
+
+def verdict_text(done: FinishedRun) -> str:
+    """Return the verdict of a run: `retry/retry: no_duplicate is violated`."""
     comparison = done.comparison
     expected = ""
     if comparison is not None and not done.is_open:
         expected = ", as expected" if comparison.matches else ", not as expected"
-    text = "; ".join([f"{done.run.name}: {_answer(done)}{expected}", *notes])
-    return line((f"{text} ({seconds:.1f} s)", _verdict_style([done], bool(notes))))
+    return f"{done.run.name}: {_answer(done)}{expected}"
 
 
 def _answer(done: FinishedRun) -> str:

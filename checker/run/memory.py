@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from checker.errors import InputError
+
+try:
+    import resource
+except ModuleNotFoundError:
+    # Only POSIX systems have it. Elsewhere, as in a browser, nothing is known of this process and nothing is watched.
+    resource = None  # type: ignore[assignment]
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
@@ -36,7 +42,9 @@ def bytes_from_text(text: str, option: str) -> int:
 
 
 def peak_memory() -> int:
-    """Return the peak resident memory of this process in bytes."""
+    """Return the peak resident memory of this process in bytes; 0 if the system does not tell."""
+    if resource is None:
+        return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
@@ -47,7 +55,7 @@ def resident_memory() -> int:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):
         return peak_memory()
-    return pages * resource.getpagesize()
+    return pages * os.sysconf("SC_PAGESIZE")
 
 
 def memory_limit() -> int | None:
@@ -72,8 +80,7 @@ def available_memory() -> int | None:
 
 def available_address_space() -> int | None:
     """Return the bytes of address space that this process can still map (`ulimit -v`); None if it has no limit."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY:
+    if resource is None or (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) == resource.RLIM_INFINITY:
         return None
     kilobytes = _line(Path("/proc/self/status"), "VmSize:")
     return max(0, limit - (kilobytes or 0) * 1024)

@@ -8,12 +8,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import specs
 from checker.errors import InputError, InternalError, MissingExtraError, OutputError
+from checker.playground import site_files
 from checker.run import ledger
-from kafka_tools.matrix.matrix_page import PAGE, default_cache, write_matrix
+from kafka_tools.matrix import matrix_page
+from kafka_tools.matrix.matrix_page import default_cache, write_matrix
 from kafka_tools.pages.museum.entries import AREAS, Exhibit, exhibits
 from kafka_tools.pages.write_pages import LONG_PAGES
 from kafka_tools.site import exhibit_pages
@@ -35,12 +38,13 @@ def build_site(
     on_stage: Callable[[str], None] = lambda stage: None,
     *,
     with_matrix: bool = False,
+    pyodide: Mapping[str, bytes] | None = None,
 ) -> int:
     """Build the site of the pages in `docs` into the folder `target` and return the number of its HTML pages.
 
-    `shown` are the entries of the museum (None: all). `with_matrix`: with the page of settings. A warning of Sphinx, a
-    link that leads nowhere and a file that would be loaded from a network are errors. The folder `target` must be
-    empty, new, or a site.
+    `shown` are the entries of the museum (None: all). `with_matrix`: with the page of settings. `pyodide` has the files
+    of Pyodide; None: without the playground. A warning of Sphinx, a link that leads nowhere and a file that would be
+    loaded from a network are errors. The folder `target` must be empty, new, or a site.
 
     Raises:
         InputError: `docs` is not a folder of pages, or a page has a wrong link.
@@ -66,7 +70,10 @@ def build_site(
         _add_navigation(stage, pages, entries, paths)
         if with_matrix:
             write_matrix(extra, default_cache(), on_stage=on_stage)
-            _link_matrix(stage)
+            _link(stage, matrix_page.PAGE)
+        if pyodide is not None:
+            site_files.write_playground(extra, pyodide, _examples())
+            _link(stage, site_files.PAGE)
         on_stage("running Sphinx")
         _run_sphinx(stage, extra, output)
         on_stage("checking the links")
@@ -148,11 +155,18 @@ def _add_navigation(stage: Path, pages: Sequence[Path], entries: Sequence[Exhibi
     overview.write_text("\n\n".join([overview.read_text(encoding="utf-8"), *of_museum]), encoding="utf-8")
 
 
-def _link_matrix(stage: Path) -> None:
-    """Turn the name of the page of settings, which no page of docs/ is, into a link."""
+def _link(stage: Path, page: str) -> None:
+    """Turn the name of a page that is none of docs/ into a link."""
     for path in stage.glob("*.md"):
         text = path.read_text(encoding="utf-8")
-        path.write_text(text.replace(f"`{PAGE}`", f'<a href="{PAGE}">{PAGE}</a>'), encoding="utf-8")
+        path.write_text(text.replace(f"`{page}`", f'<a href="{page}">{page}</a>'), encoding="utf-8")
+
+
+def _examples() -> list[Path]:
+    """Return the specs of the playground; that of the README is in a checkout only."""
+    names = ("examples/retry.py", "specs/examples/peterson.py", "specs/replication/kip101.py")
+    paths = [Path(specs.__path__[0]).parent / name for name in names]
+    return [path for path in paths if path.is_file()]
 
 
 def _tree(title: str, pages: Sequence[str]) -> str:

@@ -42,4 +42,5 @@ def texts_of(data: Any) -> list[str]:
 
 
 def _docstring(spec: type[Spec], name: str) -> str:
-    return getattr(getattr(spec, name, None), "__doc__", None) or ""
+    method = getattr(spec, name, None)
+    return (method.__doc__ or "") if method is not None else ""

@@ -158,13 +158,17 @@ def render(
     scrolls. `filters` are further filters of the template. Autoescaping turns every value into text, never markup.
     """
     code = _resource(script) if script else ""
-    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     environment = _environment(package)
     environment.filters |= filters or {}
     page = environment.get_template(template)
     # Pages with a script show steps: they need no rules for documents.
     style = _resource("page.css") if script else _whole_style()
-    return page.render(style=style, script=code, script_hash=digest, **content)
+    return page.render(style=style, script=code, script_hash=script_hash(code), **content)
+
+
+def script_hash(code: str) -> str:
+    """Return the SHA-256 by which the policy of a page names a script that the page contains."""
+    return base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
 
 
 def render_fragment(template: str, *, filters: Mapping[str, Callable[[Any], str]] | None = None, **content: Any) -> str:
