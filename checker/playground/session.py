@@ -36,7 +36,6 @@ class Playground:
     def __init__(self) -> None:
         self._file = Path()
         self._run: Run
-        self._violations: list[Violation] = []
         self._answers: ExplorerAnswers | None = None
 
     def call(self, name: str, *arguments: Any) -> str:
@@ -73,22 +72,14 @@ class Playground:
         result = explore(run.spec, plan)
         expected = compare_with_expectation(result, run.expected) if run.expected is not None else None
         done = FinishedRun(run, result, expected)
-        self._violations = [violation for violation in result.violations if violation.trace]
         sentences = [f"{each.property}: {each.explanation.partition(chr(10))[0]}" for each in result.violations]
         return {
             "verdict": "incomplete" if done.is_open else result.verdict,
             "text": verdict_text(done),
             "sentences": [*sentences, *(done.comparison.sentences if done.comparison is not None else ())],
             "details": dedent(styled_lines.plain(run_details(result, done.account))),
-            "counterexamples": [
-                {"property": each.property, "path": address_of(run.spec, each.trace).query()}
-                for each in self._violations
-            ],
+            "counterexamples": [self._counterexample(each) for each in result.violations if each.trace],
         }
-
-    def page(self, number: int) -> dict[str, Any]:
-        """Return the page of a counterexample."""
-        return {"html": html.write(counterexample_of(self._run, self._violations[number]))}
 
     def answer(self, name: str, query: str) -> dict[str, Any]:
         """Return the explorer's answer to a request, and the query at which a redirection ended."""
@@ -100,6 +91,12 @@ class Playground:
             query = answer.location
             answer = self._answers.answer("", _pairs(query))
         return {"text": answer.text, "query": query, "file": answer.file}
+
+    def _counterexample(self, violation: Violation) -> dict[str, Any]:
+        """Return the property, the page, and the query with which the explorer is at the end of the trace."""
+        page = html.write(counterexample_of(self._run, violation))
+        path = address_of(self._run.spec, violation.trace).query()
+        return {"property": violation.property, "page": page, "path": path}
 
     def _error(self, error: UserError) -> dict[str, Any]:
         is_here = error.file is not None and Path(error.file).resolve() == self._file.resolve()

@@ -30,6 +30,7 @@ OTHERS = {
         *("traces/validate/behaviour_coverage.py", "checker/engines/native/cache/compiler_sources.py"),
         *("kafka_tools/advise/answer_cache.py", "kafka_tools/audit/audit_page.py"),
         *("kafka_tools/audit/audit_text.py", "kafka_tools/matrix/matrix_page.py"),
+        "checker/playground/site_files.py",
     },
     "source files, which are code": {"checker/language/source_digest.py"},
     "pages that the command updates": {
@@ -38,7 +39,9 @@ OTHERS = {
     },
     "files of the system": {"checker/run/memory.py", "kafka_tools/lab/cluster/process.py"},
     "checks of their own: the owner, permissions and digest": {"checker/engines/native/llvm/code_cache.py"},
-    "jars, compared with their digests": {"kafka_tools/lab/cluster/distribution.py"},
+    "packages and jars, compared with their digests": {
+        *("kafka_tools/lab/cluster/distribution.py", "checker/playground/pyodide_package.py"),
+    },
     "folders, locks, and files that are written": {
         *("checker/run/process_pool.py", "checker/run/scratch_folders.py", "checker/cli/app.py"),
         *("checker/engines/native/explore/checkpoint.py", "spark_analysis/explore/checkpoint.py"),

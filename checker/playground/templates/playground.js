@@ -82,6 +82,8 @@ async function run() {
   report([]);
   $("result").replaceChildren();
   states = 0;
+  opened = null;
+  hide();
   $("status").textContent = "running";
   try {
     const given = [$("example").value, $("text").value, $("run").value];
@@ -99,10 +101,11 @@ async function run() {
     found = result.counterexamples;
     if (!path) path = found.length ? found[0].path : "";
     $("status").textContent = "";
-    await show(found.some((each) => each.property === view) || view === "Steps" ? view : found.length ? found[0].property : "Steps");
+    show(found.some((each) => each.property === view) || view === "Steps" ? view : found.length ? found[0].property : "Steps");
   } catch (error) {
     if (error.name !== "AbortError") throw error;
     $("result").replaceChildren(element("p", { className: "verdict incomplete" }, `Stopped after ${states.toLocaleString("en")} states: nothing is decided.`));
+    if (opened) show("Steps");
   } finally {
     busy(false);
     save();
@@ -112,7 +115,6 @@ async function run() {
 function fail(errors) {
   report(errors);
   $("status").textContent = "";
-  hide();
 }
 
 function hide() {
@@ -127,11 +129,11 @@ function busy(is) {
   $("stop").disabled = !is;
 }
 
-async function show(name) {
+function show(name) {
   view = name;
   $("views").replaceChildren(...[...found.map((each) => each.property), "Steps"].map((each) => {
     const label = each === "Steps" ? "Steps by hand" : `Counterexample to ${each}`;
-    const button = element("button", { type: "button", onclick: () => show(each).then(save) }, label);
+    const button = element("button", { type: "button", onclick: () => { show(each); save(); } }, label);
     button.setAttribute("aria-pressed", each === view);
     return button;
   }));
@@ -141,8 +143,8 @@ async function show(name) {
     $("steps").contentWindow.location.replace(new URL(path === "." ? "" : path, new URL("index.html", folder)));
     return;
   }
-  const { html } = await call("page", found.findIndex((each) => each.property === name));
-  $("page").src = URL.createObjectURL(new Blob([html], { type: "text/html" })) + step;
+  const { page } = found.find((each) => each.property === name);
+  $("page").src = URL.createObjectURL(new Blob([page], { type: "text/html" })) + step;
   step = "";
 }
 
@@ -227,6 +229,7 @@ $("link").addEventListener("click", async () => {
 });
 $("example").addEventListener("change", () => {
   $("text").value = examples[$("example").value];
+  $("text").scrollTop = 0;
   $("run").replaceChildren(element("option", { value: "" }, "first"));
   $("result").replaceChildren();
   report([]);

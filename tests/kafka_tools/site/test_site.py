@@ -3,7 +3,8 @@
 import pytest
 
 from checker.cli.app import main
-from checker.errors import InputError
+from checker.errors import InputError, MissingExtraError
+from checker.playground import pyodide_package
 from kafka_tools.pages.museum.entries import exhibits
 from kafka_tools.site import site_builder
 from kafka_tools.site.site_builder import build_site
@@ -26,6 +27,16 @@ def small_docs(folder, text):
         (docs / f"{name}.md").write_text(f"# The {name}\n")
     (docs / "a.md").write_text(text)
     return docs
+
+
+@pytest.fixture(autouse=True)
+def missing_pyodide(monkeypatch):
+    """Let no test download Pyodide."""
+
+    def pyodide_files(cache):
+        raise MissingExtraError("npm is not installed")
+
+    monkeypatch.setattr(pyodide_package, "pyodide_files", pyodide_files)
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +77,22 @@ def test_a_wrong_place_in_a_page_is_an_error(tmp_path, monkeypatch, capsys):
     (docs / "a.md").write_text("# A\n\n[x](index.md#index)\n")
     assert main(["pages", str(docs), "--site", str(tmp_path / "out"), "--no-matrix"]) == 0
     assert "index.html written, with " in capsys.readouterr().out
+
+
+def test_the_playground_is_in_the_site_and_linked_or_the_command_says_why_not(tmp_path, monkeypatch, capsys):
+    docs = small_docs(tmp_path, "# A\n\nTry `playground.html`.\n")
+    monkeypatch.setattr(site_builder, "exhibits", lambda: ENTRIES[-1:])
+    command = ["pages", str(docs), "--site", str(tmp_path / "out"), "--no-matrix"]
+    assert main(command) == 0
+    assert "the site has no playground: npm is not installed" in capsys.readouterr().err
+    assert not (tmp_path / "out" / "playground.html").exists()
+    assert 'href="playground.html"' not in (tmp_path / "out" / "a.html").read_text()
+    monkeypatch.setattr(pyodide_package, "pyodide_files", lambda cache: {"pyodide.mjs": b"// Pyodide\n"})
+    assert main(command) == 0
+    assert '<a href="playground.html">playground.html</a>' in (tmp_path / "out" / "a.html").read_text()
+    text = (tmp_path / "out" / "playground.html").read_text()
+    assert all(f"<option>{name}</option>" in text for name in ("retry", "peterson", "kip101"))
+    assert (tmp_path / "out" / "playground" / "pyodide.mjs").is_file()
 
 
 def test_the_page_of_settings_is_in_the_site_and_linked(tmp_path, monkeypatch):
