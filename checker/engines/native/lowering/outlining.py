@@ -31,8 +31,8 @@ from checker.ir.parts import Node, parts_of
 from checker.language.type_joins import NONE
 from checker.language.types import IntType, Type
 
-SMALLEST_BODY = 40
-SMALLEST_TOTAL = 600
+SMALLEST_BODY = 20
+SMALLEST_TOTAL = 150
 """A helper is outlined when its body has this many nodes, and this many over all its calls."""
 
 Body = tuple[nodes.Stmt, ...]
