@@ -53,8 +53,8 @@ def compile_shared(
     is an error for other values, or in a refinement, all constants have their values in the program. Raises SpecError
     as `compile_spec` does.
 
-    `room`: constants that types use for nothing but the size of a sequence or a number. The program reads them too, and
-    its variables have room for the values of the spec.
+    `room`: constants that types use for nothing but the size of a sequence or a number, so that a larger type adds no
+    behaviour. The program reads them too, and its variables have room for the values of the spec.
     """
     runtime: set[str] = set()
     if not any(spec.roles[name] is Role.REFINEMENT for name in properties):

@@ -16,7 +16,7 @@ from specs.pipeline.partition import Broker
 from specs.pipeline.pipeline import Pipeline
 
 _ROOM = ("max_in_flight",)
-"""The constants that types use for sizes only. `test_edges_of_rules.py` compares explorations in more room."""
+"""The constants that types use for sizes only. `test_survey.py` compares explorations with more and with less room."""
 
 _codes: list[SharedCode] = []
 """The code of this process. Forked processes inherit it."""

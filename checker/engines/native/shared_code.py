@@ -6,6 +6,7 @@ time (`checker.frontend.compile_shared`); each `CompiledSpec` has its own copy o
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -35,13 +36,21 @@ class SharedCode(SharedLowered):
     def loaded(self, spec: Spec) -> CompiledSpec:
         """Return a spec that this code serves, with a copy of the code that has the spec's constants."""
         assert self.serves(spec)
-        # The layout that was compiled.
-        layout = state_layout(self.spec(**{**spec.constants, **self.room}).variables)
+        spec = self._with_room(spec)
+        layout = state_layout(spec.variables)
         symmetry = None if self.symmetric is None else ProgramSymmetry((spec.resolved_type(self.symmetric),))
         words = words_of(self.lowered.runtime, spec.constants, spec.declared_constants)
         code = self.optimised or self.quick
         kernels = self._kernels(layout.words, code, words, is_quick=not self.optimised)
         return CompiledSpec(spec, layout, kernels, list(self.lowered.properties), symmetry=symmetry)
+
+    def _with_room(self, spec: Spec) -> Spec:
+        """Return a spec with the types that were compiled: the numbers of action instances depend on them too."""
+        if not self.room:
+            return spec
+        roomy = copy.copy(self.spec(**{**spec.constants, **self.room}))
+        roomy.constants, roomy.constant_values = spec.constants, spec.constant_values
+        return roomy
 
     def _kernels(self, words: int, code: bytes, constants: Sequence[int], *, is_quick: bool) -> Kernels:
         machine_code = MachineCode(code, quick=is_quick)

@@ -5,12 +5,12 @@ import pickle
 
 import pytest
 
-from checker.engines.native.engine import CompiledSpec, explore, explore_compiled
+from checker.engines.native.engine import CompiledSpec, compile_native, explore, explore_compiled
 from checker.engines.native.explore import search
 from checker.engines.native.shared_code import compile_shared_code
 from checker.engines.python import explorer
 from checker.errors import SpecError
-from checker.language import Constant, Domain, Map, Range, Spec, action, invariant, reachable, require
+from checker.language import Constant, Domain, Map, Range, Seq, Spec, action, invariant, reachable, require, step_invariant
 from checker.run.plan import Plan
 
 
@@ -136,6 +136,53 @@ def test_a_constant_that_the_language_needs_has_its_value_in_the_code():
     assert code.lowered.runtime == () and code.fixed["first"] == 0
     assert not code.serves(First(first=1))
     assert isinstance(code.loaded(First()), CompiledSpec)
+
+
+class Queueing(Spec):
+    """A queue of bits with a number of places."""
+
+    places = Constant(2, at_least=1)
+    longest = Constant(2, at_least=1)
+
+    queue = Seq(Range(0, 1), "places")
+    total = Range(0, "places + longest")
+
+    @action
+    def send(self, bit: Range(0, 1)):
+        require(len(self.queue) < self.places)
+        self.queue.append(bit)
+        self.total = sum(self.queue)
+
+    @action
+    def receive(self, number: Range(1, "places")):
+        require(number <= len(self.queue))
+        for _ in range(number):
+            self.queue.pop(0)
+
+    @action
+    def clear(self):
+        require(len(self.queue) == self.places)
+        self.queue.clear()
+
+    @step_invariant
+    def never_loses_all(self, old):
+        return len(old.queue) < self.places or len(self.queue) > 0
+
+
+def test_code_serves_a_spec_that_needs_less_room():
+    code = compile_shared_code(Queueing(places=3), ["never_loses_all"], room=["places"])
+    assert code.fixed == {"longest": 2} and code.room == {"places": 3}
+    assert not code.serves(Queueing(places=4))
+    plan = Plan(("never_loses_all",), "all", quick=True)
+    for places in (1, 2, 3):
+        found, alone = (run(each, plan) for each in (code.loaded(Queueing(places=places)), compiled_alone(places)))
+        assert outline(found) == outline(alone)
+        assert found.violations[0].length == places + 2
+    assert compile_shared_code(Queueing(), ["never_loses_all"]).room == {}
+
+
+def compiled_alone(places):
+    return compile_native(Queueing(places=places), ["never_loses_all"], quick=True)
 
 
 def test_a_number_that_is_too_large_is_refused(code):

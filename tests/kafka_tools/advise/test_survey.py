@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.engines.native.engine import explore
+from checker.engines.native.engine import explore, explore_compiled
 from checker.run.plan import Plan
 from kafka_tools.advise import pipeline_code
 from kafka_tools.advise.advice import answer_questions
@@ -20,7 +20,7 @@ from kafka_tools.advise.models import SLOW_FOLLOWERS, Model, constants_of, const
 from kafka_tools.advise.pipeline_code import code_for, without_code
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, properties_for
 from kafka_tools.advise.remedy_search import advise
-from kafka_tools.advise.survey import ModelExploration, ModelExplorer, Survey, explorations_of, run
+from kafka_tools.advise.survey import ModelExploration, ModelExplorer, Survey, explorations_of, explorer_of, run
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 from specs.pipeline.pipeline import Pipeline
 
@@ -126,6 +126,32 @@ def test_settings_share_the_machine_code(with_consumer, monkeypatch):
     assert without_code(changed) == []
     larger = [spec(replicas=4), spec(replicas=4, producer_acks="1"), spec(replicas=5)]
     assert without_code(larger) == [larger[0], larger[2]]
+    assert code_for(spec(producer_max_in_flight_requests_per_connection="1")) is known
+
+
+def test_code_for_several_requests_in_flight_explores_as_that_for_one(monkeypatch):
+    monkeypatch.setattr(pipeline_code, "_codes", [])
+    given = [
+        cluster(producer_max_in_flight_requests_per_connection="1", producer_enable_idempotence=is_idempotent)
+        for is_idempotent in ("true", "false")
+    ]
+    models = [model_of_pipeline(each, resolve(each)) for each in given]
+    specs = [explorer_of(model).spec for model in models]
+    (wide,) = without_code([*specs, type(specs[0])(**{**specs[0].constants, "max_in_flight": 3})])
+    narrow = pipeline_code.compile_code(specs[0])
+    shared = code_for(wide)
+    assert without_code(specs) == [] and not narrow.serves(wide) and all(map(narrow.serves, specs))
+    names = (LOSS, "no_duplicate", "no_reorder", "no_missing_earlier", "no_endless_retry")
+    for spec, model in zip(specs, models, strict=True):
+        for failure in ("two-crashes", "crash-and-power-loss", "lost-response", "producer-restart"):
+            initial = [explorer_of(model).initial(BY_SLUG[failure].left)]
+            one, other = (
+                explore_compiled(code.loaded(spec), Plan(names, "all", quick=True), initial, 0.0)[0]
+                for code in (narrow, shared)
+            )
+            assert one.ended == other.ended == "complete" and one.levels == other.levels
+            lengths = [{each.property: each.length for each in result.violations} for result in (one, other)]
+            assert lengths[0] == lengths[1]
 
 
 def test_a_counterexample_to_a_smaller_failure_answers_a_larger_one():
@@ -362,7 +388,9 @@ def test_the_folder_of_the_cache(monkeypatch, platform, given, wanted):
 # Processes.
 
 
-def test_processes_give_the_answers_of_one_and_count_them(folder, monkeypatch, capfd):
+@pytest.mark.parametrize("fewest", [2, 4])
+def test_processes_give_the_answers_of_one_and_count_them(folder, monkeypatch, capfd, fewest):
+    monkeypatch.setattr("kafka_tools.advise.explorer._FEWEST_SURVEYS", fewest)
     found = cluster(producer_acks="1")
     model = model_of_pipeline(found, resolve(found))
     surveys = [Survey(model, ((BY_SLUG[name].left, (LOSS,)),)) for name in ("slow-follower", "crash", "leader-change")]
