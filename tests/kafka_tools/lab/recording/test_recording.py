@@ -650,6 +650,38 @@ def test_the_count_of_a_raised_high_watermark(time, reached, counted, raised):
     assert (events._brokers[1].high_watermark, events._brokers[1].raised) == (counted, raised)
 
 
+def test_every_step_with_a_high_watermark_is_a_place_of_its_checkpoint():
+    events = partition_events()
+    fetching = {"leader": 1, "leader_epoch": 0, "offset": 1, "last_epoch": 0}
+    isr = {"isr": [1, 2], "partition_epoch": 1}
+    steps = [
+        on_leader("appended", end=1, records=1),
+        on_leader("recorded", follower=2, end=0),
+        Observed(1, 2, "received", "a-0", {"sent": 0, "offset": 0, "end": 1}),
+        Observed(1, 2, "fetching", "a-0", fetching),
+        on_leader("recorded", follower=2, end=1, high_watermark=1),
+        on_leader("learnt_isr", **isr),
+        on_leader("refreshed", **isr),
+        Observed(1, 2, "received", "a-0", {"sent": 1, "offset": 1, "end": 1, "high_watermark": 1}),
+        Observed(1, 2, "truncated", "a-0", {"end": 0, "epoch": 0, "epoch_end": 0}),
+        Observed(1, 2, "reset", "a-0", {"end": 0}),
+        Observed(1, 3, "following", "a-0", {"epoch": 1, "end": 0, "high_watermark": 0, "leader": 2}),
+        Observed(1, 2, "leading", "a-0", {"epoch": 1, "end": 0, "high_watermark": 0, **isr}),
+    ]
+    named = []
+    for step in steps:
+        events.take(step)
+        last = events.events[-1]
+        named.append(last["event"])
+        if "high_watermark" in last:
+            broker = events._brokers[step.broker]
+            assert broker.high_watermarks[-1] == (len(events.events), last["high_watermark"])
+    assert named == [
+        *("appended", "handled_fetch", "received", "fetch", "handled_fetch", "learnt_isr", "learnt_isr_again"),
+        *("received", "truncated", "reset", "following", "leading"),
+    ]
+
+
 def test_a_step_that_starts_an_epoch_says_where():
     events = partition_events()
     events.take(on_leader("appended", end=1, records=1, epoch_start=0))

@@ -14,7 +14,7 @@ import pytest
 from checker.cli.app import main
 from checker.errors import InputError
 from checker.output import styled_lines
-from kafka_tools.lab.recording import soak, soak_command
+from kafka_tools.lab.recording import soak, soak_command, soak_report
 from kafka_tools.lab.recording.soak import SoakPlan, SoakRound
 from kafka_tools.lab.recording.soak_command import status_of
 from kafka_tools.lab.recording.soak_report import (
@@ -59,6 +59,16 @@ def test_a_window_of_an_interrupted_round_is_named(tmp_path):
     assert report.unrecorded == {"experiment-0": "its round did not end"}
     assert "experiment-0 is not recorded: its round did not end" in text_of(report, tmp_path)
     assert status_of(report) == 3
+
+
+def test_a_partition_that_cannot_be_recorded_is_named(tmp_path, monkeypatch):
+    def refused(logs, partition):
+        raise InputError(f"{partition} has no leader")
+
+    monkeypatch.setattr(soak_report, "record_partition", refused)
+    report = windows(tmp_path)
+    assert report.unrecorded == {"experiment-0": "experiment-0 has no leader"} and status_of(report) == 3
+    assert report.windows == [] and (tmp_path / "windows.jsonl").read_text() == ""
 
 
 def test_a_soak_whose_windows_all_conform_ends_as_expected(tmp_path):
