@@ -2,6 +2,7 @@
 
 import struct
 import threading
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -641,6 +642,16 @@ def test_a_row_has_the_fields_of_its_batch(tmp_path):
         coordinator = struct.unpack_from(">i", data, end - 5)[0] if attributes & CONTROL else -1
         assert (row["marker"], row["coordinator_epoch"]) == (marker, coordinator)
     assert {*rows["marker"]} == {NO_MARKER, 0, COMMIT}
+
+
+@pytest.mark.parametrize("magic", [1, 2])
+def test_a_file_that_is_cut_off_while_it_is_read_ends(tmp_path, magic):
+    path = tmp_path / "0.log"
+    path.write_bytes(bytes(range(30)))
+    with path.open("rb") as file:
+        expected = crc32c(bytes(range(21, 30))) if magic == 2 else zlib.crc32(bytes(range(16, 30)))
+        assert record_batches._checksum_in_blocks(file.fileno(), 0, 99, magic) == expected
+        assert not record_batches._is_zero(file.fileno(), 0, 99) and record_batches._is_zero(file.fileno(), 30, 99)
 
 
 @pytest.mark.parametrize("block", [70, 300, 1000])
