@@ -38,12 +38,17 @@ from kafka_tools.audit.part_audit import (
 )
 from kafka_tools.audit.partition_audit import PartitionAudit, PartitionReport, RepeatedBatch, _producer_states
 from kafka_tools.audit.partition_folder import (
+    CHECKPOINTS,
     EVERY_OFFSET,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
     OFFSET_INDEX,
     SNAPSHOT,
     TIME_INDEX,
+    LogDirectory,
     PartitionFolder,
     Segment,
+    _not_compared,
     folders_of,
     snapshot_entries,
 )
@@ -160,6 +165,21 @@ def test_folders_that_are_no_partitions_are_left_out(tmp_path):
     (tmp_path / f"b-0.{identifier}-delete").touch()
     (tmp_path / "c-0").touch()
     assert [path.name for path in folders_of(tmp_path)] == ["a-0", "b.c-1"]
+
+
+@pytest.mark.parametrize(("epochs", "end"), [((), "1.timeindex, 2.timeindex"), (None, "1.timeindex and 1 more")])
+def test_six_missing_files_are_named(tmp_path, epochs, end):
+    directory = LogDirectory({file: {tmp_path.name: 0} for file in CHECKPOINTS})
+    segments = [Segment(number, tmp_path / f"{number}.log", 0, 0) for number in range(3)]
+    [note] = _not_compared(tmp_path, directory, segments, epochs)
+    assert note.kind is Kind.UNCHECKED and note.text.endswith(end)
+    for segment in segments:
+        for suffix in (".index", ".timeindex"):
+            segment.path.with_suffix(suffix).touch()
+    assert list(_not_compared(tmp_path, directory, segments, ())) == []
+    [note] = _not_compared(tmp_path, LogDirectory({HIGH_WATERMARKS: {}, LOG_STARTS: {}}), segments, ())
+    missing = f"recovery-point-offset-checkpoint, the entry of {tmp_path.name} in {HIGH_WATERMARKS}"
+    assert note.text == f"missing, and so not compared: {missing}"
 
 
 def test_of_many_findings_of_a_kind_the_others_are_counted():
