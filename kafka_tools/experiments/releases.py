@@ -15,7 +15,7 @@ _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.\d{1,3}")
 
 def build_text(version: str, lib: str) -> str:
     """Return what runs, for messages: a release, or the local build in a folder that is treated as one."""
-    return f"{version} ({lib})" if lib else version
+    return f"in {lib} (like {version})" if lib else version
 
 
 def release(version: str) -> tuple[int, int]:

@@ -185,9 +185,9 @@ def test_a_state_has_one_description(forge):
         rows = rows_of(folder, manifest)
         store(folder, manifest, [*rows, bytes([rows[0][0] | 0x80])])
 
-    for change, message in ((repeat, "twice"), (shorten, "in no"), (widen, "bits of no variable")):
+    for change, message in ((repeat, "twice"), (shorten, "a value that no table has"), (widen, "bits of no variable")):
         status, out = forge(PAIR, change=change, options=("--complete-up-to", 1, "--sample", 100))
-        assert status == 1 and (message in out or "no table" in out or "not in the set" in out), out
+        assert status == 1 and message in out, out
 
 
 @pytest.mark.parametrize("options", [(), ("--complete-up-to", 1, "--sample", 200)])

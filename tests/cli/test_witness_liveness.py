@@ -324,6 +324,61 @@ def test_a_state_outside_a_constraint_excludes_ranks(capsys, written):
     assert status == 1 and "outside a constraint" in out, out
 
 
+def test_symmetry_leaves_liveness_undecided(capsys, written):
+    folder, path = written("strong")
+    edited(folder, lambda content: content.update(symmetry=["Batch"]))
+    status, out = checked(capsys, folder, path, "strong")
+    assert status == 1 and "symmetry leaves liveness undecided" in out, out
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_each_sample_has_the_initial_states(capsys, written, seed):
+    """A wrong rank of the one initial state is wrong for every behaviour."""
+    folder, path = written("strong")
+    manifest = json.loads((folder / "witness.json").read_text())
+    spec, _ = witness_check.load_spec(path, manifest, "strong")
+    first = witness_files.StoredStates(folder, manifest, spec).find(spec.initial_states()[0])
+
+    def forget(content):
+        entry = content["liveness"]["all_sent"]["ranks"][0]
+        ranks = numbers_of(folder, entry)
+        rewritten(folder, entry, [*ranks[:first], 0, *ranks[first + 1 :]])
+
+    edited(folder, forget)
+    status, out = checked(capsys, folder, path, "strong", "--complete-up-to", 1, "--sample", 1, "--seed", seed)
+    assert status == 1 and "all_sent: " in out, out
+
+
+CHOOSING = '''"""A fair action that may change nothing: only the steps that change the state are fair."""
+
+from checker.language import Fairness, Range, Scenario, Spec, action, eventually, require
+
+
+class Choosing(Spec):
+    x = Range(0, 1)
+
+    @action(fair="weak")
+    def set(self, value: Range(0, 1)):
+        require(self.x == 0)
+        self.x = value
+
+    @eventually
+    def is_set(self):
+        return self.x == 1
+
+
+scenarios = [Scenario(Choosing, "as_one", fair={"set": Fairness("weak", for_each=())})]
+'''
+
+
+def test_a_step_that_changes_nothing_takes_no_class(checker, capsys, tmp_path):
+    path = tmp_path / "choosing.py"
+    path.write_text(CHOOSING)
+    assert checker("run", f"{path}/choosing/as_one", "--witness", tmp_path / "w").status == 0
+    status, out = checked(capsys, tmp_path / "w", path, "as_one")
+    assert status == 0, out
+
+
 SMALL = '''"""A spec of few states."""
 
 from checker.language import Range, Spec, action, always_eventually, eventually, eventually_always, leads_to, require

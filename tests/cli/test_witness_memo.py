@@ -12,7 +12,7 @@ from witness_memo import Methods
 
 ROOT = Path(__file__).parents[2]
 
-KINDS = '''"""Actions with a set of the state, a choice, and a variable that is written before it is read."""
+KINDS = '''"""Actions with a set, a choice, and a variable that is written before it is read; two fair ones have one effect."""
 
 from checker.language import Domain, Range, SetOf, Spec, action, choose, require, step_invariant
 
@@ -30,6 +30,16 @@ class Kinds(Spec):
     def join(self, member: Member):
         require(member not in self.members)
         self.members.add(member)
+
+    @action(fair="weak")
+    def sit(self):
+        require(self.last < 3)
+        self.last = 3
+
+    @action(fair="strong")
+    def rest(self):
+        require(self.last < 3)
+        self.last = 3
 
     @action
     def leave(self):

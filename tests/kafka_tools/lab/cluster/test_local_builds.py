@@ -81,7 +81,7 @@ def test_a_cluster_keeps_its_build(java, tmp_path, capsys):
     assert f"-cp {folder}/* kafka.tools.StorageTool" in java.read_text()
     assert json.loads((tmp_path / "c" / "cluster.json").read_text())["lib"] == str(folder)
     reopened = Cluster.open(tmp_path / "c")
-    assert (reopened.lib, reopened.build) == (str(folder), f"4.3.1 ({folder})") and cluster.lib == reopened.lib
+    assert (reopened.lib, reopened.build) == (str(folder), f"in {folder} (like 4.3.1)") and cluster.lib == reopened.lib
     (folder / BROKER).unlink()
     assert main(["cluster", "start", str(tmp_path / "c")]) == 2
     assert "has no jar of the broker" in capsys.readouterr().err
@@ -94,7 +94,7 @@ def test_an_experiment_names_the_build(java, tmp_path):
 
     folder = build(tmp_path / "libs", BROKER, CLIENT)
     experiment = dataclasses.replace(read_experiment("i7-restart"), lib=str(folder))
-    assert experiment.build == f"{experiment.kafka} ({folder})"
+    assert experiment.build == f"in {folder} (like {experiment.kafka})"
     assert f"{folder}/*" in producer_process.java_driver(experiment, tmp_path / "producer.log")
 
 
