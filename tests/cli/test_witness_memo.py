@@ -12,7 +12,7 @@ from witness_memo import Methods
 
 ROOT = Path(__file__).parents[2]
 
-KINDS = '''"""Actions with a set, a choice, and a variable that is written before it is read; two fair ones have one effect."""
+KINDS = '''"""Actions with a set, a choice, and a variable that is written before it is read; two have one effect."""
 
 from checker.language import Domain, Range, SetOf, Spec, action, choose, require, step_invariant
 
