@@ -69,9 +69,13 @@ def prove(
     Exit status: 0 proved (or only the expected violations), 1 violated or not inductive, 2 wrong input, 3 unknown: Z3
     gave no answer in time.
     """
+    from checker.execution.required_solvers import require_solvers
+
+    # Before the imports of what needs them.
+    require_solvers(second=bool(check))
     from checker.errors import InputError
     from checker.execution.proof_outcome import ProofSettings
-    from checker.execution.prove_specs import depth_of, execute_proofs, require_solvers
+    from checker.execution.prove_specs import depth_of, execute_proofs
     from checker.run.request import Request
     from checker.run.workers import default_workers
 
@@ -80,7 +84,6 @@ def prove(
         if targets:
             raise InputError(f"{targets[0]}: {reason}")
         refuse_options(reason, but=("--check", "--spec", "--timeout", "--workers"))
-        require_solvers(second=True)
         from checker.execution.check_certificates import execute_check
 
         return execute_check(check, spec, timeout, workers or default_workers())

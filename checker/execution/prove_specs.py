@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Protocol, cast
 
-from checker.errors import InputError, MissingExtraError, UserError
+from checker.errors import InputError, UserError
 from checker.execution.proof_outcome import (
     Method,
     ProofOutcome,
@@ -66,7 +66,6 @@ def depth_of(method: Method, given: int | None) -> int:
 
 def execute_proofs(request: Request, settings: ProofSettings) -> int:
     """Prove what a request names and return the exit status; raise UserError if the input is wrong."""
-    require_solvers()
     outputs = {"--json": settings.json, "--certificate": str(settings.certificate or "")}
     check_outputs(outputs, target_files(request.targets))
     method = _method_module(settings)
@@ -121,18 +120,6 @@ def _prove(task: ProofTask, method: str) -> ProofOutcome:
 
     with seeded(task.settings.seed):
         return cast(ProofMethod, importlib.import_module(method)).prove_task(task)
-
-
-def require_solvers(*, second: bool = False) -> None:
-    """Raise MissingExtraError if Z3 is not installed, or, for a check by a `second` solver, cvc5."""
-    for module, name in (("z3", "Z3"), *([("cvc5", "cvc5")] if second else [])):
-        try:
-            importlib.import_module(module)
-        except ModuleNotFoundError:
-            raise MissingExtraError(
-                f"proofs need {name}, which is not installed: pip install 'tidemark[prove]', "
-                "or pip install -e '.[prove]' in a checkout"
-            ) from None
 
 
 def _method_module(settings: ProofSettings) -> str:
