@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +10,7 @@ from checker.errors import InputError
 from tests.traces.validate.toys import Wire, WireLog, recorded
 from traces.validate.controls import ControlResults, SurvivingControl
 from traces.validate.events import read_events, read_log, read_many
+from traces.validate.forgetting import RecordWindow
 from traces.validate.moves import moves_of
 from traces.validate.totals import ValidationTotals, verdict_row
 from traces.validate.validator import Validator
@@ -138,3 +140,14 @@ def test_a_line_that_is_no_event_is_named(tmp_path, text, message):
     log.write_bytes(b"\xff")
     with pytest.raises(InputError, match="is not text in UTF-8"):
         read_log(log)
+
+
+def test_a_name_that_is_no_number_needs_no_room_in_a_window():
+    """A log may have any value; the spec refuses it in a sentence."""
+    forgetting = SimpleNamespace(
+        total=lambda events: 9,
+        named=lambda events: [["a", 4, True, None, 3.0, 5]],
+        takes_identity=lambda fields: False,
+        identities=lambda size: size,
+    )
+    assert RecordWindow(forgetting, 8, [{}])._oldest == [4, 10]
