@@ -1,7 +1,8 @@
 """The machine code of the pipelines that advice explores, shared by all configurations of equal size.
 
 Settings such as `acks` or `min.insync.replicas` are read at run time; the number of replicas or records is part of the
-code. Code with room for several requests in flight also serves a pipeline with fewer. See `checker.engines.native.shared_code`.
+code. Code with room for several requests in flight also serves a pipeline with fewer. See
+`checker.engines.native.shared_code`.
 """
 
 from __future__ import annotations

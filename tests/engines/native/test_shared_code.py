@@ -10,7 +10,19 @@ from checker.engines.native.explore import search
 from checker.engines.native.shared_code import compile_shared_code
 from checker.engines.python import explorer
 from checker.errors import SpecError
-from checker.language import Constant, Domain, Map, Range, Seq, Spec, action, invariant, reachable, require, step_invariant
+from checker.language import (
+    Constant,
+    Domain,
+    Map,
+    Range,
+    Seq,
+    Spec,
+    action,
+    invariant,
+    reachable,
+    require,
+    step_invariant,
+)
 from checker.run.plan import Plan
 
 
