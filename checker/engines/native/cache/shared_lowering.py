@@ -69,8 +69,8 @@ def lower_shared(
 ) -> SharedLowered:
     """Return a lowered spec that reads the constants on which no type depends at run time.
 
-    `symmetric`: a domain of which the members are interchangeable. `room`: see `compile_shared`. Raises SpecError if the
-    spec is outside the language, or distinguishes these members anywhere but in its initial states.
+    `symmetric`: a domain of which the members are interchangeable. `room`: see `compile_shared`. Raises SpecError if
+    the spec is outside the language, or distinguishes these members anywhere but in its initial states.
     """
     # Imported here: a process that finds the code in the cache does not need them.
     from checker.engines.native.explore.lowered_spec import LoweredSpec, lower_with_kernels
