@@ -249,20 +249,32 @@ def conform(
     listed: Annotated[
         bool, option("--list", help="Print the classes with their rules and scenarios as JSON, and compare nothing.")
     ] = False,
+    explores: Annotated[
+        bool, option("--explore", help="Compare nothing; search the class for a reassignment that loses records.")
+    ] = False,
     junit: Annotated[Path | None, option(metavar="FILE", help="Write a JUnit report to this file.")] = None,
 ) -> int:
     """Compare a rule of a spec with Kafka's own class.
 
     The command finds every step in which the controller of the spec changes a partition, calls Kafka's
     PartitionChangeBuilder with the same input, and shows each difference with the line of the rule. No broker runs. It
-    fetches the jars by Maven once, and needs Java 17.
+    fetches the jars by Maven once, and needs Java 17. With --explore, the class itself is explored breadth-first, with
+    stops, starts and reassignments, and the shortest sequences that break a property are printed.
 
-    Exit status: 0 equal, 1 different, 2 wrong input, no Java or no jars, 3 nothing was compared.
+    Exit status: 0 equal, 1 different or a property is violated, 2 wrong input, no Java or no jars, 3 nothing was
+    compared.
     """
+    from checker.errors import InputError
     from kafka_tools.lab.conformance import conform_command
 
+    if explores:
+        if spec != "replication/partition":
+            raise InputError(f"--explore calls the class alone: leave out {spec}")
+        refuse_options("--explore calls the class alone", but=("--explore", "--kafka", "--lib"))
     options = conform_command.ConformOptions(spec, tuple(kafka.split(",")), lib, junit)
-    return conform_command.list_classes(options) if listed else conform_command.conform(options)
+    if listed:
+        return conform_command.list_classes(options)
+    return conform_command.explore(options) if explores else conform_command.conform(options)
 
 
 app = CommandGroup("Tools for real brokers.", commands=[cluster, conform, experiment, record])

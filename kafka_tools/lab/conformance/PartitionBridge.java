@@ -108,7 +108,8 @@ public class PartitionBridge {
 
     private static PartitionChangeBuilder builder(PartitionRegistration before, String[] fields) throws Throwable {
         Set<Integer> inactive = new HashSet<>(list(fields[7]));
-        IntPredicate mayLead = broker -> !inactive.contains(broker);
+        // As ReplicationControlManager.LeaderAcceptor: it asks for the directory of an active broker, which throws if that is no replica.
+        IntPredicate mayLead = broker -> !inactive.contains(broker) && before.directory(broker) != null;
         int minIsr = Integer.parseInt(fields[8]);
         boolean hasElr = fields[9].equals("1");
         var builder = (PartitionChangeBuilder) BUILDER.invoke(

@@ -28,11 +28,16 @@ from kafka_tools.lab.conformance.comparison import (
     scenarios_of,
 )
 from kafka_tools.lab.conformance.controller_cases import OPERATIONS, ControllerCases, without_records
+from kafka_tools.lab.conformance.reassignment_search import ANSWERS, DESCRIPTION, PROPERTIES, SearchResult, search
+from specs import kafka_versions
 from specs.replication.partition import Partition
 
 _CLASS = "org.apache.kafka.controller.PartitionChangeBuilder"
 _SHOWN = 3
 """How many differences of an action are shown."""
+
+_MOST_STATES = 1_000_000
+"""The limit of the states of a search, of about 2 kB each."""
 
 _COLUMNS = "   states   equal  2 steps  no call  undecided  different"
 
@@ -83,10 +88,7 @@ def conform(options: ConformOptions) -> int:
 
     Raises InputError if the name or a release is wrong, or the class cannot be called.
     """
-    for version in options.versions:
-        release(version)
-    if options.library is not None and len(options.versions) > 1:
-        raise InputError("--lib has the jars of one release: name it with --kafka, for the rules of the spec")
+    _require_releases(options)
     spec = _spec_of(options.name)
     report = JUnitReport(ReportTarget(options.junit)) if options.junit else None
     statuses = []
@@ -95,6 +97,50 @@ def conform(options: ConformOptions) -> int:
             with partition_bridge(version, options.library) as bridge:
                 print(f"PartitionChangeBuilder of {bridge.name} beside {options.name}\n", flush=True)
                 statuses.append(_conform_release(spec, version, bridge, report))
+    return _worst(statuses)
+
+
+def explore(options: ConformOptions) -> int:
+    """Search the class of each release for a sequence that breaks a property; return the exit status."""
+    _require_releases(options)
+    statuses = []
+    for version in options.versions:
+        with partition_bridge(version, options.library) as bridge:
+            has_elr = kafka_versions.ELIGIBLE_LEADER_REPLICAS.applies_to(version, kafka_versions.KRAFT)
+            print(f"PartitionChangeBuilder of {bridge.name}, {DESCRIPTION}, ELR {'on' if has_elr else 'off'}\n")
+            statuses.append(_print_search(search(bridge, has_elr=has_elr, most_states=_MOST_STATES)))
+    return _worst(statuses)
+
+
+def _print_search(result: SearchResult) -> int:
+    """Print the violations of a search and its counts; return the exit status."""
+    for sentence, path in result.violations.items():
+        print(f"violated after {len(path) - 1} step{'s' if len(path) > 2 else ''}: {sentence}")
+        for number, (step, state) in enumerate(path):
+            print(f"  {number}. {step}\n     {state}" if number else f"     {state}")
+        print()
+    kept = [sentence for sentence in [*PROPERTIES, ANSWERS] if sentence not in result.violations]
+    if kept:
+        end = "holds" if result.is_complete else "not violated so far"
+        print(f"{end}: {'; '.join(kept)}")
+    rate = result.steps / result.seconds
+    print(
+        f"{result.states:,} states{'' if result.is_complete else ' (the limit)'}, {result.steps:,} steps, "
+        f"{result.calls:,} different calls of the class: {result.seconds:.1f} s, {rate:,.0f} steps a second\n"
+    )
+    if result.violations:
+        return EXIT_VIOLATED
+    return EXIT_OK if result.is_complete else EXIT_STOPPED
+
+
+def _require_releases(options: ConformOptions) -> None:
+    for version in options.versions:
+        release(version)
+    if options.library is not None and len(options.versions) > 1:
+        raise InputError("--lib has the jars of one release: name it with --kafka, for the rules of the spec")
+
+
+def _worst(statuses: Iterable[int]) -> int:
     return max(statuses, key=[EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED].index)
 
 

@@ -123,6 +123,6 @@ def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",") if number]
 
 
-def brokers_text(brokers: Iterable[int]) -> str:
-    """Return brokers as text: "1, 3", or "none"."""
-    return ", ".join(map(str, sorted(brokers))) or "none"
+def brokers_text(brokers: Brokers | tuple[int, ...]) -> str:
+    """Return brokers as text: "1, 3", or "none"; those of a tuple in its order, which is that of the assignment."""
+    return _commas(brokers if isinstance(brokers, tuple) else sorted(brokers)).replace(",", ", ") or "none"

@@ -255,6 +255,10 @@ def test_the_list_is_data(capsys):
         (["--kafka", "4.3.1,"], "is not like 4.3.1"),
         (["--kafka", "4.3.1,4.0.0", "--lib", "."], "--lib has the jars of one release"),
         (["--lib", "nowhere"], "nowhere has no jar"),
+        (["--explore", "--lib", "nowhere"], "nowhere has no jar"),
+        (["--explore", "--kafka", "4.3"], "is not like 4.3.1"),
+        (["--explore", "--list"], "--explore calls the class alone"),
+        (["--explore", "producer/plain"], "leave out producer/plain"),
     ],
 )
 def test_wrong_input_is_one_sentence(arguments, message, capsys):
