@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Returned = TypeVar("Returned")
 
-_FEWEST_SURVEYS = 16
+_FEWEST_SURVEYS = 8
 """The number of surveys from which on processes save time: the start of one takes as long as most surveys."""
 
 _MODULES = (
