@@ -168,8 +168,7 @@ class ConsumerProtocol(Spec):
                 "{''.join('; partition ' + str(p) + ' is assigned to ' + str(member) + ', and its epoch is deleted'"
                 " for p in pending_revocation[member] if (bookkeeping, reconciliation) == ('compared', '3.7') and "
                 "assignment[p] == member)}", "handles {member}", "'coordinator'"),
-        Event("handle_late", "The coordinator handles a late heartbeat of {member}", "late: {member}",
-            "'coordinator'"),
+        Event("handle_late", "The coordinator handles a late heartbeat of {member}", "late: {member}", "'coordinator'"),
         Event("handle_late_and_assign", "The coordinator handles a late heartbeat of {member}, and computes a new "
             "target: {str(assignment)}", "late: {member}", "'coordinator'"),
         Event("time_out_session", "The coordinator removes {member}, whose session has timed out, from the group",
@@ -495,29 +494,23 @@ class ConsumerProtocol(Spec):
     def update_member(self, member, state, epoch, assigned, pending):
         """Store a member, and the epochs of its partitions. Source: ConsumerGroup.updateMember."""
         if self.bookkeeping == "owned":
-            self.free_partitions(self.assigned[member] | self.pending_revocation[member])
-            self.own_partitions(assigned | pending, epoch)
+            self.set_partition_epochs(self.assigned[member] | self.pending_revocation[member], None)
+            self.set_partition_epochs(assigned | pending, epoch)
         else:
             if self.assigned[member] != assigned:
-                self.free_partitions(self.assigned[member])
-                self.own_partitions(assigned, epoch)
+                self.set_partition_epochs(self.assigned[member], None)
+                self.set_partition_epochs(assigned, epoch)
             if self.pending_revocation[member] != pending:
-                self.free_partitions(self.pending_revocation[member])
-                self.own_partitions(pending, epoch)
+                self.set_partition_epochs(self.pending_revocation[member], None)
+                self.set_partition_epochs(pending, epoch)
         self.member_state[member] = state
         self.previous_epoch[member] = self.member_epoch[member]
         self.member_epoch[member] = epoch
         self.assigned[member] = assigned
         self.pending_revocation[member] = pending
 
-    def free_partitions(self, partitions):
-        """Delete the epochs of partitions. Source: ConsumerGroup.removePartitionEpochs."""
-        for partition in Partition:
-            if partition in partitions:
-                self.partition_epoch[partition] = None
-
-    def own_partitions(self, partitions, epoch):
-        """Set the epoch of partitions. Source: ConsumerGroup.addPartitionEpochs."""
+    def set_partition_epochs(self, partitions, epoch):
+        """Set the epoch of partitions; None deletes it. Source: addPartitionEpochs, removePartitionEpochs."""
         for partition in Partition:
             if partition in partitions:
                 self.partition_epoch[partition] = epoch
