@@ -26,16 +26,15 @@ clients showed the entry: `show` names the [experiment](experiments.md) or the p
 
 RULES = """
 `python -m checker pages --print versions` prints each rule that differs between releases, with its first release, its
-backports and its ticket; the bugs that each release has; and the results of the specification of replication with the
-rules of each release. A bug exists from the release whose change introduced it, and is gone where every change that
-fixes it applies. `tests/golden/kafka_changes.json` has the evidence: the releases whose history contains the commits of
-a change, and for later releases the jars that contain its code. From 3.3 to 3.9 a cluster runs with ZooKeeper or with
-KRaft; a row says which mode has a bug if only one has it.
+backports and its ticket; the bugs of each release; and the results of the specification of replication with its rules.
+A bug exists from the release whose change introduced it, and is gone where every change that fixes it applies.
+`tests/golden/kafka_changes.json` has the evidence: the releases whose history has the commits of a change, and for
+later releases the jars that have its code. A row says whether ZooKeeper or KRaft alone has a bug.
 """
 
 CLAIMS = """
 Claims that articles repeat, with the releases in which they were true. `python -m checker pages --print myths` prints
-what is so today, with the scenarios that show or refute each claim. The site has this as a page.
+what is so today, with the scenarios that show or refute each claim, as does a page of the site.
 """
 
 NOT_MODELLED = """
