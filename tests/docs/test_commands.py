@@ -72,6 +72,7 @@ NOT_RUN = {
     "python -m checker experiment i7-restart --out DIR": KAFKA,
     "python -m checker record one.jsonl --in-flight 1 --records 3 --fault refuse@1": TIMING,
     "python -m checker validate producer/plain_producer one.jsonl --mapping kafka_tools.lab.librdkafka.plain": TIMING,
+    "python -m checker experiment i7-restart --lib DIR": KAFKA,
     "python -m checker experiment my.toml --kafka 3.9.2": KAFKA,
     "python -m checker cluster up DIR --brokers 3 --proxies": KAFKA,
     "python -m checker cluster status DIR": KAFKA,

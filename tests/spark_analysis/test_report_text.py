@@ -243,8 +243,8 @@ def test_the_summary_has_a_line_for_each_property():
     cells = [cell(50, exact=0.5), cell(0, split=split), cell(1)]
     missed = [{"property": "few", "length": 7}]
     assert summary(failures, [cells], missed=missed, notes=["a note"], bias="rare") == [
-        "s/q/hasty  1,000 walks, 2,500 steps, in 1.2 s",
-        "  ✗ in_order       50%  of walks (40.4% to 59.6%), exactly 50%",
+        "s/q/hasty  1,000 walks, 2,500 steps, analysed in 1.2 s",
+        "  ✗ in_order       50%  of walks (40.4% to 59.6%); computed without sampling 50%",
         "  ! few              0  of walks (0 to 3.7%), by splitting 0.2% (0.1% to 0.3%)"
         ", but exploration finds it violated: 7 states",
         "  ✗ take            1%  of walks (0.177% to 5.45%), leaves its bounds",
