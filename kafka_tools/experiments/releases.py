@@ -25,5 +25,6 @@ def release(version: str) -> tuple[int, int]:
         raise InputError(f"the Kafka version {version} is not like 4.3.1")
     numbers = int(found[1]), int(found[2])
     if numbers < OLDEST or numbers[0] not in _MAJORS:
-        raise InputError(f"Kafka {version} is not run here: the oldest is {OLDEST[0]}.{OLDEST[1]}")
+        oldest, newest = f"{OLDEST[0]}.{OLDEST[1]}", f"{_MAJORS[-1]}.x"
+        raise InputError(f"Kafka {version} is not run here: the oldest is {oldest}, the newest {newest}")
     return numbers

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from checker.errors import InputError
+from kafka_tools.experiments.releases import build_text
 from kafka_tools.lab.cluster.distribution import class_path, require_java
 from kafka_tools.lab.cluster.process import die_with_parent
 from kafka_tools.lab.conformance.registration import BuilderCall, Change, change_of
@@ -90,6 +91,6 @@ def partition_bridge(version: str, library: Path | None = None) -> Iterator[Part
         ) as process,
     ):
         try:
-            yield PartitionBridge(f"Kafka {version}" if library is None else f"the jars in {library}", process, errors)
+            yield PartitionBridge(f"Kafka {build_text(version, str(library or ''))}", process, errors)
         finally:
             process.kill()

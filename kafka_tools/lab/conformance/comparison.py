@@ -22,7 +22,9 @@ _FOUR = dict(replicas=4, lagging=False, crashes=1, shutdowns=1, max_leader_epoch
 
 
 class Answering(Protocol):
-    """What answers calls of the class: the bridge, or a test's own."""
+    """What answers calls of the class: the bridge, or a test's own. `name` says whose class it is."""
+
+    name: str
 
     def answers(self, calls: Sequence[BuilderCall]) -> list[Change | str]:
         """Return the answer to each call: the change, or an exception as text."""

@@ -161,12 +161,12 @@ def _conform_release(spec: type[Partition], version: str, bridge: Answering, rep
             flush=True,
         )
     if report is not None:
-        cases = [_test_case(spec, version, *pair) for pair in zip(scenarios, results, strict=True)]
-        report.add_suite(f"PartitionChangeBuilder {version}", cases, time.monotonic() - begun)
-    return _print_end(spec, version, results, left_out)
+        cases = [_test_case(spec, bridge.name, *pair) for pair in zip(scenarios, results, strict=True)]
+        report.add_suite(f"PartitionChangeBuilder of {bridge.name}", cases, time.monotonic() - begun)
+    return _print_end(spec, bridge.name, results, left_out)
 
 
-def _print_end(spec: type[Partition], version: str, results: Sequence[ConformResult], left_out: Iterable[str]) -> int:
+def _print_end(spec: type[Partition], name: str, results: Sequence[ConformResult], left_out: Iterable[str]) -> int:
     """Print the differences and what was not compared; return the exit status."""
     compared = sum((result.compared for result in results), Counter[str]())
     differences = [difference for result in results for difference in result.differences]
@@ -174,7 +174,7 @@ def _print_end(spec: type[Partition], version: str, results: Sequence[ConformRes
     for difference in differences:
         shown[difference.case.action] += 1
         if shown[difference.case.action] <= _SHOWN:
-            print("\n" + _difference_text(spec, version, difference))
+            print("\n" + _difference_text(spec, name, difference))
     print()
     unreached = [name for name in OPERATIONS if not compared[name]]
     if unreached:
@@ -194,22 +194,22 @@ def _print_end(spec: type[Partition], version: str, results: Sequence[ConformRes
     return EXIT_OK
 
 
-def _difference_text(spec: type[Partition], version: str, difference: Difference) -> str:
+def _difference_text(spec: type[Partition], name: str, difference: Difference) -> str:
     case = difference.case
     answers = [f"  spec   {change}   [{step}]" for change, step in sorted(case.allowed, key=str)]
     before = f"{case.before}; the controller does not call the class" if case.call is None else str(case.call)
     head = f"{case.action}, {_place(spec, case.action)}"
-    return "\n".join([head, f"  input  {before}", *answers, f"  class  {difference.answer}   [Kafka {version}]"])
+    return "\n".join([head, f"  input  {before}", *answers, f"  class  {difference.answer}   [{name}]"])
 
 
 def _test_case(
-    spec: type[Partition], version: str, scenario: ConformScenario, result: ConformResult
+    spec: type[Partition], name: str, scenario: ConformScenario, result: ConformResult
 ) -> ElementTree.Element:
     case = ElementTree.Element("testcase", name=scenario.name)
     if result.differences:
         message = f"{len(result.differences)} steps differ"
         failure = ElementTree.SubElement(case, "failure", message=message, type="difference")
-        failure.text = "\n\n".join(_difference_text(spec, version, each) for each in result.differences)
+        failure.text = "\n\n".join(_difference_text(spec, name, each) for each in result.differences)
     elif not result.equal:
         ElementTree.SubElement(case, "skipped", message="nothing was compared")
     return case

@@ -198,7 +198,7 @@ def test_equal_answers_end_with_0(use_script, cases, capsys, tmp_path):
     assert "equal: " in output
     suite = ElementTree.parse(tmp_path / "report.xml").find("testsuite")
     assert suite.attrib | {"time": ""} == {
-        "name": "PartitionChangeBuilder 4.3.1",
+        "name": "PartitionChangeBuilder of a script",
         "time": "",
         "tests": "1",
         "failures": "0",
@@ -220,6 +220,7 @@ def test_a_difference_is_shown_with_both_answers_and_the_line(use_script, capsys
     assert block[2].startswith("  spec   ")
     assert block[2].endswith("[controller_fence(b1)]")
     assert block[3].startswith("  class  ")
+    assert block[3].endswith("[a script]")
     assert "different: " in output
     failure = ElementTree.parse(tmp_path / "report.xml").find("testsuite/testcase/failure")
     assert block[0] in failure.text
@@ -290,6 +291,16 @@ def test_java_that_ends_is_reported(monkeypatch, tmp_path):
     java.write_text("#!/bin/sh\necho ready\nread count\n")
     with pytest.raises(InputError, match="cannot be called: Java ended"), partition_bridge("4.3.1") as started:
         started.answers([BuilderCall(Registration((1,), frozenset({1})), frozenset(), 1, has_elr=True)])
+
+
+def test_answers_of_a_local_build_have_its_folder(monkeypatch, tmp_path):
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho ready\n")
+    java.chmod(0o755)
+    monkeypatch.setattr(bridge, "require_java", lambda: str(java))
+    (tmp_path / "kafka-metadata-4.3.1.jar").touch()
+    with partition_bridge("4.3.1", tmp_path) as started:
+        assert started.name == f"Kafka in {tmp_path} (like 4.3.1)"
 
 
 @pytest.fixture
