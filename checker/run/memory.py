@@ -42,7 +42,7 @@ def bytes_from_text(text: str, option: str) -> int:
 
 
 def peak_memory() -> int:
-    """Return the peak resident memory of this process in bytes; 0 if the system does not tell."""
+    """Return the peak resident memory of this process in bytes; 0 if it is not known."""
     if resource is None:
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -59,7 +59,7 @@ def resident_memory() -> int:
 
 
 def memory_limit() -> int | None:
-    """Return the memory in bytes that this process can take at most; None if the system does not tell.
+    """Return the memory in bytes that this process can take at most; None if it is not known.
 
     It is the least of the machine's memory and the limits of the control groups of this process.
     """
@@ -69,7 +69,7 @@ def memory_limit() -> int | None:
 
 
 def available_memory() -> int | None:
-    """Return the memory in bytes that this process can still take without swapping; None if the system does not tell.
+    """Return the memory in bytes that this process can still take without swapping; None if it is not known.
 
     It is the least of the machine's available memory and the rest of the limit of each control group of this process.
     """
