@@ -273,6 +273,7 @@ def conform(
         refuse_options("--explore calls the class alone", but=("--explore", "--kafka", "--lib"))
     options = conform_command.ConformOptions(spec, tuple(kafka.split(",")), lib, junit)
     if listed:
+        refuse_options("--list compares nothing", but=("--list", "--kafka"))
         return conform_command.list_classes(options)
     return conform_command.explore(options) if explores else conform_command.conform(options)
 

@@ -47,6 +47,7 @@ BASES = {
     ("audit",): ("{partition}",),
     ("cluster",): ("status", "{folder}/none"),
     ("demo",): ("P7", "--no-browser", "--out", "{folder}/demo"),
+    ("conform",): ("--list",),
     ("experiment",): ("p3-lost-response",),
     ("record",): ("{folder}/log.jsonl",),
     ("pages",): ("{folder}",),

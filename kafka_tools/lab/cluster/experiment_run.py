@@ -23,6 +23,7 @@ from kafka_tools.lab.cluster.administration import (
     elect_preferred_leaders,
 )
 from kafka_tools.lab.cluster.cluster import BROKER, Cluster, Node, running
+from kafka_tools.lab.cluster.distribution import local_build
 from kafka_tools.lab.cluster.partition_metadata import PartitionMetadata, leader_of, newest, partition_metadata
 from kafka_tools.lab.cluster.process import LOOPBACK
 from kafka_tools.lab.cluster.producer_process import (
@@ -135,6 +136,8 @@ class ExperimentRun:
         """Run all steps; raise InputError if the cluster cannot be started, StoppedError if it takes too long."""
         admin_client()
         wanted = self.experiment
+        if wanted.lib:
+            local_build(wanted.kafka, Path(wanted.lib))
         self._progress(f"starting {wanted.brokers} x Kafka {wanted.build}")
         folder = self._folder / "cluster"
         cluster = Cluster.create(

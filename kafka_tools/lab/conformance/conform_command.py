@@ -69,6 +69,7 @@ def _spec_of(name: str) -> type[Partition]:
 
 def list_classes(options: ConformOptions) -> int:
     """Print the classes, rules and scenarios as JSON; return the exit status."""
+    _require_releases(options)
     spec = _spec_of(options.name)
     rules = [
         {"action": action, "method": f"ReplicationControlManager.{method}", "source": _place(spec, action)}

@@ -105,8 +105,8 @@ def test_an_experiment_is_recorded_with_the_settings_of_its_producer(tmp_path, m
             given.append((len(notes) > 0, futures, log, settings))
             return [{"event": "sent"}, {"event": "log"}]
 
-    def run_experiment(name, version, out, *, observer, finish):
-        given.append((name, version, out, type(observer)))
+    def run_experiment(name, version, out, *, observer, finish, lib):
+        given.append((name, version, lib, out, type(observer)))
         producer = {"acks": "-1", "max.in.flight.requests.per.connection": "2"}
         experiment = SimpleNamespace(kafka="4.3.1", producer=producer)
         lines = finish(SimpleNamespace(experiment=experiment, sent=[1, 2], futures=["f"], log=["r1"]), tmp_path)
@@ -115,9 +115,9 @@ def test_an_experiment_is_recorded_with_the_settings_of_its_producer(tmp_path, m
 
     monkeypatch.setattr(recorded_experiment, "ProducerTraffic", Traffic)
     monkeypatch.setattr(recorded_experiment, "run_experiment", run_experiment)
-    assert recorded_experiment.record_experiment("i7-restart", "4.3.1", tmp_path) == 7
+    assert recorded_experiment.record_experiment("i7-restart", "4.3.1", tmp_path, "build/libs") == 7
     settings = {"kafka": "4.3.1", "records": 2, "max_in_flight": 2, "acks": "-1"}
-    assert given == [("i7-restart", "4.3.1", tmp_path, Traffic), (True, ["f"], ["r1"], settings)]
+    assert given == [("i7-restart", "4.3.1", "build/libs", tmp_path, Traffic), (True, ["f"], ["r1"], settings)]
     created, *_ = map(json.loads, (tmp_path / "partition.jsonl").read_text().splitlines())
     assert (created["event"], created["acks"]) == ("created", "all")
     assert (tmp_path / "producer.jsonl").read_text() == '{"event": "sent"}\n{"event": "log"}\n'
