@@ -188,6 +188,25 @@ def test_a_system_that_stays_ends_with_its_last_step(open_page):
 
 
 @pytest.mark.parametrize("width", [1280, 375])
+def test_a_page_without_a_drawing_has_room_for_the_sentences(open_page, width):
+    class Counter(Spec):
+        count = Range(0, 2)
+
+        @action
+        def add(self):
+            self.count += 1
+
+        @invariant
+        def is_small(self):
+            return self.count < 2
+
+    (violation,) = explore(Counter(), Plan(("is_small",), workers=1)).violations
+    page = open_page(counterexample_page(Counter(), violation, PageContext("counter", "")), "", width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator(".chart-steps span").first.bounding_box()["width"] > 50
+
+
+@pytest.mark.parametrize("width", [1280, 375])
 def test_the_page_of_a_lasso_fits_its_window(open_page, width):
     page = open_page(lasso_page("is_done"), "", width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
