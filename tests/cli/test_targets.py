@@ -329,7 +329,7 @@ def test_what_is_known_of_an_entry_is_shown(checker):
 
 
 def test_an_entry_without_a_model_says_so(checker):
-    assert "model     none: nothing in this repository checks it" in checker("show", "c-1").out
+    assert "model     none: no scenario shows it" in checker("show", "c-1").out
     refused = checker("run", "C-1")
     assert refused.status == 2 and "no spec models C-1" in refused.err and "show 'C-1'" in refused.err
 

@@ -95,4 +95,4 @@ def _of_hazard(hazard: Hazard) -> Iterator[str]:
     if hazard.shown_by:
         yield f"  check it  python -m checker run {hazard.shown_by}"
     else:
-        yield "  model     none: nothing in this repository checks it"
+        yield "  model     none: no scenario shows it"
