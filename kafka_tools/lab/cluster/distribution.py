@@ -181,8 +181,8 @@ def local_build(version: str, folder: Path) -> Path:
     for jar, part in _PARTS.items():
         builds = [found[1] for path in folder.glob("*.jar") if path.is_file() and (found := jar.fullmatch(path.name))]
         if not builds:
-            wanted = "such as core/build/dependant-libs-2.13.17 or the folder libs of a release"
-            raise InputError(f"{folder} is no build of Kafka, because it has no jar of {part}: name a folder {wanted}")
+            wanted = "name the folder libs of a release, or of the archive that ./gradlew releaseTarGz makes"
+            raise InputError(f"{folder} is no build of Kafka, because it has no jar of {part}: {wanted}")
         if len(builds) > 1 or int(builds[0].split(".")[0]) != major:
             shown = ", ".join(sorted(builds))
             raise InputError(f"{folder} has {part} of Kafka {shown}: --kafka {version} needs one of {major}.x")

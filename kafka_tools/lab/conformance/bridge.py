@@ -74,10 +74,8 @@ def partition_bridge(version: str, library: Path | None = None) -> Iterator[Part
 
     Raises InputError if there is no Java, the jars cannot be fetched, or they do not have the class.
     """
-    if library is not None and not any(library.glob("*.jar")):
-        raise InputError(f"{library} has no jar: name the folder `libs` of a Kafka build")
-    jars = class_path(version) if library is None else str(library / "*")
-    command = [require_java(), "-Xmx512m", "-XX:+UseSerialGC", "-cp", jars, str(_DRIVER)]
+    lib = str(library or "")
+    command = [require_java(), "-Xmx512m", "-XX:+UseSerialGC", "-cp", class_path(version, lib), str(_DRIVER)]
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(
@@ -91,6 +89,6 @@ def partition_bridge(version: str, library: Path | None = None) -> Iterator[Part
         ) as process,
     ):
         try:
-            yield PartitionBridge(f"Kafka {build_text(version, str(library or ''))}", process, errors)
+            yield PartitionBridge(f"Kafka {build_text(version, lib)}", process, errors)
         finally:
             process.kill()

@@ -255,8 +255,8 @@ def test_the_list_is_data(capsys):
         (["--kafka", "3.8.0"], "the oldest is 3.9"),
         (["--kafka", "4.3.1,"], "is not like 4.3.1"),
         (["--kafka", "4.3.1,4.0.0", "--lib", "."], "--lib has the jars of one release"),
-        (["--lib", "nowhere"], "nowhere has no jar"),
-        (["--explore", "--lib", "nowhere"], "nowhere has no jar"),
+        (["--lib", "nowhere"], "nowhere is no build of Kafka"),
+        (["--explore", "--lib", "nowhere"], "nowhere is no build of Kafka"),
         (["--explore", "--kafka", "4.3"], "is not like 4.3.1"),
         (["--explore", "--list"], "--explore calls the class alone"),
         (["--explore", "producer/plain"], "leave out producer/plain"),
@@ -272,7 +272,7 @@ def test_wrong_input_is_one_sentence(arguments, message, capsys):
 def test_a_machine_without_java_is_reported(monkeypatch, capsys, tmp_path):
     distribution.require_java.cache_clear()
     monkeypatch.setattr(distribution, "java_command", lambda: None)
-    monkeypatch.setattr(bridge, "class_path", lambda version: "")
+    monkeypatch.setattr(bridge, "class_path", lambda *given: "")
     try:
         assert main(["conform"]) == 2
     finally:
@@ -285,7 +285,7 @@ def test_java_that_ends_is_reported(monkeypatch, tmp_path):
     java.write_text("#!/bin/sh\necho 'Error: no such class' >&2\n")
     java.chmod(0o755)
     monkeypatch.setattr(bridge, "require_java", lambda: str(java))
-    monkeypatch.setattr(bridge, "class_path", lambda version: "")
+    monkeypatch.setattr(bridge, "class_path", lambda *given: "")
     with pytest.raises(InputError, match=r"PartitionChangeBuilder of Kafka 4\.3\.1 .*: Error: no such class"):
         partition_bridge("4.3.1").__enter__()
     java.write_text("#!/bin/sh\necho ready\nread count\n")
@@ -298,7 +298,7 @@ def test_answers_of_a_local_build_have_its_folder(monkeypatch, tmp_path):
     java.write_text("#!/bin/sh\necho ready\n")
     java.chmod(0o755)
     monkeypatch.setattr(bridge, "require_java", lambda: str(java))
-    (tmp_path / "kafka-metadata-4.3.1.jar").touch()
+    monkeypatch.setattr(bridge, "class_path", lambda *given: "")
     with partition_bridge("4.3.1", tmp_path) as started:
         assert started.name == f"Kafka in {tmp_path} (like 4.3.1)"
 
