@@ -108,7 +108,8 @@ def compare(inputs: ControllerCases, bridge: Answering) -> ConformResult:
         elif isinstance(answer, Change) and answer.after in case.later:
             result.in_two_steps += 1
             decided.add(case.call)
-        elif case.is_open or isinstance(answer, str):
+        elif case.is_open or isinstance(answer, str) or answer.after.leader is None:
+            # Without a leader no further election explains the answer.
             result.differences.append(Difference(case, answer))
         else:
             waiting.append(case.call)

@@ -6,6 +6,8 @@ With Java and the jars of a release, the slow tests call Kafka's own class.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -18,7 +20,7 @@ from kafka_tools.lab.cluster import distribution
 from kafka_tools.lab.conformance import bridge, conform_command
 from kafka_tools.lab.conformance.bridge import partition_bridge
 from kafka_tools.lab.conformance.comparison import ConformScenario, compare, scenarios_of
-from kafka_tools.lab.conformance.controller_cases import ELECTIONS, ControllerCases, without_records
+from kafka_tools.lab.conformance.controller_cases import ELECTIONS, Case, ControllerCases, without_records
 from kafka_tools.lab.conformance.registration import BuilderCall, Change, Registration, change_of, no_change
 from specs.replication.partition import Partition
 from specs.replication.versions import replication_rules
@@ -164,6 +166,21 @@ def test_one_more_election_is_counted_apart():
     result = compare(cases, ScriptedBridge(elect_at_once))
     assert result.in_two_steps >= len(later) > 0
     assert result.differences == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "undecided", "different"),
+    [(dict(leader=2, isr=frozenset({2})), 1, 0), (dict(elr=BOTH), 0, 1)],
+)
+def test_bounds_explain_nothing_but_an_election(answer, undecided, different):
+    alone = Registration((1, 2), frozenset({1}), leader=1)
+    after = Registration((1, 2), frozenset())
+    call = BuilderCall(alone, frozenset({1}), 2, has_elr=True, target_isr=frozenset())
+    allowed = frozenset([(Change(after, True, True), "controller_fence(b1)")])
+    case = Case("controller_fence", call, alone, allowed, later=frozenset(), is_open=False)
+    script = ScriptedBridge(lambda call: Change(replace(after, **answer), True, True))
+    result = compare(SimpleNamespace(states=1, cases={case}), script)
+    assert (result.equal, result.undecided, len(result.differences)) == (0, undecided, different)
 
 
 def test_releases_have_their_rules():
