@@ -198,6 +198,7 @@ def _print_end(spec: type[Partition], name: str, results: Sequence[ConformResult
 def _difference_text(spec: type[Partition], name: str, difference: Difference) -> str:
     case = difference.case
     answers = [f"  spec   {change}   [{step}]" for change, step in sorted(case.allowed, key=str)]
+    answers += [f"  then   {after}   [one more election]" for after in sorted(map(str, case.later))]
     before = f"{case.before}; the controller does not call the class" if case.call is None else str(case.call)
     head = f"{case.action}, {_place(spec, case.action)}"
     return "\n".join([head, f"  input  {before}", *answers, f"  class  {difference.answer}   [{name}]"])

@@ -19,7 +19,7 @@ from checker.errors import InputError
 from kafka_tools.lab.cluster import distribution
 from kafka_tools.lab.conformance import bridge, conform_command
 from kafka_tools.lab.conformance.bridge import partition_bridge
-from kafka_tools.lab.conformance.comparison import ConformScenario, compare, scenarios_of
+from kafka_tools.lab.conformance.comparison import ConformScenario, Difference, compare, scenarios_of
 from kafka_tools.lab.conformance.controller_cases import ELECTIONS, Case, ControllerCases, without_records
 from kafka_tools.lab.conformance.registration import BuilderCall, Change, Registration, change_of, no_change
 from specs.replication.partition import Partition
@@ -181,6 +181,13 @@ def test_bounds_explain_nothing_but_an_election(answer, undecided, different):
     script = ScriptedBridge(lambda call: Change(replace(after, **answer), True, True))
     result = compare(SimpleNamespace(states=1, cases={case}), script)
     assert (result.equal, result.undecided, len(result.differences)) == (0, undecided, different)
+
+
+def test_a_difference_shows_the_further_election(cases):
+    (case, *_) = sorted((each for each in cases.cases if each.later), key=str)
+    text = conform_command._difference_text(Partition, "a script", Difference(case, "java.lang.Error: no"))
+    elected = [line for line in text.splitlines() if line.startswith("  then   leader ")]
+    assert len(elected) == len(case.later) and all(line.endswith("[one more election]") for line in elected)
 
 
 def test_releases_have_their_rules():
