@@ -6,6 +6,7 @@ import ast
 import inspect
 import itertools
 import linecache
+import sys
 from collections.abc import Iterable
 from types import ModuleType, TracebackType
 
@@ -49,10 +50,18 @@ def with_location(error: BaseException, files: Iterable[str]) -> SpecError:
     elif isinstance(error, Disabled):
         message = "require(...) is for actions: a property or constraint returns a bool"
     else:
-        message = exception_text(error)
+        message = f"{exception_text(error)}{_missing_import(error)}"
     if place is None:
         return SpecError(message)
     return node_error(place.tb_frame.f_code.co_filename, _node_at(place), message)
+
+
+def _missing_import(error: BaseException) -> str:
+    """Return what to write where a name of the language is not imported; "" for every other exception."""
+    language = sys.modules["checker.language"]
+    if isinstance(error, NameError) and error.name in language.__all__:
+        return f": write `from checker.language import {error.name}` at the top of the file"
+    return ""
 
 
 def _node_at(traceback: TracebackType) -> ast.AST:

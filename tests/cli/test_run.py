@@ -174,6 +174,8 @@ def test_wrong_input_is_reported_in_one_sentence(run, name, options, says):
     [
         ("class A(Spec:\n", "mine.py:2:13: "),
         ("x = 1 / 0\n", "mine.py:2:5: ZeroDivisionError"),
+        ("x = Seq(int, 2)\n", "name 'Seq' is not defined: write `from checker.language import Seq` at the top of the"),
+        ("x = seq\n", "name 'seq' is not defined\n"),
         ("x = 1\n", "mine.py defines no spec"),
         ("class A(Spec):\n    x = Range(0, 'k')\n    @action\n    def go(self): pass\n", "Range.high names k"),
         (

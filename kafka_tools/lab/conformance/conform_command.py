@@ -191,7 +191,9 @@ def _print_end(spec: type[Partition], name: str, results: Sequence[ConformResult
         print("undecided: nothing was compared\n")
         return EXIT_STOPPED
     total = sum(result.equal + result.in_two_steps for result in results)
-    print(f"equal: {total:,} steps of {sum(result.states for result in results):,} states\n")
+    undecided = sum(result.undecided for result in results)
+    left = f"; undecided at the bounds of a scenario: {undecided:,}" if undecided else ""
+    print(f"equal: {total:,} steps of {sum(result.states for result in results):,} states{left}\n")
     return EXIT_OK
 
 

@@ -19,7 +19,7 @@ from checker.errors import InputError
 from kafka_tools.lab.cluster import distribution
 from kafka_tools.lab.conformance import bridge, conform_command
 from kafka_tools.lab.conformance.bridge import partition_bridge
-from kafka_tools.lab.conformance.comparison import ConformScenario, Difference, compare, scenarios_of
+from kafka_tools.lab.conformance.comparison import ConformResult, ConformScenario, Difference, compare, scenarios_of
 from kafka_tools.lab.conformance.controller_cases import ELECTIONS, Case, ControllerCases, without_records
 from kafka_tools.lab.conformance.registration import BuilderCall, Change, Registration, change_of, no_change
 from specs.replication.partition import Partition
@@ -255,6 +255,13 @@ def test_nothing_compared_is_not_equal(use_script, monkeypatch, capsys):
     monkeypatch.setattr(conform_command, "scenarios_of", lambda version: [ConformScenario("still", STILL)])
     assert main(["conform"]) == 3
     assert "undecided: nothing was compared" in capsys.readouterr().out
+
+
+def test_undecided_steps_are_counted_beside_equal_ones(use_script, monkeypatch, capsys):
+    use_script(None)
+    monkeypatch.setattr(conform_command, "compare", lambda *_: ConformResult(states=9, equal=2, undecided=3))
+    assert main(["conform"]) == 0
+    assert "equal: 2 steps of 9 states; undecided at the bounds of a scenario: 3\n" in capsys.readouterr().out
 
 
 STILL = SMALL | dict(crashes=0, shutdowns=0)
