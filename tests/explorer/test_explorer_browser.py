@@ -221,7 +221,7 @@ def held_search(monkeypatch):
         held.ends.put(found.why_cut)
         return found
 
-    monkeypatch.setattr("checker.explorer.app.search_violation", search)
+    monkeypatch.setattr("checker.explorer.answers.search_violation", search)
     return held
 
 
