@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from checker.errors import InputError
 
@@ -113,6 +114,20 @@ def python_environment() -> dict[str, str]:
 def die_with_parent() -> None:
     """Let the kernel kill this process when the thread that forked it ends. For `preexec_fn`."""
     ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, int(signal.SIGKILL))
+
+
+def start_driver(command: Sequence[str], errors: IO[str]) -> subprocess.Popen[str]:
+    """Start a process that reads and writes lines, and that does not outlive this thread; `errors` gets its errors."""
+    return subprocess.Popen(
+        command,
+        env=python_environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        start_new_session=True,
+        preexec_fn=die_with_parent,
+    )
 
 
 def free_ports(count: int) -> list[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kafka_tools.experiments.experiment import Experiment
 from kafka_tools.lab.cluster.distribution import class_path, require_java
-from kafka_tools.lab.cluster.process import die_with_parent, python_command, python_environment
+from kafka_tools.lab.cluster.process import python_command, start_driver
 
 _DRIVER = Path(__file__).with_name("RecordedProducer.java")
 
@@ -65,16 +65,7 @@ class ProducerProcess:
         words = [f"{name}={value}" for name, value in settings.items()]
         self._output = output
         with output.open("w") as errors:
-            self._process = subprocess.Popen(
-                [*driver, topic, *words],
-                env=python_environment(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                start_new_session=True,
-                preexec_fn=die_with_parent,
-            )
+            self._process = start_driver([*driver, topic, *words], errors)
         self.futures: list[RecordFuture] = []
         self.sent: list[str] = []
         self.calls: list[ProducerCall] = []

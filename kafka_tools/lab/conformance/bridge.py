@@ -13,7 +13,7 @@ from typing import IO
 from checker.errors import InputError
 from kafka_tools.experiments.releases import build_text
 from kafka_tools.lab.cluster.distribution import class_path, require_java
-from kafka_tools.lab.cluster.process import die_with_parent
+from kafka_tools.lab.cluster.process import start_driver
 from kafka_tools.lab.conformance.registration import BuilderCall, Change, change_of
 
 _DRIVER = Path(__file__).with_name("PartitionBridge.java")
@@ -76,18 +76,7 @@ def partition_bridge(version: str, library: Path | None = None) -> Iterator[Part
     """
     lib = str(library or "")
     command = [require_java(), "-Xmx512m", "-XX:+UseSerialGC", "-cp", class_path(version, lib), str(_DRIVER)]
-    with (
-        tempfile.TemporaryFile("w+") as errors,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            start_new_session=True,
-            preexec_fn=die_with_parent,
-        ) as process,
-    ):
+    with tempfile.TemporaryFile("w+") as errors, start_driver(command, errors) as process:
         try:
             yield PartitionBridge(f"Kafka {build_text(version, lib)}", process, errors)
         finally:

@@ -311,12 +311,18 @@ def test_a_machine_without_java_is_reported(monkeypatch, capsys, tmp_path):
     assert "no java is on the PATH" in capsys.readouterr().err
 
 
-def test_java_that_ends_is_reported(monkeypatch, tmp_path):
-    java = tmp_path / "java"
-    java.write_text("#!/bin/sh\necho 'Error: no such class' >&2\n")
-    java.chmod(0o755)
-    monkeypatch.setattr(bridge, "require_java", lambda: str(java))
+@pytest.fixture
+def java(monkeypatch, tmp_path):
+    """Return the file of a script that stands for Java."""
+    script = tmp_path / "java"
+    script.touch(0o755)
+    monkeypatch.setattr(bridge, "require_java", lambda: str(script))
     monkeypatch.setattr(bridge, "class_path", lambda *given: "")
+    return script
+
+
+def test_java_that_ends_is_reported(java):
+    java.write_text("#!/bin/sh\necho 'Error: no such class' >&2\n")
     with pytest.raises(InputError, match=r"PartitionChangeBuilder of Kafka 4\.3\.1 .*: Error: no such class"):
         partition_bridge("4.3.1").__enter__()
     java.write_text("#!/bin/sh\necho ready\nread count\n")
@@ -324,12 +330,8 @@ def test_java_that_ends_is_reported(monkeypatch, tmp_path):
         started.answers([BuilderCall(Registration((1,), frozenset({1})), frozenset(), 1, has_elr=True)])
 
 
-def test_answers_of_a_local_build_have_its_folder(monkeypatch, tmp_path):
-    java = tmp_path / "java"
+def test_answers_of_a_local_build_have_its_folder(java, tmp_path):
     java.write_text("#!/bin/sh\necho ready\n")
-    java.chmod(0o755)
-    monkeypatch.setattr(bridge, "require_java", lambda: str(java))
-    monkeypatch.setattr(bridge, "class_path", lambda *given: "")
     with partition_bridge("4.3.1", tmp_path) as started:
         assert started.name == f"Kafka in {tmp_path} (like 4.3.1)"
 
