@@ -186,7 +186,8 @@ def test_a_state_has_one_description(forge):
         store(folder, manifest, [*rows, bytes([rows[0][0] | 0x80])])
 
     for change, message in ((repeat, "twice"), (shorten, "a value that no table has"), (widen, "bits of no variable")):
-        status, out = forge(PAIR, change=change, options=("--complete-up-to", 1, "--sample", 100))
+        # With this seed the state without a value is drawn before those that lead to it.
+        status, out = forge(PAIR, change=change, options=("--complete-up-to", 1, "--sample", 100, "--seed", 5))
         assert status == 1 and message in out, out
 
 
