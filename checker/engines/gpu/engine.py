@@ -39,7 +39,7 @@ from checker.errors import BoundsError, InputError, InternalError
 from checker.explain.violations import never_reached, wrong_starts
 from checker.frontend import compile_spec
 from checker.language.liveness import liveness_names
-from checker.language.roles import STEP_ROLES, Role
+from checker.language.roles import SAFETY_ROLES, STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.endings import StoppedError
 from checker.run.memory import peak_memory
@@ -264,6 +264,10 @@ def _result(
         coverage=coverage,
         reached=reached,
         unreached=unreached,
+        evaluated=(
+            *(name for name in names if spec.roles[name] in SAFETY_ROLES),
+            *([DEADLOCK] if plan.deadlock else []),
+        ),
         levels_within=tuple(exploration.levels_within) if spec.names_of(Role.CONSTRAINT) else None,
     )
     if compiled.symmetry is not None:

@@ -41,6 +41,7 @@ def content_of(result: Result) -> dict[str, object]:
         "violations": result.violations,
         "reached": result.reached,
         "unreached": result.unreached,
+        "evaluated": set(result.evaluated),
         "symmetry": (result.symmetry, result.asymmetries),
         "coverage": {name: coverage.generated for name, coverage in result.coverage.items()},
     }

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from checker.cli.app import main
 from checker.engines.gpu import engine, kernels, search
 from checker.engines.gpu.memory import FILL_STRIDE, FILLS
 from checker.engines.native import engine as native
@@ -220,6 +221,13 @@ def test_unchecked_views_and_liveness_are_refused():
     run = next(run for name, run in RUNS.items() if name.startswith("producer/fair_"))
     with pytest.raises(InputError, match="decides no liveness property"):
         explore_on_pretended_card(run.spec, plan_of(run))
+
+
+def test_the_command_gives_a_verdict(monkeypatch, capsys):
+    """The run accounts for each property, which the engine alone does not."""
+    monkeypatch.setattr(engine, "explore", explore_on_pretended_card)
+    assert main(["run", "replication/kip320/two_replicas", "--engine", "gpu"]) == 0
+    assert "every property holds" in capsys.readouterr().out
 
 
 def test_a_native_run_that_ends_early_gives_no_verdict(monkeypatch):
