@@ -165,7 +165,8 @@ class ConsumerProtocol(Spec):
                 "else ''}"),
         Event("handle_and_assign",
             "The coordinator handles the heartbeat of {member}, and computes a new target: {str(assignment)}"
-                "{''.join('; partition ' + str(p) + ' is assigned to ' + str(member) + ', and its epoch is deleted'"
+                "{''.join('; ' + str(member) + ' keeps partition ' + str(p) + ', which it had to give up: its epoch is "
+                "set, and then deleted with those of the partitions to give up'"
                 " for p in pending_revocation[member] if (bookkeeping, reconciliation) == ('compared', '3.7') and "
                 "assignment[p] == member)}", "handles {member}", "'coordinator'"),
         Event("handle_late", "The coordinator handles a late heartbeat of {member}", "late: {member}", "'coordinator'"),

@@ -18,17 +18,21 @@ class IsrRequests(PartitionVariables, abstract=True):
         """Return whether a leader has no request in flight, and the bound allows a change."""
         return self.pending[leader] is None and self.known_partition_epoch[leader] < self.max_partition_epoch
 
-    def ask_to_join(self, leader, follower):
-        """After a fetch: ask to add the follower if it has caught up.
+    def may_join(self, leader, follower, end):
+        """Return whether a leader asks to add a follower that has every record before `end`.
 
         Source: Partition.maybeExpandIsr, isFollowerInSync; KAFKA-7128.
         """
-        if (
+        return (
             follower not in self.isr[leader]
             and self.may_ask(leader)
-            and self.remote_end[leader][follower] >= self.high_watermark[leader]
-            and (not self.joins_at_epoch_start or self.remote_end[leader][follower] >= self.epoch_start[leader])
-        ):
+            and end >= self.high_watermark[leader]
+            and (not self.joins_at_epoch_start or end >= self.epoch_start[leader])
+        )
+
+    def ask_to_join(self, leader, follower):
+        """After a fetch: ask to add the follower if it has caught up."""
+        if self.may_join(leader, follower, self.remote_end[leader][follower]):
             self.ask_for(leader, follower)
 
     @action

@@ -50,6 +50,25 @@ _AT_LEADING = (
 )
 """The end of a sentence about a leader that does not forget how far its followers were."""
 
+_JOINS = (
+    "{'; ' + str(follower) + ' has every record below the high watermark '"
+    " + str(high_watermark[fetches[follower].leader]) + ', so ' + str(fetches[follower].leader)"
+    " + ' asks the controller to add it to the ISR' if not asks_to_join_later"
+    " and (counts_diverging_fetch or diverging(fetches[follower].leader, fetches[follower]) is None)"
+    " and may_join(fetches[follower].leader, follower,"
+    " min(fetches[follower].offset, len(log[fetches[follower].leader]))) else ''}"
+)
+"""The end of a sentence about a leader that asks for another ISR after a fetch."""
+
+_NOT_IN_CACHE = (
+    "{'. Its cache has no epoch ' + str(questions[follower].epoch)"
+    " + (', as its records carry none' if not records_carry_epochs else '')"
+    " if any(record.epoch == questions[follower].epoch for record in log[questions[follower].leader])"
+    " and not any(known.epoch == questions[follower].epoch for known in epoch_starts[questions[follower].leader])"
+    " else ''}"
+)
+"""The end of a sentence about a leader that has records of an epoch and does not know where it ends."""
+
 _EPOCH_END = "{str(epoch_ends[follower]) if epoch_ends[follower].end >= 0 else 'unknown'}"
 """The answer of a leader to the question where an epoch ends (UNDEFINED_EPOCH_OFFSET: unknown)."""
 
@@ -97,15 +116,18 @@ DRAWING = Drawing(
         "appends the producer's record r{next_record_id}"),
     Event("follower_ask_epoch_end", "{follower} asks {leader[follower]} where its last epoch ends"),
     Event("leader_answer_epoch_end",
-        "{questions[follower].leader} answers {follower} where epoch {questions[follower].epoch} ends in its log"),
+        "{questions[follower].leader} answers {follower} where epoch {questions[follower].epoch} ends in its log"
+            + _NOT_IN_CACHE),
     Event("follower_truncate",
         "{follower} truncates its log by the answer of {leader[follower]}: " + _EPOCH_END + "{', so it truncates to "
-            "its high watermark ' + str(high_watermark[follower]) if epoch_ends[follower].end < 0 else ''}"),
+            "its high watermark ' + str(high_watermark[follower]) if epoch_ends[follower].end < 0 else ', and at ' + "
+            "str(truncation_offset(follower, epoch_ends[follower])) + ' in its own log' if truncation_offset(follower, "
+            "epoch_ends[follower]) < min(epoch_ends[follower].end, len(log[follower])) else ''}"),
     Event("follower_fetch",
         "{follower}" + _STILL + " fetches from {leader[follower]}, from offset {len(log[follower])} on"),
     Event("leader_handle_fetch", "{fetches[follower].leader} handles the fetch of {follower} from offset "
         "{fetches[follower].offset}{', sent in epoch ' + str(fetches[follower].leader_epoch) if "
-        "fetches[follower].leader_epoch != leader_epoch[fetches[follower].leader] else ''}"),
+        "fetches[follower].leader_epoch != leader_epoch[fetches[follower].leader] else ''}" + _JOINS),
     Event("leader_park_fetch", "{fetches[follower].leader} parks the fetch of {follower} from offset "
         "{fetches[follower].offset}, although it has a record there by now", "park the fetch of {follower}"),
     Event("leader_answer_as_read", "{fetches[follower].leader} answers the fetch of {follower} from offset "
@@ -135,7 +157,9 @@ DRAWING = Drawing(
     Event("controller_handle_alter_partition",
         "The controller handles the request of {leader} for the ISR {str(pending[leader].isr)}"),
     Event("broker_lose_disk", "{broker}, which is down, loses its disk", "lose the disk", "broker"),
-    Event("leader_move_log", "{leader} moves its log to another directory", "moves its log", "leader"),
+    Event("leader_move_log", "{leader} moves its log to another directory{'' if moves_epochs_without_records else "
+        "', and forgets the epochs that have no record'}", "moves its log{'' if moves_epochs_without_records else "
+        "', forgets epochs'}", "leader"),
     Event("operator_change_min_isr", "An operator changes min.insync.replicas", "new min ISR", "'controller'"),
     Event("broker_learn_min_isr", "{broker} learns the new min.insync.replicas", "new min ISR", "broker"),
     Event("leader_learn_isr", "{leader} learns from the metadata that the ISR is {str(quorum.isr)}"),

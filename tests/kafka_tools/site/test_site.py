@@ -9,7 +9,7 @@ from kafka_tools.pages.museum.entries import exhibits
 from kafka_tools.site import site_builder
 from kafka_tools.site.site_builder import build_site
 
-ENTRIES = [exhibit for exhibit in exhibits() if exhibit.name in ("P7", "C1", "C11", "T1", "I8")]
+ENTRIES = [exhibit for exhibit in exhibits() if exhibit.name in ("P7", "C1", "C11", "T1", "T3", "I8")]
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("sphinx", reason="Sphinx is not installed")
@@ -41,7 +41,7 @@ def missing_pyodide(monkeypatch):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Return the folder of a site with five entries."""
+    """Return the folder of a site with six entries."""
     folder = tmp_path_factory.mktemp("site")
     table = '| [one] |\n| --- |\n| 1 |\n\n[one]: #there\n\n- <a id="there"></a>here\n'
     docs = small_docs(folder, f"# A\n\nSee [there](producer.md#the-producer).\n\n{table}")
@@ -157,12 +157,12 @@ def test_filters(open_page):
     assert shown(page) == every
     page.select_option("select[name=outcome]", "gaps")
     assert shown(page) == ["C1"]
-    assert page.inner_text(".museum-count") == "1 of 5 entries"
+    assert page.inner_text(".museum-count") == "1 of 6 entries"
     page.select_option("select[name=area]", "consumer")
     assert shown(page) == ["C1"]
     assert page.evaluate("location.hash") == "#area=consumer&outcome=gaps"
     page.click("button[type=reset]")
-    page.wait_for_function("document.querySelector('.museum-count').textContent === '5 entries'")
+    page.wait_for_function("document.querySelector('.museum-count').textContent === '6 entries'")
     assert shown(page) == every
     # A release of before the consumer protocol, with T1; librdkafka is not Kafka.
     page.select_option("select[name=release]", "2.8.0")
@@ -190,6 +190,15 @@ def test_without_scripts_every_card_is_shown(open_page):
 def test_no_page_is_wider_than_the_screen(open_page, name, width):
     page = open_page(name, width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.browser
+def test_no_picture_hides_a_lane(open_page, site):
+    pictures = sorted((site / "museum" / "counterexamples").glob("*.picture.html"))
+    for picture in pictures:
+        chart = open_page(picture.relative_to(site).as_posix(), 1280).locator(".chart")
+        assert chart.evaluate("box => box.scrollWidth <= box.clientWidth"), picture.name
+    assert pictures
 
 
 @pytest.mark.browser
