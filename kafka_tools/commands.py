@@ -176,7 +176,7 @@ def pages(
 ) -> int:
     """Write computed pages, build the site, or print a long page.
 
-    museum.md lists the catalogue of bugs. high-watermark.md shows a trace of the specification. The site has all pages
+    museum.md lists the catalogue of bugs. replication.md and proving.md have computed tables. The site has all pages
     of docs/, those that --print prints, for each entry of the catalogue a page with its counterexamples, and
     matrix.html: the answers of `advise` for every combination of a few settings, with pictures. Its explorations are
     kept in the user's cache folder. playground.html runs specs in the browser; npm downloads Pyodide for it.

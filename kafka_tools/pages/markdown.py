@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from checker.errors import InputError
+
+BEGIN, END = "<!-- `python -m checker pages` writes this part. -->", "<!-- end of the computed part -->"
 
 WIDTH = 120
 """The longest line of prose."""
@@ -31,3 +36,12 @@ def page(*blocks: str) -> str:
     """Return blocks of Markdown as one page, with the note that it is generated."""
     note = "<!-- `python -m checker pages` writes this page. Do not edit it. -->"
     return "\n\n".join([note, *blocks]) + "\n"
+
+
+def with_part(path: Path, part: str) -> str:
+    """Return a page with a part between its lines `BEGIN` and `END`; raise InputError if it has no such lines."""
+    before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise InputError(f"{path} has no computed part: write a line {BEGIN} and a line {END}")
+    return f"{before}{BEGIN}\n\n{part}\n\n{END}{after}"

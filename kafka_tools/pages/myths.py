@@ -113,7 +113,7 @@ MYTHS = (
         "The leader pushes records to the followers in the ISR.",
         NEVER,
         "Followers fetch, as consumers do. The offset of a fetch is also the acknowledgement: it reports the "
-        "follower's log end offset. [high-watermark.md](high-watermark.md) shows the consequence.",
+        "follower's log end offset.",
         ("replication/beliefs/followers_fetch",),
     ),
     Myth(
@@ -121,7 +121,7 @@ MYTHS = (
         "every release",
         "It is, while records keep coming: one fetch brings a record, the next one makes the leader commit it, and the "
         "answer to the one after tells the follower. A fetch that finds no record waits, and its answer has the newest "
-        "high watermark. [high-watermark.md](high-watermark.md) shows every step.",
+        "high watermark. [A table](replication.md#how-the-high-watermark-reaches-a-follower) shows every step.",
         ("replication/high_watermark_walk/two_records",),
     ),
     Myth(

@@ -5,24 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import specs
-from checker.errors import InputError
 from checker.run.certificate import FOLDER, Certificate, read_certificate
 from kafka_tools.pages import markdown
-
-BEGIN, END = "<!-- `python -m checker pages` writes this table. -->\n", "<!-- end of the table of proofs -->"
 
 _SPECS = Path(next(iter(specs.__path__)))
 _PAGE = _SPECS.parent / "docs" / "proving.md"
 
 
 def render() -> str:
-    """Return docs/proving.md with the present table; raise InputError if the page has no section for it."""
-    text = _PAGE.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise InputError(f"{_PAGE} has no section for the table: write a line {BEGIN.strip()} and a line {END}")
-    return f"{before}{BEGIN}\n{table(certificates())}\n\n{END}{after}"
+    """Return docs/proving.md with the present table."""
+    return markdown.with_part(_PAGE, table(certificates()))
 
 
 def certificates() -> list[tuple[Path, Certificate]]:

@@ -7,11 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from checker.errors import InputError, OutputError
-from kafka_tools.pages import high_watermark_page, myths_page, proof_table, readme_picture, versions_page
+from kafka_tools.pages import high_watermark_part, myths_page, proof_table, readme_picture, versions_page
 from kafka_tools.pages.museum import museum_page
 
 PAGES: Mapping[str, Callable[[], str]] = {
-    "high-watermark.md": high_watermark_page.render,
     "museum.md": museum_page.render,
     "pictures/c7.svg": partial(readme_picture.render, "C7"),
     "pictures/i7.svg": partial(readme_picture.render, "I7"),
@@ -19,6 +18,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     # Before step 12, a record is copied and the leadership moves once.
     "pictures/r18.svg": partial(readme_picture.render, "R18", 12),
     "proving.md": proof_table.render,
+    "replication.md": high_watermark_part.render,
 }
 """The pages and pictures: the name of the file, and the function that computes its text."""
 

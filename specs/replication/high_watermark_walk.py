@@ -1,4 +1,4 @@
-"""The way of the high watermark to a follower, step by step; docs/high-watermark.md shows it."""
+"""The way of the high watermark to a follower, step by step; docs/replication.md shows it."""
 
 from checker.language import Scenario, action, invariant, require
 from specs.replication.by_version import GUARDS, PROMISES, TWO_REPLICAS

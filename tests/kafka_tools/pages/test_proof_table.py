@@ -25,8 +25,8 @@ def test_the_table_has_what_the_certificates_say():
     assert (DOCS.parent / file).exists()
 
 
-def test_a_page_without_a_section_is_an_error(monkeypatch, tmp_path):
+def test_a_page_without_a_computed_part_is_an_error(monkeypatch, tmp_path):
     (tmp_path / "proving.md").write_text("# Proving\n")
     monkeypatch.setattr(proof_table, "_PAGE", tmp_path / "proving.md")
-    with pytest.raises(InputError, match="has no section for the table"):
+    with pytest.raises(InputError, match="has no computed part"):
         proof_table.render()

@@ -19,7 +19,7 @@ def small_docs(folder, text):
     """Write the pages of docs/ to which the entries link, with few words, and a page with a text."""
     docs = folder / "docs"
     docs.mkdir()
-    names = ["a", "museum", "producer", "idempotence", "consumer", "experiments", "transactions", "high-watermark"]
+    names = ["a", "museum", "producer", "idempotence", "consumer", "experiments", "transactions", "replication"]
     (docs / "index.md").write_text(
         "# Index\n\n## Pages\n\n" + " ".join(f"[{name}]({name}.md)" for name in names) + "\n"
     )

@@ -1,105 +1,34 @@
-"""The page docs/high-watermark.md: how a follower learns that its records are committed, step by step."""
+"""A part of docs/replication.md: how a follower learns that its records are committed, as two tables."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import specs
 from checker.run.result import TraceStep
-from kafka_tools.pages.markdown import page, paragraph, table
+from kafka_tools.pages.markdown import table, with_part
 from kafka_tools.pages.scenario_runs import run_scenario
 
 WALK = "replication/high_watermark_walk/two_records"
 
-CONSEQUENCES = (
-    "replication/high_watermark_walk/kafka_4_1",
-    "replication/partition/r1_truncate_to_high_watermark",
-    "replication/partition/r1_truncate_to_high_watermark_fixed",
-    "replication/partition/r7_joins_at_lagging_high_watermark",
-    "replication/partition/r7_joins_at_lagging_high_watermark_fixed",
-)
-
-INTRODUCTION = """
-**A follower learns that a record is committed up to two fetches after it has the record, because Kafka has no message
-for it.** A record is committed when every in-sync replica has it. The leader knows that first: its high watermark (HW)
-is the smallest log end offset (LEO) of the in-sync replicas. The offset of a fetch is the follower's log end offset,
-which the leader remembers as the remote LEO. The answer to a fetch carries the leader's high watermark.
-"""
-
-READING = """
-The steps below are a shortest trace of the specification, `{walk}`: one leader, one follower, two records, no failure.
-Each row shows the state after its step. The model answers a fetch with one record at most. A real answer has many
-records, which changes none of the delays.
-"""
-
-DELAY = """
-The leader first reads the records and its high watermark for the answer, and only then counts the fetch. So the answer
-to a fetch that finds records has the high watermark from before this fetch. The first record above shows it: one fetch
-brings it, the next one makes the leader commit it, and only the answer to the one after tells the follower. While
-records keep coming, the follower's high watermark is two fetches behind its log.
-"""
-
-IDLE = """
-A fetch that finds no record waits at the leader until a record arrives or replica.fetch.wait.max.ms (500 ms) has
-passed. Then the leader reads again, so this answer has the high watermark to which the fetch itself has led. The last
-record before a pause is one fetch late, and the wait.
-"""
-
-WITH_MORE_REPLICAS = """
-With more followers the leader waits for the slowest one in the ISR before it commits, and the others learn it with
-their next fetch. The spec `replication/partition` always counts the fetch first, so its followers are one fetch late.
-The walk's spec has Kafka's order. With the rules of Kafka 4.1 and a crash both keep every promise.
-"""
-
-AFTERWARDS = """
-Until that answer, the follower's high watermark is below the leader's, and the record above it may be acknowledged.
-Before KIP-101 (0.11) a follower that restarted truncated its log to its high watermark, and could then be elected (R1).
-A new leader begins with its own high watermark, which may be behind as well: a follower without the committed record
-must not join the ISR on the strength of it (R7, KAFKA-7128). A consumer that reads from a follower (KIP-392) sees a
-record later than a consumer of the leader, by these fetches.
-"""
-
-SOURCES = """
-Sources: ReplicaManager.readFromLog, Partition.fetchRecords, Partition.updateFollowerFetchState,
-DelayedFetch.onComplete, ReplicaFetcherThread.processPartitionData; read in 0.10.2.0, 2.0.0, 2.4.0 and 4.3.1. In 2.4 and
-2.5 a fetch that waits is also answered when the high watermark has changed (Replica.lastSentHighWatermark).
-"""
+_PAGE = Path(next(iter(specs.__path__))).parent / "docs" / "replication.md"
 
 
 def render() -> str:
-    """Return the page."""
+    """Return docs/replication.md with the present walk."""
     walk = _Walk(run_scenario(WALK).steps)
-    consequences = [run_scenario(target) for target in CONSEQUENCES]
-    return page(
-        "# How the high watermark reaches a follower",
-        paragraph(INTRODUCTION),
-        "## Step by step",
-        paragraph(READING.format(walk=WALK)),
-        table(
-            ("step", "what happens", "leader LEO", "remote LEO", "leader HW", "follower LEO", "follower HW"),
-            walk.rows,
-        ),
-        "## The delay",
-        table(
-            ("record", "appended", "the follower has it", "the leader commits it", "the follower knows"),
-            (
-                (f"r{record}", way.appended, way.copied, way.committed, way.known)
-                for record, way in enumerate(walk.ways)
-            ),
-        ),
-        paragraph(DELAY),
-        paragraph(IDLE),
-        paragraph(WITH_MORE_REPLICAS),
-        "## What follows from it",
-        paragraph(AFTERWARDS),
-        table(
-            ("scenario", "what happens", "result"),
-            ((f"`{run.target}`", run.scenario.description, run.verdict) for run in consequences),
-        ),
-        paragraph(SOURCES),
+    rows = table(
+        ("step", "what happens", "leader LEO", "remote LEO", "leader HW", "follower LEO", "follower HW"), walk.rows
     )
+    ways = table(
+        ("record", "appended", "the follower has it", "the leader commits it", "the follower knows"),
+        ((f"r{record}", way.appended, way.copied, way.committed, way.known) for record, way in enumerate(walk.ways)),
+    )
+    return with_part(_PAGE, f"{rows}\n\n{ways}")
 
 
 @dataclass
