@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Literal
 
 from checker.errors import MissingExtraError
@@ -14,6 +15,9 @@ from checker.run.result import Result
 from traces.storage import Location, RemotePath
 
 EngineName = Literal["native", "python", "both", "spark", "gpu"]
+
+_DEVICE = Path("/dev/nvidia0")
+"""The first card of NVIDIA, if its driver is loaded."""
 
 Explore = Callable[[Spec, Plan], Result]
 """Explores a spec as planned; raises UserError if the spec is wrong or outside the language."""
@@ -52,6 +56,13 @@ def engine_named(name: EngineName, *, evidence: bool = False) -> Explore:
         raise MissingExtraError(
             f"the {name} engine needs {error.name}, which is not installed: install it, or use --engine python"
         ) from None
+
+
+def faster_engine(name: EngineName) -> str:
+    """Return a sentence about the engine that explores faster on this machine than the named one; "" if none does."""
+    if name != "native" or not _DEVICE.exists():
+        return ""
+    return "this machine has an NVIDIA card: --engine gpu may take seconds for this, without liveness properties"
 
 
 def native_engine_for_group(wanted: Sequence[tuple[Spec, Sequence[str]]]) -> Explore:

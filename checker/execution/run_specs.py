@@ -20,6 +20,7 @@ from checker.execution.engine_choice import (
     EngineName,
     Explore,
     engine_named,
+    faster_engine,
     groups_with_shared_code,
     has_checkpoint,
     native_engine_for_group,
@@ -374,7 +375,7 @@ def _outcomes(
     if len(runs) == 1 or settings.workers == 1 or is_shared or not hasattr(os, "fork"):
         engines = {number: engine for group in groups for engine in [explore_of(group)] for number in group}
         for number, run in enumerate(runs):
-            with ProgressDisplay(run.name, sys.stderr) as display:
+            with ProgressDisplay(run.name, sys.stderr, faster_engine(settings.engine)) as display:
                 plan = _plan(run, settings, settings.workers, cancelled)
                 plan.quick = len(runs) > 1
                 plan.on_progress = display.update

@@ -17,15 +17,21 @@ _QUIET = 0.5
 _FORECAST_AFTER = 10.0
 """Seconds before the progress shows how many states are to come: shorter runs end earlier."""
 
+_LONG = 300.0
+"""Seconds that a run is forecast to take from which a faster engine is named."""
+
 _LINE_INTERVAL = 5.0
 """Seconds between two lines if the stream is not a terminal."""
 
 
 class ProgressDisplay:
-    """Shows the progress of the run `name`. It is a context manager, and its `update` belongs in the plan."""
+    """Shows the progress of the run `name`. It is a context manager, and its `update` belongs in the plan.
 
-    def __init__(self, name: str, stream: TextIO):
-        self._name, self._stream = printable(name), stream
+    `faster`: a sentence about a faster engine, which is shown once if the run is forecast to be long.
+    """
+
+    def __init__(self, name: str, stream: TextIO, faster: str = ""):
+        self._name, self._stream, self._faster = printable(name), stream, faster
         self._is_terminal = stream.isatty()
         self._live: Live | None = None
         self._shown_at = time.monotonic()
@@ -48,6 +54,10 @@ class ProgressDisplay:
         elif now - self._shown_at >= _LINE_INTERVAL:
             self._shown_at = now
             print(self._text(progress), file=self._stream, flush=True)
+        to_come = (progress.states_to_come or 0) * progress.seconds
+        if self._faster and progress.seconds >= _FORECAST_AFTER and to_come > _LONG * progress.distinct_states:
+            self.notice(self._faster)
+            self._faster = ""
 
     def notice(self, sentence: str) -> None:
         """Show a sentence; in a terminal, above the line that is redrawn."""

@@ -4,6 +4,7 @@ import io
 
 import pytest
 
+from checker.execution import engine_choice
 from checker.output import progress as display
 from checker.run.plan import ExplorationProgress
 from spark_analysis.commands.walk_progress import WalkProgress, walk_progress_text
@@ -56,6 +57,24 @@ def test_a_long_run_shows_what_is_to_come(monkeypatch):
 def test_a_run_that_does_not_fit_says_so():
     assert forecast(free_bytes=24 * 10**9) == "; about 3.1e9 states to come do not fit: 31.0 GB; 24.0 GB free"
     assert "states to come need the compact store: 31.0 GB" in forecast(free_bytes=0, is_movable=True)
+
+
+@pytest.mark.parametrize(("seconds", "to_come", "count"), [(60, 600, 1), (60, 400, 0), (9, 6000, 0), (60, None, 0)])
+def test_a_long_run_names_a_faster_engine_once(seconds, to_come, count):
+    stream = io.StringIO()
+    with display.ProgressDisplay("toy", stream, "a card is faster") as shown:
+        for _ in range(2):
+            # 100 states in 60 s: 400 states more take 240 s, and 600 take 360 s.
+            shown.update(ExplorationProgress(4, 100, 300, 10, seconds, 10**6, states_to_come=to_come))
+    assert stream.getvalue().count("a card is faster\n") == count
+
+
+def test_a_card_is_named_where_there_is_one(monkeypatch, tmp_path):
+    monkeypatch.setattr(engine_choice, "_DEVICE", tmp_path)
+    assert "--engine gpu" in engine_choice.faster_engine("native")
+    assert engine_choice.faster_engine("gpu") == ""
+    monkeypatch.setattr(engine_choice, "_DEVICE", tmp_path / "none")
+    assert engine_choice.faster_engine("native") == ""
 
 
 def test_an_activity_is_shown_alone():
