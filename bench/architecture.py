@@ -1,10 +1,10 @@
 """The imports between packages and the lines of each package, as a table and as a figure.
 
-    python -m bench.architecture                            print the tables of this checkout
-    python -m bench.architecture --svg imports.svg          draw the figure, too
-    python -m bench.architecture --root DIR                 measure another checkout, such as an older revision
+    python -m bench.architecture                                    print the tables of this checkout
+    python -m bench.architecture --svg docs/pictures/packages.svg   draw the figure, too
+    python -m bench.architecture --root DIR                         measure another checkout, such as an older revision
 
-An arrow leads from a package to one that it imports; the number counts the importing modules. A red arrow is part of a
+An arrow leads from a package to one that it imports; the table counts the importing modules. A red arrow is part of a
 circle: the packages at its two ends import each other, directly or through others. The figure leaves an arrow out if a
 longer path of arrows leads to the same package. It needs Graphviz's `dot`.
 """
@@ -60,7 +60,7 @@ def imports_between_packages(root: Path) -> Counter[tuple[str, str]]:
     """Return for each pair of packages (importer, imported) the number of importing modules."""
     sys.path.insert(0, str(root))
     present = [name for name in TOP_LEVEL if (root / name / "__init__.py").exists()]
-    graph = grimp.build_graph(*present, cache_dir=None)
+    graph = grimp.build_graph(*present, cache_dir=None, exclude_type_checking_imports=True)
     modules: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for importer in graph.modules:
         for imported in graph.find_modules_directly_imported_by(importer):
@@ -142,16 +142,19 @@ def print_imports(imports: Counter[tuple[str, str]], circular: set[tuple[str, st
         print(f"{importer:<26} -> {imported:<26} {count:>3}{mark}")
 
 
+def arrows(imports: Counter[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return the pairs (importer, imported) that the figure shows."""
+    circular = circular_imports(imports)
+    return without_shortcuts(imports.keys() - circular) | circular
+
+
 def draw(imports: Counter[tuple[str, str]], circular: set[tuple[str, str]], path: Path) -> None:
     """Write the figure as SVG."""
-    graph = graphviz.Digraph(graph_attr={"rankdir": "TB", "nodesep": "0.25", "ranksep": "0.4"})
-    graph.attr("node", shape="box", style="rounded", fontname="Helvetica", fontsize="11")
-    graph.attr("edge", fontname="Helvetica", fontsize="9", color="#7a869a", fontcolor="#7a869a")
-    shown = without_shortcuts([pair for pair in imports if pair not in circular]) | circular
-    for importer, imported in sorted(shown):
-        is_circular = (importer, imported) in circular
-        colour = {"color": "#c0392b", "fontcolor": "#c0392b", "penwidth": "1.6"} if is_circular else {}
-        graph.edge(importer, imported, label=str(imports[importer, imported]), **colour)
+    graph = graphviz.Digraph(graph_attr={"rankdir": "TB", "nodesep": "0.2", "ranksep": "0.25"})
+    graph.attr("node", shape="box", style="rounded,filled", fillcolor="white", fontname="Helvetica", fontsize="11")
+    graph.attr("edge", color="#7a869a", arrowsize="0.6")
+    for importer, imported in sorted(arrows(imports)):
+        graph.edge(importer, imported, **({"color": "#c0392b"} if (importer, imported) in circular else {}))
     path.write_bytes(graph.pipe("svg"))
 
 
