@@ -28,7 +28,8 @@ class BrokerEvidence:
     def sentence(self) -> str:
         """The sentence for the page of the entry."""
         if self.saw:
-            return f"Shown on Apache Kafka {self.kafka} by {self.script}: {self.saw}"
+            how = f" by {self.script}" if self.script else ""
+            return f"Shown on Apache Kafka {self.kafka}{how}: {self.saw}"
         names = " and ".join(self.experiments)
         return f"Shown on Apache Kafka {self.kafka} by experiment{'s' * (len(self.experiments) > 1)} {names}"
 
