@@ -34,7 +34,7 @@ OTHERS = {
     },
     "source files, which are code": {"checker/language/source_digest.py"},
     "pages that the command updates": {
-        *("kafka_tools/pages/proof_table.py", "kafka_tools/pages/write_pages.py", "kafka_tools/site/links.py"),
+        *("kafka_tools/pages/markdown.py", "kafka_tools/pages/write_pages.py", "kafka_tools/site/links.py"),
         *("kafka_tools/site/site_builder.py", "kafka_tools/site/staged_docs.py", "checker/execution/run_tables.py"),
     },
     "files of the system": {"checker/run/memory.py", "kafka_tools/lab/cluster/process.py"},
