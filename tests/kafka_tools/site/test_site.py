@@ -16,7 +16,7 @@ pytest.importorskip("sphinx", reason="Sphinx is not installed")
 
 
 def small_docs(folder, text):
-    """Write the pages of docs/ to which the entries link, with few words, and a page with a text."""
+    """Write the pages of docs/ to which entries and claims link, with few words, and a page with a text."""
     docs = folder / "docs"
     docs.mkdir()
     names = ["a", "museum", "producer", "idempotence", "consumer", "experiments", "transactions", "replication"]
@@ -25,6 +25,7 @@ def small_docs(folder, text):
     )
     for name in names[1:]:
         (docs / f"{name}.md").write_text(f"# The {name}\n")
+    (docs / "replication.md").write_text("# Replication\n\n## How the high watermark reaches a follower\n")
     (docs / "a.md").write_text(text)
     return docs
 
