@@ -7,6 +7,7 @@ import pytest
 
 from checker.errors import InputError
 from kafka_tools.pages import proof_table
+from kafka_tools.pages.markdown import BEGIN, END
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -25,8 +26,9 @@ def test_the_table_has_what_the_certificates_say():
     assert (DOCS.parent / file).exists()
 
 
-def test_a_page_without_a_computed_part_is_an_error(monkeypatch, tmp_path):
-    (tmp_path / "proving.md").write_text("# Proving\n")
+@pytest.mark.parametrize("lines", ["", BEGIN, END])
+def test_a_page_without_a_computed_part_is_an_error(monkeypatch, tmp_path, lines):
+    (tmp_path / "proving.md").write_text(f"# Proving\n\n{lines}\n")
     monkeypatch.setattr(proof_table, "_PAGE", tmp_path / "proving.md")
     with pytest.raises(InputError, match="has no computed part"):
         proof_table.render()
