@@ -1,6 +1,7 @@
 """7. The controller: fencing and elections."""
 
 from checker.language.roles import action, require
+from specs.replication.eligible_replicas import eligible_replicas, is_clean_choice
 from specs.replication.partition_state import IsrChange, PartitionVariables
 from specs.replication.state import LeaderAndIsr, Replica
 
@@ -30,10 +31,8 @@ class ControllerElections(PartitionVariables, abstract=True):
                 self.last_known_leader = None
             elif self.quorum.leader is not None:
                 self.last_known_leader = self.quorum.leader
-            if len(isr) >= self.effective_min_isr(self.has_new_min_isr):
-                self.eligible = set()
-            else:
-                self.eligible = (self.eligible | self.quorum.isr) - isr
+            min_isr = self.effective_min_isr(self.has_new_min_isr)
+            self.eligible = eligible_replicas(self.eligible, self.quorum.isr, isr, min_isr)
         self.quorum = LeaderAndIsr(leader=leader, isr=isr)
         if self.remembered_changes > 0:
             if len(self.changes) == self.remembered_changes:
@@ -61,13 +60,8 @@ class ControllerElections(PartitionVariables, abstract=True):
         self.requests[epoch] = LeaderAndIsr(leader=None, isr=set())
 
     def is_electable(self, replica):
-        """Return whether a clean election may choose a replica: in the ISR or, if that is empty, eligible.
-
-        Source: PartitionChangeBuilder.isValidNewLeader.
-        """
-        return replica not in self.fenced and (
-            replica in self.quorum.isr or (len(self.quorum.isr) == 0 and replica in self.eligible)
-        )
+        """Return whether a clean election may choose a replica."""
+        return replica not in self.fenced and is_clean_choice(replica, self.quorum.isr, self.eligible)
 
     @action
     def controller_fence(self, broker: Replica):
@@ -99,7 +93,7 @@ class ControllerElections(PartitionVariables, abstract=True):
         With KRaft a partition without a leader is in a leader epoch of its own.
         """
         for replica in Replica:
-            if replica not in self.fenced and (replica in isr or (len(isr) == 0 and replica in self.eligible)):
+            if replica not in self.fenced and is_clean_choice(replica, isr, self.eligible):
                 self.elect(replica, isr | {replica})
                 return
         if self.controller == "kraft":
