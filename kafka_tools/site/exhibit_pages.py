@@ -64,7 +64,7 @@ def write_museum(
             frame=_FRAME,
             most=_MOST_HEIGHT,
             tickets=[(ticket, ticket_url(ticket)) for ticket in exhibit.story.tickets],
-            evidence_pages=list(dict.fromkeys(each.page or "experiments.md" for each in exhibit.evidence)),
+            evidence_pages=list(dict.fromkeys(each.page for each in exhibit.evidence if each.page)),
         )
         paths.append(Path(FOLDER) / f"{exhibit.name}.md")
         (stage / paths[-1]).write_text(page, encoding="utf-8")

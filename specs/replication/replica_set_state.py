@@ -29,7 +29,7 @@ class ReplicaSetState(Spec, abstract=True):
     unclean_elections = Constant(False)  # unclean.leader.election.enable
 
     # Rules of reassignments.
-    # KAFKA-19975 (4.3), PartitionReassignmentReplicas.maybeCompleteReassignment: a reassignment is complete if every
+    # KAFKA-19975, PartitionReassignmentReplicas.maybeCompleteReassignment: since 4.3 a reassignment is complete if each
     # added replica is in the ISR, unless it removes more than it adds. In 4.0 to 4.2 every target replica has to be.
     awaits_added_only = Constant(True)
     # H-10, the same method: a reassignment is not complete if it would leave fewer than min.insync.replicas copies in

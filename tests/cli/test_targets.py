@@ -329,9 +329,18 @@ def test_what_is_known_of_an_entry_is_shown(checker):
 
 
 def test_an_entry_without_a_model_says_so(checker):
-    assert "model     none: no scenario shows it" in checker("show", "c-1").out
-    refused = checker("run", "C-1")
-    assert refused.status == 2 and "no spec models C-1" in refused.err and "show 'C-1'" in refused.err
+    assert "model     none: no scenario shows it" in checker("show", "Producer h-1").out
+    refused = checker("run", "producer H-1")
+    assert refused.status == 2 and "no spec models producer H-1" in refused.err
+    assert "show 'producer H-1'" in refused.err
+
+
+def test_the_last_word_of_a_name_names_every_entry_that_has_it(checker):
+    """Controller H-4 has a scenario, producer H-4 has none."""
+    shown = checker("show", "h-4").out
+    assert "controller H-4: " in shown and "producer H-4: " in shown
+    assert "check it  python -m checker run 'controller H-4'" in shown
+    assert [each.scenario.name for each in registry.select("H-4")] == ["removed_disk"]
 
 
 def test_a_file_comes_before_a_name_of_the_catalogue(checker, tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from specs.replication.failed_writes import FailedWrites
 from specs.replication.failed_writes import Replica as Writer
 from specs.replication.old_formats import OldFormats
 from specs.replication.partition import Partition
+from specs.replication.replica_set import ReplicaSet
 from specs.replication.state import Replica
 from specs.replication.torn_reads import TornReads
 
@@ -66,7 +67,23 @@ class ReadFailedWrites(FailedWrites):
         )
 
 
-READ = {Partition: ReadPartition, OldFormats: ReadOldFormats, TornReads: ReadTorn, FailedWrites: ReadFailedWrites}
+class ReadReplicaSet(ReplicaSet):
+    """A consumer that reads every acknowledged record."""
+
+    @invariant(says="{self.leader} leads without a record that was read")
+    def reads_are_stable(self):
+        """The leader has every acknowledged record."""
+        return self.leader is None or self.leader in self.complete
+
+    @invariant(says="{self.leader} appends records at the offsets of others that were read")
+    def no_gap(self):
+        """No leader without an acknowledged record accepts other ones."""
+        accepts = len(self.isr) >= min(self.min_isr, len(self.replicas))
+        return self.leader is None or self.leader in self.complete or not accepts
+
+
+READ = {Partition: ReadPartition, OldFormats: ReadOldFormats, TornReads: ReadTorn, FailedWrites: ReadFailedWrites,
+    ReplicaSet: ReadReplicaSet}  # fmt: skip
 
 PROPERTIES = {"loss": "no_acked_loss", "vanishing-reads": "reads_are_stable", "gaps": "no_gap"}
 
@@ -74,6 +91,12 @@ CLEAN = dict(crashes=0, preferred_elections=True)
 """Planned leader changes, without a crash."""
 
 SHOWN = {
+    "C-1": {},
+    "C-2": {},
+    "controller H-4": {},
+    "controller H-8": {},
+    "controller H-9": {},
+    "controller H-10": {},
     "R1": dict(log_size=2, max_records=3, max_leader_epoch=2, max_partition_epoch=4),
     "R4": dict(max_records=3, max_leader_epoch=4, max_partition_epoch=4),
     "R5": dict(max_records=2, max_leader_epoch=3, max_partition_epoch=4),
@@ -102,7 +125,7 @@ def spec_of(name, target, **events):
     """Return the spec of a scenario with a consumer, and with the sizes that show all outcomes of an entry."""
     scenario, shown = SCENARIOS[target], SCENARIOS[hazards()[name].shown_by].constants
     sizes = {size: shown[size] for size in SIZES if size in shown} | SHOWN[name]
-    consumers = {} if scenario.spec is FailedWrites else {"consumers": True}
+    consumers = {} if scenario.spec in (FailedWrites, ReplicaSet) else {"consumers": True}
     return READ[scenario.spec](**{**scenario.constants, **sizes, **consumers, **events})
 
 

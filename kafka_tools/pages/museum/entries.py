@@ -31,7 +31,7 @@ AREAS: Mapping[str, tuple[str, str]] = {
 }
 """The areas in the order of the museum, each with its title and its page in docs/."""
 
-_NAME = re.compile(r"([A-Z]+)-?(\d+)")
+_NAME = re.compile(r"(?:[a-z]+ )?([A-Z]+)-?(\d+)")
 
 
 @dataclass(frozen=True)

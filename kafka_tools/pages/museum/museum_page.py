@@ -38,9 +38,9 @@ what is so today, with the scenarios that show or refute each claim, as does a p
 """
 
 NOT_MODELLED = """
-No scenario shows these entries, except KAFKA-19446; `conform --explore` finds C-1. Most were found by calling Kafka's
-own classes step by step; no report of them was found. `python -m checker show "controller H-1"` prints what an entry
-needs, its remedy, and what real brokers or the classes showed.
+No scenario shows these entries, except KAFKA-19446. Most were found by calling Kafka's own classes step by step; no
+report of them was found. `python -m checker show "producer H-1"` prints what an entry needs, its remedy, and what real
+brokers or the classes showed.
 """
 
 

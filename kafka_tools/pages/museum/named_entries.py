@@ -1,10 +1,11 @@
-"""The entries of the catalogue by name, for the command line: I7, i7, KAFKA-7128, `producer H-1`, KIP-101.
+"""The entries of the catalogue by name, for the command line: I7, i7, KAFKA-7128, `producer H-1` or H-1, KIP-101.
 
 The entry points `tidemark.names` and `tidemark.stories` of the checker are the functions of this module.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from checker.errors import InputError
@@ -61,7 +62,7 @@ def _hazards_of(name: str) -> list[Hazard]:
 
 
 def _is_named(name: str, *names: str) -> bool:
-    return name.casefold() in (each.casefold() for each in names)
+    return name.casefold() in (known.casefold() for each in names for known in (each, each.rpartition(" ")[2]))
 
 
 def _of_exhibit(exhibit: Exhibit) -> Iterator[str]:
@@ -74,11 +75,13 @@ def _of_exhibit(exhibit: Exhibit) -> Iterator[str]:
         yield f"  fixed     {exhibit.fixed}"
     for evidence in exhibit.evidence:
         yield f"  seen      {evidence.sentence}"
+    if classes := hazards()[exhibit.name].classes:
+        yield f"  seen      {classes}"
     if exhibit.story.tickets:
         yield f"  tickets   {', '.join(exhibit.story.tickets)}"
     yield f"  page      docs/{exhibit.page}"
     if exhibit.shown_by is not None:
-        yield f"  check it  python -m checker run {exhibit.name}"
+        yield f"  check it  python -m checker run {shlex.quote(exhibit.name)}"
 
 
 def _of_hazard(hazard: Hazard) -> Iterator[str]:

@@ -13,9 +13,9 @@ from kafka_tools.pages.catalogue_scenarios import entry_of
 
 @dataclass(frozen=True)
 class BrokerEvidence:
-    """Experiments that show an entry on brokers of a release, or a run of a script that a page of docs/ describes.
+    """Experiments that show an entry on brokers of a release, or a run.
 
-    `saw` is what the run showed, as the end of a sentence.
+    `saw` is what the run showed, as the end of a sentence. A page of docs/ may describe it, and a script repeat it.
     """
 
     kafka: str
@@ -37,7 +37,9 @@ class BrokerEvidence:
     def note(self) -> str:
         """What a terminal says below the counterexample of the entry."""
         if self.saw:
-            return f"real brokers of Kafka {self.kafka} show it: {self.saw} (docs/{self.page})"
+            return (
+                f"real brokers of Kafka {self.kafka} show it: {self.saw}{f' (docs/{self.page})' if self.page else ''}"
+            )
         return f"real brokers of Kafka {self.kafka} show it: python -m checker experiment {_or(self.experiments)}"
 
 
@@ -51,7 +53,7 @@ def evidence_by_entry() -> Mapping[str, tuple[BrokerEvidence, ...]]:
     shown.sort(key=lambda each: (each.entry, each.kafka, each.name))
     evidence_of: dict[str, tuple[BrokerEvidence, ...]] = {}
     for (entry, kafka), group in itertools.groupby(shown, key=lambda each: (each.entry, each.kafka)):
-        evidence = BrokerEvidence(kafka, tuple(each.name for each in group))
+        evidence = BrokerEvidence(kafka, tuple(each.name for each in group), page="experiments.md")
         evidence_of[entry] = (*evidence_of.get(entry, ()), evidence)
     from specs.hazards import hazards
 

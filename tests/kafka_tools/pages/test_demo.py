@@ -54,8 +54,8 @@ def test_the_repair_names_the_step_that_is_refused(tmp_path, capsys):
 
 
 def test_an_entry_without_a_scenario_is_refused(capsys):
-    assert main(["demo", "C-1"]) == 2
-    assert "C-1 is no entry with a scenario and a remedy: choose one of P1" in capsys.readouterr().err
+    assert main(["demo", "producer H-1"]) == 2
+    assert "producer H-1 is no entry with a scenario and a remedy: choose one of P1" in capsys.readouterr().err
 
 
 def test_a_file_of_the_user_is_kept(tmp_path, capsys):

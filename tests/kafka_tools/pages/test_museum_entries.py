@@ -65,7 +65,9 @@ def test_an_entry_has_each_part(exhibit):
 def test_experiments_on_real_brokers_are_linked():
     found = {exhibit.name: exhibit.evidence for exhibit in EXHIBITS if exhibit.evidence}
     assert len(found) >= 12
-    assert found["I7"] == (BrokerEvidence("4.3.1", ("i7-leader-moved", "i7-restart", "i7-rolling-restart")),)
+    assert found["I7"] == (
+        BrokerEvidence("4.3.1", ("i7-leader-moved", "i7-restart", "i7-rolling-restart"), page="experiments.md"),
+    )
     assert found["R26"][0].sentence.startswith("Shown on Apache Kafka 4.3.1: a leader dropped its request")
     assert found["R11"][0].sentence == "Shown on Apache Kafka 3.9.2 by experiment r11-last-replica"
     controls = {"p3-idempotent", "i7-librdkafka"}
@@ -121,6 +123,7 @@ OF_READERS = {"vanishing-reads", "gaps", "reprocessing"}
 
 
 OTHERWISE_SHOWN = {
+    "C-1": "stale_eligible_replica_blocks is a partition without a leader",
     "KAFKA-18202": "a sequence that is not contiguous is a transaction without its first record",
     "R6": "with one epoch more; test_outcomes_of_entries.py explores it",
     "R14": "with one epoch more; test_outcomes_of_entries.py explores it",
@@ -148,7 +151,8 @@ OUTCOMES_OF = {
         ("divergence",): "counted_followers_agree",
         ("no-progress",): "bumps_have_causes deadlock failures_have_causes fenced_consumer_can_refresh "
         "fetchers_are_active flush_returns joins_are_accepted no_starvation truncation_makes_progress",
-        ("control",): "high_watermark_is_in_the_log leader_is_not_fenced",
+        ("control",): "active_replicas_have_a_leader controller_answers high_watermark_is_in_the_log "
+        "leader_is_not_fenced reassignment_completes reassignment_ends_as_asked",
         # A sequence that is not contiguous is a gap or a copy; another property says which.
         (): "sequences_contiguous",
     }.items()
@@ -207,6 +211,9 @@ def test_runs_without_an_experiment_are_evidence_too():
     evidence = {exhibit.name: exhibit.evidence for exhibit in EXHIBITS}
     assert [each.kafka for each in evidence["R18"]] == ["4.3.1", "4.4.0"]
     assert [each.kafka for each in evidence["C14"]] == ["4.2.0", "4.3.1", "4.4.0"]
+    (seen,) = evidence["C-1"]
+    assert seen.sentence.startswith("Shown on Apache Kafka 4.3.1: 17,990 of 20,000")
+    assert seen.note.endswith("clean stops only")
     for each in (*evidence["R18"], *evidence["C14"]):
         assert each.saw in each.sentence and each.saw in each.note and each.page in each.note
         text = (DOCS / each.page).read_text()
