@@ -11,7 +11,7 @@ import pytest
 
 from checker.errors import Disabled
 from checker.language import Bug
-from checker.testing import play, state_with
+from checker.testing import SpecChecks, play, state_with
 from specs.replication import catalogue_replica_set
 from specs.replication.eligible_replicas import eligible_replicas, is_clean_choice
 from specs.replication.partition import Partition
@@ -51,6 +51,8 @@ SCHEDULES = {
     "operator_set_min_isr 1; produce; broker_start b2; broker_stop b1",
     "feature_on_without_leader": "broker_stop b1; broker_stop b3; broker_crash b2; operator_change_feature; "
     "broker_start b3; broker_start b2; broker_start b1",
+    "cancelled_with_an_eligible_copy": "broker_stop b1; broker_stop b2; operator_reassign {b3, b4, b5}; "
+    "follower_join b4; broker_stop b4; operator_cancel; broker_lose_power b3; broker_start b3",
     "stale_eligible_replica_blocks": "operator_reassign {b1}; broker_crash b1; broker_start b1",
 }
 
@@ -101,6 +103,19 @@ def test_with_the_fix_the_schedule_is_harmless(name):
         except Disabled:
             return
         assert spec.holds(violated, state)
+
+
+def test_a_cancellation_counts_eligible_copies():
+    *before, _, _ = SCHEDULES["cancelled_with_an_eligible_copy"].split("; ")
+    after(spec_of("cancelled_with_an_eligible_copy"), "; ".join(before))
+    with pytest.raises(Disabled):
+        after(spec_of("cancelled_below_min_isr_fixed"), "; ".join(before))
+
+
+@pytest.mark.parametrize("name", ["min_isr_without_leader_fixed", "feature_without_leader_fixed", "removed_disk_fixed"])
+def test_a_small_scenario_holds(name):
+    """Every property, by the interpreter."""
+    SpecChecks(engine="python").check_scenario(SCENARIOS[name], f"replication/replica_set/{name}")
 
 
 def names(members):
