@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
+from types import CodeType
 from typing import Any
 
 from checker.errors import BoundsError, InputError
@@ -39,14 +41,29 @@ def evaluate(spec: Spec, expression: str, state: State, given: Mapping[str, Any]
     its type or is None where it has a field, and InputError if the expression cannot be evaluated in any state.
     """
     working = spec.in_state(state)
-    values = {name: getattr(working, name) for name in (*spec.variables, *spec.constants)}
     try:
-        return eval(expression, {"__builtins__": {}, **_FUNCTIONS, **values, **given}, _Helpers(working))
+        code, names = _compiled(expression)
+        values = {name: getattr(working, name) for name in names if name in spec.variables or name in spec.constants}
+        return eval(code, {"__builtins__": {}, **_FUNCTIONS, **values, **given}, _Helpers(working))
     except (NameError, SyntaxError, AttributeError, TypeError) as error:
         if isinstance(error, AttributeError) and error.obj is None:
             # As in a method of a spec: the expression does not fit the state.
             raise BoundsError(str(error)) from None
         raise InputError(f"{spec.name}.draws: {expression} cannot be evaluated: {error}") from None
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(expression: str) -> tuple[CodeType, tuple[str, ...]]:
+    """Return the code of an expression and the names in it; raise SyntaxError."""
+    code = compile(expression, "<drawing>", "eval")
+    return code, tuple(dict.fromkeys(_names(code)))
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
 
 
 def evaluate_text(spec: Spec, template: str, state: State, given: Mapping[str, Any]) -> str:

@@ -55,7 +55,8 @@ def step_event(spec: Spec, drawing: Drawing, before: State, step: TraceStep) -> 
 
 def arguments_by_name(spec: Spec, action: str, arguments: tuple[Any, ...]) -> dict[str, Any]:
     """Return the arguments of an action by the names of its parameters."""
-    return dict(zip((parameter.name for parameter in spec.parameters_of(action)), arguments, strict=True))
+    shape = next(shape for shape in spec.shapes() if shape.name == action)
+    return dict(zip((parameter.name for parameter in shape.parameters), arguments, strict=True))
 
 
 def lane_title(value: Any, owners: list[LaneOwner]) -> str:

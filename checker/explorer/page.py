@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -19,7 +19,7 @@ from checker.language.constant_values import constant_text
 from checker.language.declarations import Constant
 from checker.language.default_drawing import drawing_of
 from checker.language.roles import Role
-from checker.output.page.render import render
+from checker.output.page.render import render, script_hash
 from checker.output.page.story import legend_of
 
 _WALK_ENDS = {
@@ -76,11 +76,15 @@ def explorer_page(
     walk: str = "",
     given: Address | None = None,
     inlined: bool = False,
+    stored: str = "",
+    links: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Return the page of a place. `problem` is a sentence about a wrong address, of which `given` has the constants.
 
-    With `inlined` the page is a document without a server: it has its style sheet, and its links lead nowhere.
+    With `inlined` the page is a document without a server: it has its style sheet, and its links lead nowhere. With a
+    `stored` graph (see `stored_graph`) its script answers the links. `links` are addresses with their texts.
     """
+    code = f"{asset('stored.js')}\n{asset('explorer.js')}".strip() if stored else ""
     nodes = session.tree(place.address).visit(place.address.codes)
     groups = action_offers(session, place)
     shown = [offer for group in groups for offer in group.offers]
@@ -95,7 +99,11 @@ def explorer_page(
         "explorer.html.j2",
         package="checker.explorer",
         inlined=inlined,
-        explorer_style=asset("explorer.css") if inlined else "",
+        stored=stored,
+        links=links,
+        explorer_style=asset("explorer.css") if inlined or stored else "",
+        code=code,
+        code_hash=script_hash(code),
         title=f"{first.variant.name}: step {len(address.codes) + 1}",
         name=first.variant.name,
         description=first.variant.description,

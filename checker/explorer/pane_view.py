@@ -24,7 +24,7 @@ from checker.output.page.chart import chart
 from checker.output.page.chart_parts import SequenceChart
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.state_tables import StateTable, tables
-from checker.output.page.story import bindings_of, property_value, variables_of_lanes
+from checker.output.page.story import bindings_of, variables_of_lanes
 from checker.output.page.view_differences import PartKey, differing_parts
 from checker.run.plan import DEADLOCK
 from checker.run.result import Violation
@@ -88,17 +88,25 @@ class PaneView:
     properties: tuple[PropertyView, ...]
     offered: dict[str, tuple[StepOffer, ...]]
     differs: tuple[str, ...]
-    chart: SequenceChart | None
     positions: str
+    chart: SequenceChart | None = None
     unlike: frozenset[PartKey] = frozenset()
 
 
 def pane_views(session: ExplorerSession, place: Place, offers: Sequence[StepOffer]) -> tuple[PaneView, ...]:
     """Return the panes of a place; `offers` are the steps that their lanes show."""
-    return _with_differences([_pane(session, place, number, offers) for number in range(len(place.panes))])
+    panes = [pane_view(session, place, number, offers) for number in range(len(place.panes))]
+    charts = [_chart(pane) for pane in place.panes]
+    return _with_differences([replace(pane, chart=each) for pane, each in zip(panes, charts, strict=True)])
 
 
-def _pane(session: ExplorerSession, place: Place, number: int, offers: Sequence[StepOffer]) -> PaneView:
+def pane_view(
+    session: ExplorerSession, place: Place, number: int, offers: Sequence[StepOffer], sentence: str | None = None
+) -> PaneView:
+    """Return a pane of a place without its chart; `offers` are the steps that its lanes show.
+
+    `sentence` describes the last step, if it is known.
+    """
     pane = place.panes[number]
     spec, step = pane.spec, pane.steps[-1]
     before = pane.steps[-2].state if len(pane.steps) > 1 else None
@@ -125,13 +133,12 @@ def _pane(session: ExplorerSession, place: Place, number: int, offers: Sequence[
         constants=constants_text(non_default_constants(spec)),
         problem="" if step.outcome == "taken" else f"{step.call} is not taken: {step.details}",
         notes=tuple(_notes(pane)),
-        sentence=_sentence(pane),
+        sentence=_sentence(pane) if sentence is None else sentence,
         changes=tuple(changes(spec, before, pane.state)) if before is not None else (),
         view=view,
         tables=tables(spec, before, pane.state, variables_of_lanes(drawing) if drawing is not None else frozenset()),
         properties=properties,
         offered={lane: each[:_MOST_ON_LANE] for lane, each in offered.items()},
-        chart=_chart(pane),
         positions=json.dumps([number for number, each in enumerate(pane.steps) if each.outcome == "taken"]),
         differs=tuple(differing_variables(spec, pane.state, other.spec, other.state)) if other is not None else (),
     )
@@ -189,7 +196,7 @@ def _properties(session: ExplorerSession, place: Place, number: int) -> Iterator
     for name in spec.properties:
         role = spec.roles[name]
         is_decided = role not in LIVENESS_ROLES
-        value = property_value(spec, name, pane.state, before) if is_decided else None
+        value = session.property_value(place, number, name, pane.state, before) if is_decided else None
         explanation = ""
         if is_decided and value is None:
             explanation = "It cannot be evaluated: a value leaves the bounds of its type."

@@ -18,11 +18,13 @@ from checker.explorer.steps import ChosenStep, EnabledStep, enabled_steps, take
 from checker.explorer.variant import Variant, configure_variants, differing_variables, initial_states_of
 from checker.explorer.visited_tree import VisitedTree
 from checker.language.interpreter import State
+from checker.language.roles import Role
 from checker.language.spec import Spec
+from checker.output.page.story import property_value
 from checker.run.result import TraceStep
 
-_MOST_CONFIGURATIONS, _MOST_PREFIXES, _MOST_ENABLED = 8, 4_000, 100_000
-"""Limits of the caches: configurations, prefixes of paths, and enabled steps of all remembered states together."""
+_MOST_CONFIGURATIONS, _MOST_PREFIXES, _MOST_ENABLED, _MOST_VALUES = 8, 4_000, 100_000, 100_000
+"""Limits of the caches: configurations, prefixes of paths, enabled steps of all remembered states together, values."""
 
 Item = TypeVar("Item")
 
@@ -108,6 +110,7 @@ class ExplorerSession:
         self._specs = _Recent(_MOST_CONFIGURATIONS)
         self._prefixes = _Recent(_MOST_PREFIXES)
         self._enabled = _Recent(_MOST_ENABLED, lambda steps: len(steps) + 1)
+        self._values = _Recent(_MOST_VALUES)
         self._lock = threading.Lock()
         self.searches: set[threading.Event] = set()
         self.start = self.without_base_constants(self.start)
@@ -170,6 +173,18 @@ class ExplorerSession:
         pane = place.panes[number]
         key = (place.address.settings, number, pane.state)
         return self._enabled.get(key, lambda: enabled_steps(pane.spec, pane.state))
+
+    def property_value(self, place: Place, number: int, name: str, state: State, before: State | None) -> bool | None:
+        """Return the value of a property in a state of a pane, or for the step from `before` to it.
+
+        It is None if it cannot be evaluated.
+        """
+        spec = place.panes[number].spec
+        # Of a property of states it is remembered: many steps lead to a state.
+        if spec.roles[name] not in (Role.INVARIANT, Role.REACHABLE):
+            return property_value(spec, name, state, before)
+        key = (place.address.settings, number, name, state)
+        return self._values.get(key, lambda: property_value(spec, name, state, None))
 
     def tree(self, address: Address) -> VisitedTree:
         """Return the tree of the visited paths with the constants and the initial state of an address."""

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checker.explain.lane_owners import lane_owners
-from checker.explain.step_events import lane_title, step_event
-from checker.explain.step_sentences import first_sentence
+from checker.explain.step_events import lane_title
+from checker.explain.step_sentences import describe_steps, first_sentence
 from checker.explorer.session import ExplorerSession, PanePath, Place
 from checker.explorer.steps import EnabledStep
 from checker.language.default_drawing import drawing_of
 from checker.language.roles import Role
 from checker.language.values import show
-from checker.output.page.story import property_value
 from checker.run.result import TraceStep
 
 PAGE_OF_STEPS = 50
@@ -30,10 +29,11 @@ class StepOffer:
 
     `violates` are the properties that are false after it, `failure` is why it has no successor. `is_idle`: it does not
     change the state. `only_in`: the name of the pane if the other pane cannot take the step. `lane` is the title of the
-    lane where it happens, and `others` are the arguments that the lane does not say.
+    lane where it happens, and `others` are the arguments that the lane does not say. `sentence` describes the step.
     """
 
     action: str
+    code: str
     href: str
     arguments: tuple[tuple[str, str], ...]
     violates: tuple[str, ...]
@@ -42,6 +42,7 @@ class StepOffer:
     only_in: str
     lane: str
     others: str
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,15 @@ def pane_names(place: Place) -> tuple[str, ...]:
     return tuple(f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, 1))
 
 
-def action_offers(session: ExplorerSession, place: Place) -> tuple[ActionOffers, ...]:
-    """Return the enabled steps by action. If there are many, only their numbers."""
+def action_offers(session: ExplorerSession, place: Place, is_whole: bool = False) -> tuple[ActionOffers, ...]:
+    """Return the enabled steps by action. If there are many, only their numbers, unless `is_whole`."""
     offers = list(_merge(session, place))
-    is_long = len(offers) > MOST_OPEN
+    is_long = len(offers) > MOST_OPEN and not is_whole
     groups = []
     for action, items in itertools.groupby(sorted(offers, key=lambda item: item[2]), key=lambda item: item[0].action):
         steps = list(items)
-        shown = () if is_long else tuple(_offer(session, place, *item) for item in steps[:PAGE_OF_STEPS])
+        most = len(steps) if is_whole else 0 if is_long else PAGE_OF_STEPS
+        shown = tuple(_offer(session, place, *item) for item in steps[:most])
         more = "" if len(shown) == len(steps) else f"enabled{place.address.query(action=action, first=len(shown))}"
         method = getattr(type(place.panes[0].spec), action, None) or getattr(type(place.panes[-1].spec), action)
         summary = first_sentence(method.__doc__ or "")
@@ -95,9 +97,10 @@ def _offer(session: ExplorerSession, place: Place, step: EnabledStep, alone: int
     pane = place.panes[max(alone, 0)]
     parameters = [parameter.name for parameter in pane.spec.parameters_of(step.action)]
     shown = tuple((name, show(value)) for name, value in zip(parameters, step.arguments, strict=True))
-    lane, others = _on_lane(pane, step)
+    lane, others, sentence = _described(pane, step)
     return StepOffer(
         action=step.action,
+        code=step.code,
         href=place.address.then(step.code).query() if step.state is not None else "",
         arguments=shown,
         violates=tuple(_violations_after(session, place, step, alone)),
@@ -106,49 +109,57 @@ def _offer(session: ExplorerSession, place: Place, step: EnabledStep, alone: int
         only_in=pane_names(place)[alone] if alone >= 0 else "",
         lane=lane,
         others=others,
+        sentence=sentence,
     )
 
 
 def _violations_after(session: ExplorerSession, place: Place, step: EnabledStep, alone: int) -> Iterator[str]:
     """Iterate over the properties that a step violates; with the name of the pane if the other one is not violated."""
     if alone >= 0 or len(place.panes) == 1:
-        yield from _violations_by(place.panes[max(alone, 0)], step)
+        yield from _violations_by(session, place, max(alone, 0), step)
         return
     violated = []
-    for number, pane in enumerate(place.panes):
+    for number in range(len(place.panes)):
         same = next(enabled_step for enabled_step in session.enabled(place, number) if enabled_step.code == step.code)
-        violated.append(list(_violations_by(pane, same)))
+        violated.append(list(_violations_by(session, place, number, same)))
     for name in dict.fromkeys([*violated[0], *violated[1]]):
         where = [pane for pane, names in zip(pane_names(place), violated, strict=True) if name in names]
         yield name if len(where) == 2 else f"{name} in {where[0]}"
 
 
-def _violations_by(pane: PanePath, step: EnabledStep) -> Iterator[str]:
+def _violations_by(session: ExplorerSession, place: Place, number: int, step: EnabledStep) -> Iterator[str]:
     """Iterate over the properties of states and steps that are false after a step and were not false before."""
+    pane = place.panes[number]
     if step.state is None:
         return
     for name in pane.spec.safety_properties:
-        if pane.spec.roles[name] is Role.REACHABLE or property_value(pane.spec, name, step.state, pane.state) is True:
+        role = pane.spec.roles[name]
+        if role is Role.REACHABLE or session.property_value(place, number, name, step.state, pane.state) is True:
             continue
-        was_false = (
-            pane.spec.roles[name] is Role.INVARIANT and property_value(pane.spec, name, pane.state, None) is not True
-        )
-        if not was_false:
+        if role is not Role.INVARIANT or session.property_value(place, number, name, pane.state, None) is True:
             yield name
 
 
-def _on_lane(pane: PanePath, step: EnabledStep) -> tuple[str, str]:
-    """Return the title of the lane where a step happens ("": none), and the arguments that the lane does not say."""
+def _described(pane: PanePath, step: EnabledStep) -> tuple[str, str, str]:
+    """Return the lane where a step happens ("": none), the arguments that the lane does not say, and the sentence.
+
+    A step that leaves the bounds of a type has none of them.
+    """
+    if step.state is None:
+        return "", "", ""
+    trace = (TraceStep(None, (), pane.state), TraceStep(step.action, step.arguments, step.state))
+    sentence, event = describe_steps(pane.spec, trace, start="-")[-1]
     drawing = drawing_of(pane.spec)
-    if drawing is None or step.state is None:
-        return "", ""
-    lane = step_event(pane.spec, drawing, pane.state, TraceStep(step.action, step.arguments, step.state)).lane
+    if drawing is None or event is None:
+        return "", "", sentence.text
+    lane = event.lane
     owners = lane_owners(pane.spec, drawing)
     parameters = pane.spec.parameters_of(step.action)
     given = zip(parameters, step.arguments, strict=True)
-    return lane, ", ".join(
+    others = ", ".join(
         f"{parameter.name}={show(value)}" for parameter, value in given if not lane or lane_title(value, owners) != lane
     )
+    return lane, others, sentence.text
 
 
 def further_offers(

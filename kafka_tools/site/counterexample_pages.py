@@ -11,9 +11,9 @@ from checker.language.spec import Spec
 from checker.output.page.chart import chart
 from checker.output.page.render import render
 from checker.output.writers import html
-from checker.run.result import Violation
+from checker.run.result import TraceStep, Violation
 from kafka_tools.pages.catalogue_scenarios import EntryScenario
-from kafka_tools.pages.scenario_runs import counterexample_of, run_scenario
+from kafka_tools.pages.scenario_runs import ScenarioRun, counterexample_of, run_scenario
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,11 @@ class CounterexamplePage:
 
 @dataclass(frozen=True)
 class ShownScenario:
-    """A scenario with the pages of its counterexamples."""
+    """A scenario with the pages of its counterexamples; `trace` is the first counterexample, empty if there is none."""
 
     scenario: EntryScenario
     pages: tuple[CounterexamplePage, ...]
+    trace: tuple[TraceStep, ...] = ()
 
 
 def write_counterexamples(scenarios: Iterable[EntryScenario], folder: Path) -> dict[str, ShownScenario]:
@@ -49,11 +50,15 @@ def write_counterexamples(scenarios: Iterable[EntryScenario], folder: Path) -> d
         SpecError: the result of a scenario is not the expected one.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    return {given.target: ShownScenario(given, tuple(_write(given, folder))) for given in scenarios}
+    return {given.target: _shown(given, folder) for given in scenarios}
 
 
-def _write(given: EntryScenario, folder: Path) -> Iterable[CounterexamplePage]:
+def _shown(given: EntryScenario, folder: Path) -> ShownScenario:
     run = run_scenario(given.target)
+    return ShownScenario(given, tuple(_write(run, given, folder)), run.steps)
+
+
+def _write(run: ScenarioRun, given: EntryScenario, folder: Path) -> Iterable[CounterexamplePage]:
     spec = given.scenario.configured_spec()
     for violation in run.result.violations:
         if not violation.trace:

@@ -16,6 +16,7 @@ from kafka_tools.pages.museum import museum_page
 from kafka_tools.pages.museum.entries import AREAS, Exhibit
 from kafka_tools.pages.museum.tickets import ticket_url
 from kafka_tools.site.counterexample_pages import ShownScenario
+from kafka_tools.site.step_pages import MOST_STATES, StepsPage
 from specs.hazards import OUTCOMES
 from specs.kafka_releases import RELEASES
 
@@ -42,13 +43,16 @@ class RemedyScenario:
     states: int
 
 
-def write_museum(
-    exhibits: Sequence[Exhibit], shown: Mapping[str, ShownScenario], ledger: Ledger, stage: Path
-) -> list[Path]:
-    """Write the overview and the pages of the entries, and return the paths of the latter in the stage.
+@dataclass(frozen=True)
+class MuseumPages:
+    """The pages of scenarios, by their names: the counterexamples, and for small ones the steps by hand."""
 
-    `shown` has the counterexamples by scenario.
-    """
+    shown: Mapping[str, ShownScenario]
+    steps: Mapping[str, StepsPage]
+
+
+def write_museum(exhibits: Sequence[Exhibit], pages: MuseumPages, ledger: Ledger, stage: Path) -> list[Path]:
+    """Write the overview and the pages of the entries, and return the paths of the latter in the stage."""
     folder = stage / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     environment = _environment()
@@ -57,8 +61,10 @@ def write_museum(
         page = environment.get_template("exhibit.md.j2").render(
             exhibit=exhibit,
             area=AREAS[exhibit.story.area][0],
-            shown=shown.get(exhibit.shown_by.target) if exhibit.shown_by is not None else None,
-            further=[shown[given.target] for given in exhibit.further],
+            shown=pages.shown.get(exhibit.shown_by.target) if exhibit.shown_by is not None else None,
+            by_hand=pages.steps.get(exhibit.shown_by.target) if exhibit.shown_by is not None else None,
+            most_by_hand=MOST_STATES,
+            further=[pages.shown[given.target] for given in exhibit.further],
             remedy=_remedy(exhibit, ledger),
             constants=_constants(exhibit),
             frame=_FRAME,

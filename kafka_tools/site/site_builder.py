@@ -24,6 +24,7 @@ from kafka_tools.site.counterexample_pages import write_counterexamples
 from kafka_tools.site.links import problems_of
 from kafka_tools.site.navigation import read_navigation
 from kafka_tools.site.staged_docs import INDEX, StagedDocs
+from kafka_tools.site.step_pages import write_step_pages
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -65,7 +66,11 @@ def build_site(
         on_stage("exploring the scenarios of the museum")
         scenarios = [given for each in entries for given in (each.shown_by, *each.further) if given is not None]
         counterexamples = write_counterexamples(scenarios, extra / exhibit_pages.COUNTEREXAMPLES)
-        paths = exhibit_pages.write_museum(entries, counterexamples, ledger.read(ledger.default_path()), stage)
+        on_stage("storing the steps of small scenarios")
+        mains = {each.shown_by.target: counterexamples[each.shown_by.target] for each in entries if each.shown_by}
+        steps = write_step_pages(list(mains.values()), extra / exhibit_pages.COUNTEREXAMPLES)
+        museum = exhibit_pages.MuseumPages(counterexamples, steps)
+        paths = exhibit_pages.write_museum(entries, museum, ledger.read(ledger.default_path()), stage)
         pages += _write_long_pages(stage)
         _add_navigation(stage, pages, entries, paths)
         if with_matrix:

@@ -45,7 +45,9 @@ class ExplorerClient:
 
 def offers_in(text):
     """Return the addresses of the steps that a page offers in its list, by their text."""
-    found = re.findall(r'<a class="offer[^"]*" data-go data-step href="([^"]*)"><code>(.*?)</code>', text, re.DOTALL)
+    found = re.findall(
+        r'<a class="offer[^"]*" data-go data-code="[^"]*" href="([^"]*)"><code>(.*?)</code>', text, re.DOTALL
+    )
     return {unescape(re.sub(r"<[^>]*>", "", call)): unescape(href) for href, call in found}
 
 

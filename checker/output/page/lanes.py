@@ -109,6 +109,10 @@ class StateView:
         """The lanes in their order, split into runs of single lanes and runs of lanes with owners."""
         return [list(lanes) for _, lanes in itertools.groupby(self.lanes, key=lambda lane: lane.is_single)]
 
+    def columns_of(self, group: list[LaneView]) -> tuple[MemberColumn, ...]:
+        """Return the columns of members beside a group of lanes: none if no lane of it can be a member."""
+        return self.member_columns if any(lane.title in self.possible_members for lane in group) else ()
+
 
 class StateRenderer:
     """Renders the states of a spec, each with its differences from the state before.

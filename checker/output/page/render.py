@@ -166,6 +166,11 @@ def render(
     return page.render(style=style, script=code, script_hash=script_hash(code), **content)
 
 
+def macros(template: str, package: str, **context: Any) -> Any:
+    """Return the macros of a template as functions, with a context: the names of `render` and others."""
+    return _environment(package).get_template(template).make_module(context)
+
+
 def script_hash(code: str) -> str:
     """Return the SHA-256 by which the policy of a page names a script that the page contains."""
     return base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()

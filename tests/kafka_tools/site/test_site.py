@@ -63,6 +63,20 @@ def test_every_page_and_every_counterexample_is_in_the_site(site):
                 ).read_text()
 
 
+def test_a_small_scenario_has_a_page_of_steps_and_a_large_one_a_command(site):
+    steps = {path.name: path.read_text() for path in (site / "museum" / "counterexamples").glob("*.steps.html")}
+    large = next(exhibit for exhibit in ENTRIES if exhibit.name == "C11").shown_by.target
+    shown = {exhibit.shown_by.target for exhibit in ENTRIES} - {large}
+    assert set(steps) == {f"{target.replace('/', '-')}.steps.html" for target in shown}
+    entry = (site / "museum" / "P7.html").read_text()
+    (name,) = (name for name in steps if "p7_" in name)
+    assert f'href="counterexamples/{name}">Take other steps by hand: all 81 states are in this page' in entry
+    # It opens at the end of the counterexample.
+    assert "is false: " in steps[name] and "its chart</a>" in steps[name]
+    entry = (site / "museum" / "C11.html").read_text()
+    assert f"python -m checker explore {large}" in entry and "5,000 states or more" in entry
+
+
 def test_a_warning_of_sphinx_is_an_error(tmp_path):
     docs = small_docs(tmp_path, "# A\n\n```{nothing}\n```\n")
     with pytest.raises(InputError, match=r"Sphinx warns: a.md:3: WARNING: Unknown directive"):
