@@ -93,6 +93,17 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 @pytest.fixture(scope="module")
+def one_process():
+    """Make reports on walks in this process: forks of a process with thousands of tests take a quarter of their time.
+
+    tests/spark_analysis/test_shrunk_walks.py has the test that reports by one process and by two are the same.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spark_analysis.report.local_source.default_workers", lambda: 1)
+        yield
+
+
+@pytest.fixture(scope="module")
 def browser():
     """Return Chromium, driven by Playwright; skip the test if one of them is missing."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

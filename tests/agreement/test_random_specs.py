@@ -24,13 +24,13 @@ from tests.agreement.spec_source import spec_source
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 _PROFILE = settings(
-    max_examples=3000 if _THOROUGH else 12,
+    max_examples=3000 if _THOROUGH else 8,
     derandomize=not _THOROUGH,
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-_SLOW_PROFILE = settings(_PROFILE, max_examples=40)
+_SLOW_PROFILE = settings(_PROFILE, max_examples=60)
 
 
 @st.composite

@@ -15,6 +15,8 @@ from spark_analysis.walks.walk_request import run_of_request
 from tests.spark_analysis.test_report import TWO_CAUSES
 from tests.spark_analysis.walks.walked import request, simulated, spec_file
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 WITHOUT_SWAP = TWO_CAUSES.replace("require(not self.careful and len(self.queue) == 3)", "require(False)")
 WITHOUT_OVERTAKE = TWO_CAUSES.replace("require(not self.careful and self.sent < 4)", "require(False)", 1)
 

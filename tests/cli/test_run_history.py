@@ -10,6 +10,8 @@ from checker.errors import InputError
 from spark_analysis.report.run_history import append_line, read_history, trend
 from tests.spark_analysis.walks.walked import spec_of_walks, walks_in
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 
 def line(run, walks, *, of=1000, spec="queue", **options):
     rate = {"setting": "", "property": "in_order", "is_error": False, "walks": walks, "of": of}

@@ -10,6 +10,8 @@ from spark_analysis.report.run_comparison import compare_reports
 from tests.spark_analysis.test_report import TWO_CAUSES
 from tests.spark_analysis.walks.walked import spec_file
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 OPTIONS = ("--traces", "120", "--depth", "12", "--seed", "7")
 
 

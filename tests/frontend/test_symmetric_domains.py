@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+import textwrap
 
 import pytest
 
@@ -201,12 +202,6 @@ def test_everything_symmetric_is_accepted():
     ]
 
 
-class Names(Base):
-    @action
-    def go(self):
-        self.leader = Node[0]
-
-
 class NamesInProperty(Base):
     @invariant
     def wrong(self):
@@ -234,21 +229,6 @@ class NamesByConstant(Base):
         require(self.weights[node] == 2)
 
 
-class NamesByDisplay(Base):
-    @action
-    def go(self):
-        self.level = {Node[0]: 1, Node[1]: 1, Node[2]: 1}
-
-
-class First(Base):
-    @action
-    def go(self):
-        for node in Node:
-            if node in self.active:
-                self.leader = node
-                break
-
-
 class FirstByReturn(Base):
     def first_active(self):
         for node in Node:
@@ -261,110 +241,11 @@ class FirstByReturn(Base):
         self.leader = self.first_active()
 
 
-class Last(Base):
-    @action
-    def go(self):
-        for node in self.active:
-            self.leader = node
-
-
-class Chosen(Base):
-    @action
-    def go(self):
-        self.leader = max(Node, key=lambda node: self.level[node])
-
-
-class Appends(Base):
-    @action
-    def go(self):
-        for node in Node:
-            self.order.append(node)
-
-
-class Listed(Base):
-    @action
-    def go(self):
-        self.order = [node for node in Node if node in self.active]
-
-
-class ChoiceByList(Base):
-    @action
-    def go(self):
-        self.total = 1 if [self.level[node] for node in Node] == [0, 0, 1] else 2
-
-
-class ListIndexed(Base):
-    @action
-    def go(self):
-        found = [self.level[node] for node in Node]
-        self.total = found[0]
-
-
-class Numbered(Base):
-    @action
-    def go(self):
-        for number, node in enumerate(Node):
-            self.level[node] = number
-
-
-class ReadsOthers(Base):
-    @action
-    def go(self):
-        for node in Node:
-            if all(self.level[other] < 2 for other in Node):
-                self.level[node] = 2
-
-
-class ReadsTotal(Base):
-    @action
-    def go(self):
-        for node in Node:
-            if self.total < 2:
-                self.level[node] = 1
-            self.total += 1
-
-
-class MixedSigns(Base):
-    @action
-    def go(self):
-        for node in Node:
-            self.total = self.total + self.level[node] - 1
-
-
-class UpAndDown(Base):
-    @action
-    def go(self):
-        for node in Node:
-            self.total += self.level[node]
-            self.total -= self.level[node]
-
-
 class NotTheKey(Base):
     @action
     def go(self, chosen: Node):
         for node in Node:
             self.level[chosen] = self.level[node]
-
-
-class DisablesAfterFailure(Base):
-    @action
-    def go(self):
-        for node in Node:
-            require(self.log[node][0] > 0)
-
-
-class InMessages(Base):
-    @action
-    def go(self):
-        for message in self.network:
-            self.leader = message.sender
-
-
-class PartialKeys(Base):
-    @action
-    def go(self):
-        for node in self.owed:
-            self.leader = node
 
 
 class SharedHelper(Base):
@@ -395,78 +276,6 @@ class SharedHelperSecondArgument(Base):
     @action
     def first_member(self):
         self.leader = self.first_of(0, [node for node in self.active if node in self.active])
-
-
-class ConditionalList(Base):
-    @action
-    def go(self):
-        self.order = self.order if self.total > 1 else [node for node in Node if node in self.active]
-
-
-class JoinedList(Base):
-    @action
-    def go(self):
-        self.order = self.order + [node for node in Node if node in self.active]
-
-
-class RangeFrom(Base):
-    @action
-    def go(self):
-        levels = [self.level[node] for node in Node]
-        self.total = sum(n for n in range(levels[0], 3))
-
-
-class RangeTo(Base):
-    @action
-    def go(self):
-        levels = [self.level[node] for node in Node]
-        self.total = sum(n for n in range(levels[0]))
-
-
-class DefaultByOrder(Base):
-    @action
-    def go(self):
-        levels = [self.level[node] for node in Node]
-        self.total = min((self.level[node] for node in self.active), default=levels[0])
-
-
-class InnerLoop(Base):
-    @action
-    def go(self):
-        for node in Node:
-            for other in self.peers[node]:
-                self.leader = other
-
-
-class InnerValue(Base):
-    @action
-    def go(self):
-        for node in Node:
-            for number, level in enumerate(self.log[node]):
-                self.total = number + level
-
-
-class Flips(Base):
-    @action
-    def go(self):
-        for node in Node:
-            self.active = {node} - self.active
-
-
-class RaisesAndLowers(Base):
-    @action
-    def go(self):
-        for node in Node:
-            self.debt = self.level[node] - self.debt
-
-
-class AssignsTheItem(Base):
-    @action
-    def go(self):
-        for node in Node:
-            if self.leader is not None:
-                node = self.leader
-            self.level[node] = 0
 
 
 class AssignsTheParameter(Base):
@@ -529,59 +338,178 @@ class EffectInMap(EffectInPart):
 
 
 REFUSED = [
-    (AssignsTheItem, "it assigns node"),
     (AssignsTheParameter, "it assigns node"),
     (LastInHelper, "the last iteration decides the value of self.leader"),
     (LastValueInHelper, "the last iteration decides the value of self.total"),
     (ReturnedList, "is a list in the order of Node"),
     (EffectInPart, "calls a helper that uses `require` in the order of Node"),
     (EffectInMap, "calls a helper that uses `require` in the order of Node"),
-    (ConditionalList, "is a list in the order of Node"),
-    (JoinedList, "is a list in the order of Node"),
-    (RangeFrom, "is a list in the order of Node"),
-    (RangeTo, "is a list in the order of Node"),
-    (DefaultByOrder, "is a list in the order of Node"),
-    (InnerLoop, "decides the value of self.leader"),
-    (InnerValue, "decides the value of self.total"),
-    (Flips, "an iteration changes self.active, which another one reads"),
-    (RaisesAndLowers, "an iteration changes self.debt, which another one reads"),
     (SharedHelper, "`items` is a list in the order of Node"),
     (SharedHelperSecondArgument, "`items` is a list in the order of Node"),
-    (Names, "`Node[0]` names members of Node"),
     (NamesInProperty, "`Node[1]` names members of Node"),
     (NamesInConstraint, "`Node[2]` names members of Node"),
     (NamesInHelper, "`Node[0]` names members of Node"),
     (NamesByConstant, "`self.weights` names members of Node"),
-    (NamesByDisplay, "names the members of Node"),
-    (First, "the loop `for node in Node` depends on the order of Node: the first iteration that ends"),
     (FirstByReturn, "the first iteration that ends the loop decides the result"),
-    (Last, "the loop `for node in self.active` depends on the order of Node: the last iteration decides"),
-    (Chosen, "depends on the order of Node"),
-    (Appends, "the loop `for node in Node` depends on the order of Node: it appends to self.order"),
-    (Listed, "is a list in the order of Node"),
-    (ChoiceByList, "is a list in the order of Node"),
-    (ListIndexed, "is a list in the order of Node"),
-    (Numbered, "numbers values in the order of Node"),
-    (ReadsOthers, "an iteration changes self.level, which another one reads"),
-    (ReadsTotal, "an iteration changes self.total, which another one reads"),
-    (UpAndDown, "the last iteration decides the value of self.total"),
-    (MixedSigns, "an iteration changes self.total"),
     (NotTheKey, "an iteration changes self.level, which another one reads"),
-    (DisablesAfterFailure, "may fail in one iteration, and another may come before it"),
-    (InMessages, "the last iteration decides the value of self.leader"),
-    (PartialKeys, "the last iteration decides the value of self.leader"),
 ]
+
+STATEMENTS = """
+# it assigns node
+for node in Node:
+    if self.leader is not None:
+        node = self.leader
+    self.level[node] = 0
+
+# is a list in the order of Node
+self.order = self.order if self.total > 1 else [node for node in Node if node in self.active]
+
+# is a list in the order of Node
+self.order = self.order + [node for node in Node if node in self.active]
+
+# is a list in the order of Node
+levels = [self.level[node] for node in Node]
+self.total = sum(n for n in range(levels[0], 3))
+
+# is a list in the order of Node
+levels = [self.level[node] for node in Node]
+self.total = sum(n for n in range(levels[0]))
+
+# is a list in the order of Node
+levels = [self.level[node] for node in Node]
+self.total = min((self.level[node] for node in self.active), default=levels[0])
+
+# decides the value of self.leader
+for node in Node:
+    for other in self.peers[node]:
+        self.leader = other
+
+# decides the value of self.total
+for node in Node:
+    for number, level in enumerate(self.log[node]):
+        self.total = number + level
+
+# an iteration changes self.active, which another one reads
+for node in Node:
+    self.active = {node} - self.active
+
+# an iteration changes self.debt, which another one reads
+for node in Node:
+    self.debt = self.level[node] - self.debt
+
+# `Node[0]` names members of Node
+self.leader = Node[0]
+
+# names the members of Node
+self.level = {Node[0]: 1, Node[1]: 1, Node[2]: 1}
+
+# the loop `for node in Node` depends on the order of Node: the first iteration that ends
+for node in Node:
+    if node in self.active:
+        self.leader = node
+        break
+
+# the loop `for node in self.active` depends on the order of Node: the last iteration decides
+for node in self.active:
+    self.leader = node
+
+# depends on the order of Node
+self.leader = max(Node, key=lambda node: self.level[node])
+
+# the loop `for node in Node` depends on the order of Node: it appends to self.order
+for node in Node:
+    self.order.append(node)
+
+# is a list in the order of Node
+self.order = [node for node in Node if node in self.active]
+
+# is a list in the order of Node
+self.total = 1 if [self.level[node] for node in Node] == [0, 0, 1] else 2
+
+# is a list in the order of Node
+found = [self.level[node] for node in Node]
+self.total = found[0]
+
+# numbers values in the order of Node
+for number, node in enumerate(Node):
+    self.level[node] = number
+
+# an iteration changes self.level, which another one reads
+for node in Node:
+    if all(self.level[other] < 2 for other in Node):
+        self.level[node] = 2
+
+# an iteration changes self.total, which another one reads
+for node in Node:
+    if self.total < 2:
+        self.level[node] = 1
+    self.total += 1
+
+# the last iteration decides the value of self.total
+for node in Node:
+    self.total += self.level[node]
+    self.total -= self.level[node]
+
+# an iteration changes self.total
+for node in Node:
+    self.total = self.total + self.level[node] - 1
+
+# may fail in one iteration, and another may come before it
+for node in Node:
+    require(self.log[node][0] > 0)
+
+# the last iteration decides the value of self.leader
+for message in self.network:
+    self.leader = message.sender
+
+# the last iteration decides the value of self.leader
+for node in self.owed:
+    self.leader = node
+"""
+"""Statements of an action, each below what is wrong with it."""
+
+
+def check_refused(spec, sentence, file):
+    result = symmetry_of(compile_spec(spec))
+    assert result.domains == ()
+    (asymmetry,) = result.asymmetries
+    assert sentence in asymmetry.sentence
+    assert asymmetry.file == file and asymmetry.line is not None
+    with pytest.raises(SpecError, match="Node is not symmetric: "):
+        raise asymmetry.error
 
 
 @pytest.mark.parametrize(("spec", "sentence"), REFUSED, ids=[spec.__name__ for spec, _ in REFUSED])
 def test_each_asymmetric_construct_is_refused_with_its_line(spec, sentence):
-    found = symmetry_of(compile_spec(spec()))
-    assert found.domains == ()
-    (asymmetry,) = found.asymmetries
-    assert sentence in asymmetry.sentence
-    assert asymmetry.file == __file__ and asymmetry.line is not None
-    with pytest.raises(SpecError, match="Node is not symmetric: "):
-        raise asymmetry.error
+    check_refused(spec(), sentence, __file__)
+
+
+@pytest.fixture
+def spec_with(tmp_path, monkeypatch):
+    """Return a function that returns a spec with one action, which consists of some statements from line 10 on."""
+
+    def spec_with_statements(statements):
+        path = tmp_path / "spec_with_statements.py"
+        path.write_text(
+            "from checker.language import action, replace, require, subsets\n"
+            "from tests.frontend.test_symmetric_domains import Base, Message, Node\n\n"
+            "class Place(Base):\n    def double(self, x):\n        return x * 2\n\n"
+            f"    @action\n    def go(self):\n{textwrap.indent(statements, ' ' * 8)}\n"
+        )
+        description = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(description)
+        monkeypatch.setitem(sys.modules, path.stem, module)
+        description.loader.exec_module(module)
+        return module.Place()
+
+    return spec_with_statements
+
+
+@pytest.mark.parametrize("case", STATEMENTS.strip().split("\n\n"))
+def test_each_asymmetric_statement_is_refused_with_its_line(case, spec_with):
+    sentence, statements = case.removeprefix("# ").split("\n", 1)
+    spec = spec_with(statements)
+    check_refused(spec, sentence, sys.modules[type(spec).__module__].__file__)
 
 
 FIRST = "[n for n in Node if n in self.active][0]"
@@ -645,19 +573,8 @@ pair = (FIRST, 1); self.leader = pair[0]
 
 
 @pytest.mark.parametrize("statement", PLACES.strip().split("\n"))
-def test_a_value_that_depends_on_the_order_is_refused_everywhere(statement, tmp_path, monkeypatch):
-    path = tmp_path / "place_of_a_value.py"
-    path.write_text(
-        "from checker.language import action, replace, require, subsets\n"
-        "from tests.frontend.test_symmetric_domains import Base, Message, Node\n\n"
-        "class Place(Base):\n    def double(self, x):\n        return x * 2\n\n"
-        f"    @action\n    def go(self):\n        {statement.replace('FIRST', FIRST)}\n"
-    )
-    description = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(description)
-    monkeypatch.setitem(sys.modules, path.stem, module)
-    description.loader.exec_module(module)
-    (asymmetry,) = symmetry_of(compile_spec(module.Place())).asymmetries
+def test_a_value_that_depends_on_the_order_is_refused_everywhere(statement, spec_with):
+    (asymmetry,) = symmetry_of(compile_spec(spec_with(statement.replace("FIRST", FIRST)))).asymmetries
     assert "is a list in the order of Node" in asymmetry.sentence and asymmetry.line == 10
 
 

@@ -28,6 +28,8 @@ from tests.support.page_checks import problems_of
 from traces import trace_file
 from traces.replay import replay
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 TWO_CAUSES = SOURCE.replace(
     "    @invariant\n",
     '''    @action
@@ -160,18 +162,23 @@ def test_spark_reports_the_same_bytes_for_any_partitions(spark, made, bytes_a_pa
     assert json.dumps(again.data) == json.dumps(made[2].data)
 
 
-def test_a_report_in_a_session_of_its_own_is_the_same(spark, made, monkeypatch):
-    """The session of the tests is the one that is opened: a second one cannot exist in this process."""
+def test_a_report_with_a_master_opens_a_session_of_its_own(tmp_path, monkeypatch):
+    """Files are read in its place: a second session cannot exist in this process."""
     requests = []
 
     def opened(*master, **options):
         requests.append((master, options))
-        return contextlib.nullcontext(spark)
+        return contextlib.nullcontext("session")
+
+    def source(session, *walks):
+        requests.append(session)
+        return LocalWalkSource(*walks)
 
     monkeypatch.setattr(make_report, "opened", opened)
-    again = report_on(made[1], spec=spec_of_walks(made[1]), master="local[2]")
-    assert requests == [(("local[2]",), {"settings": make_report.session_settings("local[2]")})]
-    assert json.dumps(again.data) == json.dumps(made[2].data)
+    monkeypatch.setattr(make_report, "SparkWalkSource", source)
+    _, walks = walks_in(tmp_path, scenario="careful", walks=50)
+    report_on(walks, spec=spec_of_walks(walks), master="local[2]")
+    assert requests == [(("local[2]",), {"settings": make_report.session_settings("local[2]")}), "session"]
 
 
 class _Page(HTMLParser):

@@ -15,6 +15,8 @@ from tests.spark_analysis.test_report import TWO_CAUSES
 from tests.spark_analysis.walks.walked import request, simulated, spec_file
 from tests.support.page_checks import problems_of
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 
 def data_of(folder, **options):
     file = spec_file(folder, TWO_CAUSES)

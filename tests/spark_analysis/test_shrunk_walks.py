@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_analysis.report import causes, shrunk_walks
+from spark_analysis.report import causes, local_source, shrunk_walks
 from spark_analysis.report.make_report import report_on
 from spark_analysis.report.shrunk_walks import Stratum, first_walks, spacings_of
 from spark_analysis.report.walk_counts import ViolationPattern, WalkFailure
@@ -46,10 +46,14 @@ def test_estimates_of_samples_contain_the_exact_counts(walks, monkeypatch):
 
 
 def test_every_violated_property_has_a_counterexample(walks, monkeypatch):
+    monkeypatch.setattr(local_source, "default_workers", lambda: 2)
+    monkeypatch.setattr(shrunk_walks, "_WALKS_IN_TASK", 1)
     for module, name in ((shrunk_walks, "MOST_PATTERNS"), (causes, "MOST_SEARCHED"), (causes, "MOST_CAUSES")):
         monkeypatch.setattr(module, name, 1)
     monkeypatch.setattr(shrunk_walks, "SAMPLED_WALKS", 1)
     report = report_on(walks, spec=spec_of_walks(walks))
+    monkeypatch.setattr(local_source, "default_workers", lambda: 1)
+    assert report_on(walks, spec=spec_of_walks(walks)).data == report.data
     violated = {failure["property"] for failure in report.data["failures"] if failure["walks"]}
     assert len(violated) == 2
     assert {cluster["property"] for cluster in report.data["clusters"]} == violated

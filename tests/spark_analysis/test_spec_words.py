@@ -17,6 +17,8 @@ from specs.replication.partition import Partition
 from specs.tickets import ALL_PROPOSALS, PROPOSALS
 from tests.spark_analysis.walks.walked import simulated
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 
 def test_a_promise_is_the_first_sentence_of_the_docstring():
     for name in ("weak_isr", "strong_isr", "log_matching"):

@@ -84,17 +84,25 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("specs")
 
 
-@settings(
-    max_examples=1000 if THOROUGH else 6,
-    derandomize=not THOROUGH,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-@given(source=sources(), seed=st.integers(0, 999))
-def test_random_specs_agree(folder, source, seed):
+PROFILE = settings(derandomize=not THOROUGH, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+
+
+def compare_on_states(folder, source, seed):
     spec = load(source, folder).Random()
     compare_states(spec, SymbolicStateEngine(spec), seed, reached=3, invented=3)
+
+
+@settings(PROFILE, max_examples=1000 if THOROUGH else 4)
+@given(source=sources(), seed=st.integers(0, 999))
+def test_random_specs_agree(folder, source, seed):
+    compare_on_states(folder, source, seed)
+
+
+@pytest.mark.slow
+@settings(PROFILE, max_examples=40)
+@given(source=sources(), seed=st.integers(0, 999))
+def test_more_random_specs_agree(folder, source, seed):
+    compare_on_states(folder, source, seed)
 
 
 # Deliberate bugs in the lowering: the comparison must detect each of them.

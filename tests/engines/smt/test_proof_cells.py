@@ -334,7 +334,7 @@ def test_the_certificates_are_those_of_the_specs(path, monkeypatch):
 
 def confirm(path):
     certificate = read_certificate(path)
-    found = checked(certificate, certificate.spec, 120, 2, ProofProgress(""))
+    found = checked(certificate, certificate.spec, 120, 1, ProofProgress(""))
     assert found.stale == ""
     assert [cell.place for cell in found.cells if cell.outcome != "proved"] == []
 

@@ -36,12 +36,17 @@ BATCHES = dict(batches=4, log_size=6, cache_size=1, max_in_flight=2, max_sequenc
 
 MODELS = [
     (PlainProducer, PLAIN | dict(refusals=1, disconnects=1), PlainClient),
-    (PlainProducer, PLAIN | dict(requeue="head", disconnects=2, retries=2), PlainClient),
-    (PlainProducer, PLAIN | dict(rejections=1, refusals=1, batch_size=2, broker_limit=1), PlainClient),
     (PlainProducer, PLAIN | dict(acks="all", late_refusals=1, retries=0, rejections=2), PlainClient),
-    (IdempotentProducer, BATCHES | dict(max_refusals=1, max_disconnects=1), IdempotentClient),
     (IdempotentProducer, BATCHES | dict(cache_size=2, max_rejections=1, max_disconnects=1), IdempotentClient),
     (IdempotentProducer, BATCHES | dict(max_abandoned=1, max_late_acks=1), PassedBatches),
+    (
+        IdempotentFailover,
+        BATCHES | dict(cache_size=2, snapshot_batches=2, max_restarts=1, max_disconnects=0),
+        IdempotentClientOfCluster,
+    ),
+    (PlainProducer, PLAIN | dict(requeue="head", disconnects=2, retries=2), PlainClient),
+    (PlainProducer, PLAIN | dict(rejections=1, refusals=1, batch_size=2, broker_limit=1), PlainClient),
+    (IdempotentProducer, BATCHES | dict(max_refusals=1, max_disconnects=1), IdempotentClient),
     (IdempotentProducer, BATCHES | dict(max_timeouts=1, max_disconnects=1), PassedBatches),
     (IdempotentProducer, BATCHES | dict(max_state_expiries=1, max_disconnects=1, cache_size=2), PassedBatches),
     (ImplicitAcks, BATCHES | dict(max_refusals=1, max_disconnects=1), IdempotentClient),
@@ -50,11 +55,11 @@ MODELS = [
         BATCHES | dict(max_restarts=1, max_follower_restarts=1, max_failovers=1, max_disconnects=0),
         IdempotentClientOfCluster,
     ),
-    (
-        IdempotentFailover,
-        BATCHES | dict(cache_size=2, snapshot_batches=2, max_restarts=1, max_disconnects=0),
-        IdempotentClientOfCluster,
-    ),
+]
+CASES = [
+    # One for each mapping, and one with snapshots. The slow tests explore more states of every model.
+    *((*model, MOST_STATES) for model in MODELS[:5]),
+    *(pytest.param(*model, MOST_STATES_IN_CI, marks=pytest.mark.slow) for model in MODELS),
 ]
 
 IDEMPOTENT_STEPS = (
@@ -123,8 +128,7 @@ def violated(spec: Spec, forgetting: Forgetting, state: State) -> frozenset[str]
     return frozenset(name for name in forgetting.checked if not spec.holds(name, state))
 
 
-@pytest.mark.parametrize("most", [MOST_STATES, pytest.param(MOST_STATES_IN_CI, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("kind", "constants", "mapping"), MODELS)
+@pytest.mark.parametrize(("kind", "constants", "mapping", "most"), CASES)
 def test_finished_records_have_no_future(kind, constants, mapping, most):
     spec, forgetting, allowed, tried = kind(**constants), mapping.forgetting, set(STEPS[mapping].split()), 0
     assert forgetting.fits(spec) and forgetting.checked <= set(invariants_of(kind))

@@ -351,7 +351,7 @@ def small_windows(monkeypatch):
 
 @pytest.mark.parametrize(
     ("names", "controls"),
-    [(["soak-18-2", "soak-2-1"], 8), pytest.param(list(RECORDINGS), 60, marks=pytest.mark.slow)],
+    [(["soak-18-2", "soak-2-1"], 4), pytest.param(list(RECORDINGS), 60, marks=pytest.mark.slow)],
 )
 def test_a_window_gives_the_verdict_of_all_offsets(recordings, small_windows, names, controls):
     task = ValidationTask("replication/partition", "kafka_tools.lab.recording.partition")
