@@ -51,17 +51,17 @@ def _write_positions(node: ast.stmt) -> Iterator[ast.expr]:
 
 def _branches(node: ast.expr) -> Iterator[ast.expr]:
     """Iterate over an expression and the operands of `and`, `or`, `not` and `x if c else y` in it."""
-    yield node
-    if isinstance(node, ast.BoolOp):
-        parts = node.values
-    elif isinstance(node, ast.IfExp):
-        parts = [node.test, node.body, node.orelse]
-    elif isinstance(node, ast.UnaryOp):
-        parts = [node.operand]
-    else:
-        return
-    for part in parts:
-        yield from _branches(part)
+    waiting = [node]
+    # Not recursive: each expression would pass through as many generators as it is nested deep.
+    while waiting:
+        part = waiting.pop()
+        yield part
+        if isinstance(part, ast.BoolOp):
+            waiting += reversed(part.values)
+        elif isinstance(part, ast.IfExp):
+            waiting += (part.orelse, part.body, part.test)
+        elif isinstance(part, ast.UnaryOp):
+            waiting.append(part.operand)
 
 
 def _ends_path(statement: nodes.Stmt) -> bool:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import itertools
 import random
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 from unittest import mock
 
@@ -40,21 +35,6 @@ from checker.run.result import Result
 
 MOST_STEPS = 2_000
 """The steps from random states after which no other one is compared: a state may have hundreds."""
-
-_modules = itertools.count()
-
-
-def load(source: str, folder: Path) -> ModuleType:
-    """Return the module of a source text, which is written to `folder` so that the front end can read it."""
-    name = f"random_spec_{next(_modules)}"
-    path = folder / f"{name}.py"
-    path.write_text(source)
-    description = importlib.util.spec_from_file_location(name, path)
-    assert description is not None and description.loader is not None
-    module = importlib.util.module_from_spec(description)
-    sys.modules[name] = module
-    description.loader.exec_module(module)
-    return module
 
 
 def random_value(kind: Type, random: random.Random) -> object:

@@ -24,9 +24,9 @@ from checker.errors import SpecError
 from checker.language import Spec
 from checker.run.plan import Plan
 from checker.run.result import Result
-from tests.agreement.engines import load
 from tests.agreement.larger_specs import larger_source
 from tests.agreement.plain_search import LIVE, Search
+from tests.support.source_modules import load
 
 FEWEST_STATES, MOST_STATES = 40, 5_000
 SAMPLE = (1, 5, 10, 3)

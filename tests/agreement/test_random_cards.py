@@ -13,11 +13,11 @@ from checker.engines.gpu import search
 from checker.engines.native import engine as native
 from checker.errors import InputError
 from checker.run.plan import Plan
-from tests.agreement.engines import load
 from tests.agreement.test_random_specs import sources
 from tests.agreement.test_random_stores import settings_for
 from tests.engines.gpu.compare_on_card import content_of
 from tests.engines.gpu.pretended_card import explore_on_pretended_card
+from tests.support.source_modules import load
 
 
 @pytest.fixture(scope="module")

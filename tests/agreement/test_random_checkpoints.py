@@ -26,9 +26,9 @@ from specs.examples.echo import Echo
 from specs.examples.two_phase import TwoPhase
 from specs.pipeline.partition import Broker
 from specs.pipeline.pipeline import Pipeline
-from tests.agreement.engines import load
 from tests.agreement.spec_source import spec_source
 from tests.engines.test_views import Token
+from tests.support.source_modules import load
 
 SEEDS, SLOW_SEEDS = 2, 100
 

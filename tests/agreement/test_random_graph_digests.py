@@ -15,8 +15,8 @@ from checker.engines.native.graph_digest import graph_digest
 from checker.engines.native.lowering.state_layout import encode, layout_of, state_layout
 from checker.engines.python import graph_digest as reference
 from checker.language.types import Type
-from tests.agreement.engines import load
 from tests.agreement.spec_source import spec_source
+from tests.support.source_modules import load
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 

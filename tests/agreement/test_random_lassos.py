@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agreement.engines import load
 from tests.agreement.liveness_specs import liveness_source, random_fairness
 from tests.support.lasso_comparison import compare_lassos
+from tests.support.source_modules import load
 
 
 def decisions(seed: int, folder: Path, rounds: int, least_depth: int, most_depth: int) -> list[bool]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agreement.engines import load
 from tests.agreement.liveness_specs import compare_liveness, liveness_source
+from tests.support.source_modules import load
 
 SLOW_TRIPLES = int(os.environ.get("TIDEMARK_TRIPLES", "10000"))
 """Decisions of the slow test; about a hundred a second on one core."""

@@ -17,7 +17,7 @@ from checker.engines.python import explorer
 from checker.language import Spec
 from checker.run.plan import Plan
 from checker.run.result import Result
-from tests.agreement.engines import load
+from tests.support.source_modules import load
 
 SEEDS = (*range(20), 31)
 """Seed 31 has a step that no abstract action allows, in a state in which an abstract action leaves its bounds."""

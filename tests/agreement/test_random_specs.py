@@ -19,8 +19,9 @@ from checker.engines.native.kernels.single_state import SingleStateEngine
 from checker.engines.native.shared_code import compile_shared_code
 from checker.language import Spec
 from checker.run.plan import Plan
-from tests.agreement.engines import compact, compare_runs, compare_states, load
+from tests.agreement.engines import compact, compare_runs, compare_states
 from tests.agreement.spec_source import spec_source
+from tests.support.source_modules import load
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 _PROFILE = settings(

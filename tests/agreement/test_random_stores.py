@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from checker.language import Scenario
 from checker.run.plan import Plan
 from checker.run.registry import SpecEntry, select
-from tests.agreement.engines import load
 from tests.agreement.store_comparison import compare_stores
 from tests.agreement.test_random_specs import sources
+from tests.support.source_modules import load
 
 
 def settings_for(examples: int) -> settings:

@@ -36,8 +36,9 @@ from checker.language.types import DomainType
 from checker.run.plan import Plan
 from checker.run.result import Result
 from checker.run.symmetry import symmetry_of_run
-from tests.agreement.engines import holds, load, random_state
+from tests.agreement.engines import holds, random_state
 from tests.agreement.spec_source import spec_source
+from tests.support.source_modules import load
 from traces.replay import replay
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"

@@ -15,9 +15,10 @@ from checker.engines.native.walk.walker import Walker, walk_seeds
 from checker.language import BoundsError, Spec
 from checker.run import registry
 from checker.run.plan import DEADLOCK
-from tests.agreement.engines import compact, load
+from tests.agreement.engines import compact
 from tests.agreement.reference_walk import compare_walk, reference_walk
 from tests.agreement.spec_source import spec_source
+from tests.support.source_modules import load
 
 _THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 _PROFILE = settings(

@@ -21,8 +21,9 @@ from checker.engines.native.lowering.statements import StatementLowering
 from checker.errors import SpecError
 from checker.ir import nodes
 from checker.run.plan import Plan
-from tests.agreement.engines import compare_runs, compare_states, load
+from tests.agreement.engines import compare_runs, compare_states
 from tests.agreement.spec_source import HEADER
+from tests.support.source_modules import load
 
 SPEC = """
 class Node(Domain):

@@ -1,11 +1,11 @@
 """Executed source of a step: only functions of the spec."""
 
-import importlib.util
 import sys
 
 from checker.explain.executed_lines import executed
 from checker.testing import play
 from specs.replication.kip101 import Kip101
+from tests.support.source_modules import load
 from tests.toy import Counter
 
 FINALIZER = """
@@ -23,11 +23,7 @@ def test_functions_of_a_step_are_in_call_order():
 
 
 def test_finalizers_called_by_the_garbage_collector_are_left_out(tmp_path, monkeypatch):
-    path = tmp_path / "elsewhere.py"
-    path.write_text(FINALIZER)
-    description = importlib.util.spec_from_file_location("elsewhere", path)
-    elsewhere = importlib.util.module_from_spec(description)
-    description.loader.exec_module(elsewhere)
+    elsewhere = load(FINALIZER, tmp_path)
 
     spec = Counter()
     state = play(spec)

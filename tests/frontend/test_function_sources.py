@@ -1,12 +1,12 @@
 """The source of a function is found wherever a statement may define it."""
 
 import ast
-import importlib.util
 import pickle
 from pathlib import Path
 
 from checker.ir.nodes import Site
 from checker.language.source import child_nodes, source_of, walked
+from tests.support.source_modules import load
 
 TEXT = """
 import contextlib
@@ -64,11 +64,7 @@ in_case()
 
 
 def test_every_function_of_a_file_has_its_source(tmp_path):
-    path = tmp_path / "functions.py"
-    path.write_text(TEXT)
-    description = importlib.util.spec_from_file_location("functions", path)
-    module = importlib.util.module_from_spec(description)
-    description.loader.exec_module(module)
+    module = load(TEXT, tmp_path)
     names = [node.name for node in ast.walk(ast.parse(TEXT)) if isinstance(node, ast.FunctionDef)]
     assert sorted(function.__name__ for function in module.found) == sorted(set(names) - {"keep"})
     assert [source_of(function).tree.name for function in module.found] == [each.__name__ for each in module.found]

@@ -1,6 +1,5 @@
 """Deeply nested expressions and helpers are compiled in linear time, or refused in a sentence."""
 
-import importlib.util
 import sys
 import time
 
@@ -14,6 +13,7 @@ from checker.errors import SpecError
 from checker.frontend import compile_spec
 from checker.language.source import MOST_NESTED
 from checker.run.plan import Plan
+from tests.support.source_modules import load
 
 TEXT = """from checker.language import Range, Spec, action, invariant
 
@@ -31,12 +31,7 @@ class Deep(Spec):
 
 
 def deep_spec(folder, expression, helpers=""):
-    path = folder / "deep.py"
-    path.write_text(TEXT.format(expression=expression, helpers=helpers))
-    description = importlib.util.spec_from_file_location("deep", path)
-    module = importlib.util.module_from_spec(description)
-    description.loader.exec_module(module)
-    return module.Deep()
+    return load(TEXT.format(expression=expression, helpers=helpers), folder).Deep()
 
 
 def chained_helpers(count, last):

@@ -1,13 +1,9 @@
 """Real specs with parts of their methods deleted or replaced: each is compiled, or refused in one sentence."""
 
-from __future__ import annotations
-
 import ast
 import copy
-import importlib.util
 import os
 import random
-import sys
 import warnings
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +14,7 @@ import specs
 from checker.engines.native.lowering.native_spec import lower
 from checker.frontend import compile_spec
 from checker.language import Spec, SpecError
+from tests.support.source_modules import load
 
 FILES = sorted(path for path in Path(specs.__file__).parent.rglob("*.py") if "(Spec" in path.read_text())
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
@@ -66,20 +63,14 @@ def _slots(node: ast.AST) -> list[tuple[ast.AST, str, int | None]]:
     return found
 
 
-def loaded(text: str, path: Path) -> ModuleType | None:
+def loaded(text: str, folder: Path) -> ModuleType | None:
     """Return a module made of a text; None where Python itself refuses it."""
-    path.write_text(text)
-    description = importlib.util.spec_from_file_location(path.stem, path)
-    assert description is not None and description.loader is not None
-    module = importlib.util.module_from_spec(description)
-    sys.modules[path.stem] = module
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            description.loader.exec_module(module)
-    except Exception:
-        return None
-    return module
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        try:
+            return load(text, folder)
+        except Exception:
+            return None
 
 
 @pytest.mark.parametrize("rounds", [400 if THOROUGH else 2, pytest.param(6, marks=pytest.mark.slow)])
@@ -88,9 +79,9 @@ def test_mutated_spec(file: Path, rounds: int, tmp_path: Path) -> None:
     tree = ast.parse(file.read_text())
     seed = None if THOROUGH else file.stem
     chooser = random.Random(seed)
-    for number in range(rounds):
+    for _ in range(rounds):
         text = ast.unparse(mutated(tree, chooser))
-        module = loaded(text, tmp_path / f"mutated_{file.stem}_{number}.py")
+        module = loaded(text, tmp_path)
         for value in list(vars(module).values()) if module is not None else []:
             if not (isinstance(value, type) and issubclass(value, Spec) and value.__module__ == module.__name__):
                 continue

@@ -1,6 +1,5 @@
 """The analysis that finds the symmetric domains of a spec: what it accepts, and what it refuses with which sentence."""
 
-import importlib.util
 import sys
 import textwrap
 
@@ -30,6 +29,7 @@ from checker.language import (
     step_invariant,
     subsets,
 )
+from tests.support.source_modules import load
 
 
 class Node(Domain):
@@ -485,22 +485,17 @@ def test_each_asymmetric_construct_is_refused_with_its_line(spec, sentence):
 
 
 @pytest.fixture
-def spec_with(tmp_path, monkeypatch):
+def spec_with(tmp_path):
     """Return a function that returns a spec with one action, which consists of some statements from line 10 on."""
 
     def spec_with_statements(statements):
-        path = tmp_path / "spec_with_statements.py"
-        path.write_text(
+        source = (
             "from checker.language import action, replace, require, subsets\n"
             "from tests.frontend.test_symmetric_domains import Base, Message, Node\n\n"
             "class Place(Base):\n    def double(self, x):\n        return x * 2\n\n"
             f"    @action\n    def go(self):\n{textwrap.indent(statements, ' ' * 8)}\n"
         )
-        description = importlib.util.spec_from_file_location(path.stem, path)
-        module = importlib.util.module_from_spec(description)
-        monkeypatch.setitem(sys.modules, path.stem, module)
-        description.loader.exec_module(module)
-        return module.Place()
+        return load(source, tmp_path).Place()
 
     return spec_with_statements
 

@@ -4,7 +4,7 @@ import pytest
 
 from checker.frontend import compile_spec
 from checker.ir.digest import digest_of
-from tests.agreement.engines import load
+from tests.support.source_modules import load
 
 SPEC = """from checker.language import OneOf, Range, Seq, Spec, Struct, action, invariant, require
 

@@ -13,13 +13,14 @@ from checker.engines.smt.lowering.evaluation import SymbolicContext, SymbolicEva
 from checker.engines.smt.lowering.statements import SymbolicStatements
 from checker.language import BoundsError
 from checker.run import registry
-from tests.agreement.engines import compare_state, compare_states, load, random_state
+from tests.agreement.engines import compare_state, compare_states, random_state
 from tests.agreement.spec_source import spec_source
 from tests.engines.smt.single_state import SymbolicStateEngine
+from tests.support.source_modules import load
 
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
-SECONDS = 10.0 if THOROUGH else 0.2
-"""Time for comparing states of one real spec."""
+SECONDS, MORE_SECONDS = 10.0 if THOROUGH else 0.1, 1.0
+"""Time for comparing states of one real spec, in the usual suite and in the slow tests."""
 
 FEW = ("broker", "examples", "replication", "producer/acks", "producer/drain", "producer/idempotent_failover")
 """Specs that are compared in the default profile. The others take seconds each to lower."""
@@ -63,15 +64,15 @@ def compare_for(spec, seconds):
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "seconds"),
     [
-        pytest.param(name, marks=pytest.mark.slow if name in LOWERED_SLOWLY and not THOROUGH else ())
-        for name in SCENARIOS
+        *((name, SECONDS) for name in SCENARIOS if THOROUGH or name not in LOWERED_SLOWLY),
+        *(pytest.param(name, MORE_SECONDS, marks=pytest.mark.slow) for name in SCENARIOS),
     ],
 )
-def test_real_specs_agree(name):
+def test_real_specs_agree(name, seconds):
     scenario = SCENARIOS[name]
-    compare_for(scenario.spec(**scenario.constants), SECONDS)
+    compare_for(scenario.spec(**scenario.constants), seconds)
 
 
 @st.composite

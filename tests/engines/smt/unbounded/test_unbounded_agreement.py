@@ -15,9 +15,10 @@ from checker.engines.smt.unbounded.lowering.evaluation import QuantifiedContext
 from checker.engines.smt.unbounded.lowering.loops import QuantifiedLoops
 from checker.language import BoundsError, SpecError
 from specs.producer.idempotent.log import IdempotentLog, OldTakenForLast
-from tests.agreement.engines import compare_state, compare_states, load
+from tests.agreement.engines import compare_state, compare_states
 from tests.agreement.spec_source import spec_source
 from tests.engines.smt.unbounded.single_state import UnboundedProbe, UndecidedError
+from tests.support.source_modules import load
 
 THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 SIZES = ["batches", "log_size", "max_sequence", "max_batch_records"]
