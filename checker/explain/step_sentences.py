@@ -97,6 +97,13 @@ def first_sentence(text: str) -> str:
     return match.group() if match else line
 
 
+def summary_of(spec: Spec, name: str) -> str:
+    """Return the first sentence of the docstring of a method of a spec, "" if it has none or there is no method."""
+    method = getattr(type(spec), name, None)
+    # From Python 3.13 on, None has a docstring.
+    return first_sentence(method.__doc__ or "") if method is not None else ""
+
+
 def _matters(event: StepEvent) -> bool:
     return (
         bool(event.kind)
@@ -150,9 +157,7 @@ def _initial_sentence(spec: Spec, state: State) -> str:
             said = evaluate_text(spec, declared, state, {})
         if said:
             return f"{said}."
-    method = getattr(type(spec), "init", None)
-    # From Python 3.13 on, None has a docstring.
-    return (first_sentence(method.__doc__ or "") if method is not None else "") or "The initial state."
+    return summary_of(spec, "init") or "The initial state."
 
 
 def _sentence(clause: str, effects: list[str]) -> str:
@@ -201,7 +206,7 @@ def _action_clause(spec: Spec, before: State, call: ActionCall) -> str:
             said = evaluate_text(spec, declared, before, given)
         if said:
             return said
-    text = first_sentence(getattr(type(spec), call.action).__doc__ or "")
+    text = summary_of(spec, call.action)
     clause = _clause(text) if text else call.action.replace("_", " ")
     left = []
     choices = {parameter.name: parameter.choices for parameter in spec.parameters_of(call.action)}

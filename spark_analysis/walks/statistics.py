@@ -124,11 +124,6 @@ class EstimatedCount:
     low: int
     high: int
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether the number was counted."""
-        return self.low == self.high
-
 
 def estimate_count(strata: Iterable[SampledStratum]) -> EstimatedCount:
     """Return how many members of a population are hits, estimated from a random sample of each of its strata.

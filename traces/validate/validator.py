@@ -76,7 +76,6 @@ class Validator:
         self.moves, self._observer = moves, Observer(moves.spec)
         self._known: dict[tuple[Key, ...], CandidateStates] = {}
         self._parameters = {shape.name: [p.name for p in shape.parameters] for shape in self.spec.shapes()}
-        self._checked: set[str] = set()
         self.silent = mapping.silent_steps
         for step in self.silent:
             self._check(step)

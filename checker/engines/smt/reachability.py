@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,10 +45,10 @@ class ReachableStates:
     The exploration evaluates the properties and lemmas `names`; `violations` are those that are false in a state.
     """
 
-    def __init__(self, spec: Spec, workers: int, names: Sequence[str] = (), cancelled: threading.Event | None = None):
+    def __init__(self, spec: Spec, workers: int, names: Sequence[str] = ()):
         # The prover's spec may have symbolic parameters, which the explorer cannot take.
         self._spec = spec_with_lemmas_watched(spec).with_enumerated_parameters()
-        self._workers, self._names, self._cancelled = workers, list(names), cancelled
+        self._workers, self._names = workers, list(names)
         self.violations: tuple[Violation, ...] = ()
         self.seconds = 0.0
         self._compiled: Any = None
@@ -80,7 +79,6 @@ class ReachableStates:
             return
         if initial:
             plan = Plan(tuple(self._names), stop="all", workers=self._workers, max_states=MAX_STATES)
-            plan.cancelled = self._cancelled or threading.Event()
             result, self._found = explore_compiled(self._compiled, plan, initial, 0.0)
             self.violations, self.seconds = tuple(result.violations), result.seconds
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from checker.explain.lane_owners import FailureBindings
-from checker.explain.step_sentences import first_sentence
+from checker.explain.step_sentences import summary_of
 from checker.language.default_drawing import drawing_of
 from checker.language.interpreter import State
 from checker.language.spec import Spec
@@ -118,7 +118,8 @@ def render_comparison(violation: Violation, columns: Sequence[ComparedSpec], con
             _view(column, renderer, index, is_violated) for column, renderer in zip(columns, renderers, strict=True)
         ]
         views = _with_differences(views)
-        steps.append({"number": index + 1, "call": call, "summary": _summary(original.spec, step), "views": views})
+        summary = summary_of(original.spec, step.action or "") if step is not None else ""
+        steps.append({"number": index + 1, "call": call, "summary": summary, "views": views})
     return render(
         "comparison.html.j2",
         script=STEPS_SCRIPT,
@@ -167,8 +168,3 @@ def _with_differences(views: list[ComparedView]) -> list[ComparedView]:
     differences = [differing_parts(first.view or first.tables, view.view or view.tables) for view in others]
     differs = [frozenset[PartKey]().union(*differences), *differences]
     return [replace(view, differs=parts) for view, parts in zip(views, differs, strict=True)]
-
-
-def _summary(spec: Spec, step: TraceStep | None) -> str:
-    method = getattr(type(spec), step.action, None) if step is not None and step.action is not None else None
-    return first_sentence(method.__doc__ or "") if method is not None else ""

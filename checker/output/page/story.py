@@ -13,7 +13,7 @@ from checker.explain.failures import failure_bindings
 from checker.explain.lane_owners import FailureBindings, lane_owners
 from checker.explain.message_transfers import MessageTransfer, transfers
 from checker.explain.refinements import AbstractStep, abstract_spec, abstract_steps, refinements_of
-from checker.explain.step_sentences import first_sentence
+from checker.explain.step_sentences import summary_of
 from checker.language.default_drawing import drawing_of
 from checker.language.drawing import Drawing
 from checker.language.interpreter import State, call_text
@@ -212,7 +212,7 @@ class _StoryBuilder:
             action=step.action,
             call=str(step),
             arguments=self._arguments(step.action, step.arguments),
-            summary=self._summary(step.action),
+            summary=summary_of(self._spec, step.action or ""),
             changes=tuple(changes(self._spec, before, step.state)) if before is not None else (),
             listings=executed(self._spec, before, step.action, step.arguments)
             if before is not None and step.action
@@ -243,7 +243,7 @@ class _StoryBuilder:
             action=call.action,
             call=str(call),
             arguments=self._arguments(call.action, call.arguments),
-            summary=self._summary(call.action),
+            summary=summary_of(self._spec, call.action or ""),
             changes=(),
             listings=executed(self._spec, last, call.action, call.arguments),
             enabled=self._enabled_actions(last, str(call)),
@@ -259,10 +259,6 @@ class _StoryBuilder:
             return ()
         parameters = self._spec.parameters_of(action)
         return tuple((parameter.name, show(value)) for parameter, value in zip(parameters, arguments, strict=True))
-
-    def _summary(self, action: str | None) -> str:
-        method = getattr(type(self._spec), action or "init", None)
-        return first_sentence(method.__doc__ or "") if action is not None and method is not None else ""
 
     def _enabled_actions(self, before: State, taken: str) -> tuple[EnabledAction, ...]:
         if not self._has_enabled:

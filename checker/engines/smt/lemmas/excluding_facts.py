@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import threading
 
 from checker.engines.native.engine import explore
 from checker.engines.smt.lemmas.helper_terms import helper_terms
@@ -38,8 +37,8 @@ _FACT = "fact_of_all_states"
 class ExcludingFacts:
     """Facts of all reachable states of a spec, which exclude others; it explores at the first question."""
 
-    def __init__(self, spec: Spec, workers: int, cancelled: threading.Event | None = None):
-        self._spec, self._workers, self._cancelled = spec, workers, cancelled
+    def __init__(self, spec: Spec, workers: int):
+        self._spec, self._workers = spec, workers
         self._samples: Samples | None = None
         self._separator: Separator | None = None
         self._facts: set[str] = set()
@@ -63,7 +62,7 @@ class ExcludingFacts:
 
     def _finding_text(self, state: State) -> str:
         if self._samples is None or self._separator is None:
-            self._samples = sample(self._spec, _atoms(self._spec), self._workers, self._cancelled)
+            self._samples = sample(self._spec, _atoms(self._spec), self._workers)
             self._separator = Separator(self._samples)
         if not self._samples.is_complete:
             return ""

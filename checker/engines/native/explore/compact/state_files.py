@@ -53,7 +53,6 @@ class StateFile:
         self._row_bytes = words * _WORD_BYTES
         self.states: Words = np.frombuffer(self._region, np.uint64).reshape(capacity, words)
         self._room_bytes = 0
-        self._released = [0, 0]
 
     def __del__(self) -> None:
         with suppress(OSError, AttributeError):

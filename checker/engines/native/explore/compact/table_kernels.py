@@ -217,7 +217,6 @@ class _Definitions:
             self._view = ir.GlobalVariable(module, I64, _VIEW_ADDRESS)
             self._view.initializer = ir.ConstantValue(I64, 0)
         self.slot_words = smallest.slot_words
-        self.rest_words = code.words - 1
         self._list = self._define_list()
         self._is_listed = self._define_is_listed()
         self._shift_in = self._define_shift_in()
