@@ -1,7 +1,5 @@
 """Results, traces and state graphs as a script or a notebook uses them."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Data files are opened by `checker.data_files` alone: every other call that opens a file is listed with its reason."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

@@ -7,8 +7,6 @@
   and the producer sent the three batches again under a new epoch.
 """
 
-from __future__ import annotations
-
 import struct
 import tarfile
 import threading

@@ -1,7 +1,5 @@
 """The command `audit`: exit status, text, JSON, wrong input."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

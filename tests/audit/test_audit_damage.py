@@ -1,7 +1,5 @@
 """Every kind of damage is named where it is, and nothing else is reported."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import shutil

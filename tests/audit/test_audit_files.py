@@ -1,7 +1,5 @@
 """Each file of a log directory, damaged in each way: the finding, or that nothing shows it (docs/validate.md)."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The audit of a log that a real broker wrote: nothing is found but what happened to it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`run --checkpoint` and `--resume`: killed and stopped processes, and the options."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Comparison of two reports: causes that vanished and causes that are new, with intervals."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """Trends over the runs of a history: its lines, its changes, and mistakes in its file."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`run --engine spark`: input that is rejected before Spark starts. tests/spark_analysis tests the exploration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

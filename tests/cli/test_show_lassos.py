@@ -1,7 +1,5 @@
 """`show` on counterexamples to liveness properties: replay, comparison with other specs, and damaged files."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

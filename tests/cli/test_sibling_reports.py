@@ -1,7 +1,5 @@
 """A report that shows related specs beside its walks: `simulate --against` and `report --against`."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The command `simulate` without Spark: its output, its files, and the notes about the choice of steps."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

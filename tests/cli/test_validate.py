@@ -1,7 +1,5 @@
 """`validate` and `record`: text, files, exit status and wrong input."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

@@ -1,7 +1,5 @@
 """SQL over the tables of walks: the results are those of the rows, and mistakes are one sentence."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

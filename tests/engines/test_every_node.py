@@ -1,7 +1,5 @@
 """Every engine has a handler for every node of the typed program."""
 
-from __future__ import annotations
-
 import pytest
 
 from checker.engines.native.lowering.expressions import ExpressionLowering

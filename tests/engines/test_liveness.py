@@ -1,7 +1,5 @@
 """Liveness properties under fairness: verdicts that follow from TLA+'s definitions, for each engine."""
 
-from __future__ import annotations
-
 import pytest
 
 from checker.engines.native import engine

@@ -1,7 +1,5 @@
 """Every error of a spec has its file, line and column, and shows the line with carets. Several come together."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Intervals and joins: what the front end says about an expression's values covers all that it can have."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Wrong specs that a generator makes end with exit status 2 and sentences that have the file and the line."""
 
-from __future__ import annotations
-
 import random
 import re
 import sys

@@ -1,7 +1,5 @@
 """A generator of wrong specs: one mistake is put into a spec that is right."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import copy

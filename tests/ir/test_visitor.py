@@ -1,7 +1,5 @@
 """The visitors have one method for every node class, and call it."""
 
-from __future__ import annotations
-
 import inspect
 import keyword
 from typing import Any

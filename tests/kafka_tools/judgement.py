@@ -1,7 +1,5 @@
 """What two validations of a trace must agree on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from traces.validate.verdict import TraceVerdict

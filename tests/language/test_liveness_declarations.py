@@ -1,7 +1,5 @@
 """Wrong declarations of fairness and liveness are refused with the place, and with what to write instead."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Refinements: their declaration, their verdicts, and what a person sees of a violated one."""
 
-from __future__ import annotations
-
 import pytest
 
 from checker.engines.native import engine as native

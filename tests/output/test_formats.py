@@ -1,7 +1,5 @@
 """Every format has a writer, every report satisfies the protocol, and an output is no input and no other output."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest

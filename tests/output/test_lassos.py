@@ -1,7 +1,5 @@
 """Counterexamples to liveness properties in graphs, ITF, and the reports of continuous integration."""
 
-from __future__ import annotations
-
 import functools
 import html
 import json

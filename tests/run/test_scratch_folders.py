@@ -1,7 +1,5 @@
 """Temporary folders are removed at the end, and after a kill by the next process that makes one."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal

@@ -3,8 +3,6 @@
 python cluster_driver.py MASTER URL SPEC MAPPING LOG
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The inputs of the driver `cluster_driver`, and its results as this machine computes them without Spark."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

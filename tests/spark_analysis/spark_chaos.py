@@ -7,8 +7,6 @@ same exit status, the same files with the same bytes, and no file in the folder 
 and memory in the reports may differ.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import json

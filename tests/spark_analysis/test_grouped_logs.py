@@ -1,7 +1,5 @@
 """Logs with many traces, grouped by Spark, give the traces that one process reads from them."""
 
-from __future__ import annotations
-
 import json
 import random
 

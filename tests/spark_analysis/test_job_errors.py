@@ -1,7 +1,5 @@
 """The jobs of Spark: the rows of one that ends, the end of one that is cancelled, and the sentences for failed ones."""
 
-from __future__ import annotations
-
 import threading
 from types import SimpleNamespace
 

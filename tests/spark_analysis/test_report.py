@@ -1,7 +1,5 @@
 """Reports: independence of partitions, comparison with walks and explorer, notes about missing data."""
 
-from __future__ import annotations
-
 import contextlib
 import html
 import json

@@ -1,7 +1,5 @@
 """What a report says of its data, and which causes count as one: of data that is made here, without walks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

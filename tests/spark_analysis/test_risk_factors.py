@@ -1,7 +1,5 @@
 """Risk factors: ratios worked out by hand, and exposed walks counted one by one."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Files of rows: round trips, the partitions of hashes, and damage to any byte."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

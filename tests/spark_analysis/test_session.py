@@ -178,6 +178,7 @@ except UserError as error:
 """
 
 
+@pytest.mark.slow
 def test_port_in_use() -> None:
     if sessions.java_command() is None:
         pytest.skip("no Java is installed, which Spark needs")

@@ -1,7 +1,5 @@
 """Small charts of a sweep: their figures are those of the report, and a click leads to the causes of a setting."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Samples of violating walks: their sizes, the counts of causes with them, and properties that few walks violate."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_analysis.report import causes, local_source, shrunk_walks

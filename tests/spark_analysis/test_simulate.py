@@ -1,7 +1,5 @@
 """Random walks on Spark give the same parts for every number of partitions and after failures."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

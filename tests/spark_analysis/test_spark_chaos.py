@@ -3,8 +3,6 @@
 The other places and victims: `python -m tests.spark_analysis.spark_chaos`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

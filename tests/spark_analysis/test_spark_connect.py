@@ -3,8 +3,6 @@
 `python -m pytest -m slow tests/spark_analysis/test_spark_connect.py` runs it.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The texts about a spec in reports: promises of properties, descriptions, links to tickets."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

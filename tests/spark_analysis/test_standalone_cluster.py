@@ -3,8 +3,6 @@
 `python -m pytest -m slow tests/spark_analysis/test_standalone_cluster.py` runs it.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Settings of Spark that the user made override those of this project."""
 
-from __future__ import annotations
-
 import pytest
 
 from checker.errors import InputError

@@ -1,7 +1,5 @@
 """Validation of recorded traces on Spark gives the same verdicts as one process, for every kind of input."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

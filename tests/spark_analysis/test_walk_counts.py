@@ -1,7 +1,5 @@
 """Counts of walks by this machine and by Spark, compared with counting one by one."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter, defaultdict
 

@@ -1,7 +1,5 @@
 """Small specs for exploration on Spark; each ends in a different way within a few levels."""
 
-from __future__ import annotations
-
 from checker.language import (
     Constant,
     Range,

@@ -1,7 +1,5 @@
 """The comparison of Z3's bounded search for lassos with the decisions of the interpreter."""
 
-from __future__ import annotations
-
 from checker.engines.python import explorer
 from checker.engines.smt.bounded import search
 from checker.engines.smt.solving import QueryLimits

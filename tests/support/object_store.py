@@ -1,7 +1,5 @@
 """An object store on this machine: the S3 server of moto, for one process of tests."""
 
-from __future__ import annotations
-
 import logging
 import os
 import urllib.request

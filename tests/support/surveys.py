@@ -1,7 +1,5 @@
 """Surveys of `advise`, explored in this process."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """Coverage of a spec by behaviours: actions, and outcomes of conditions."""
 
-from __future__ import annotations
-
 import sys
 
 from checker.language import Constant, Range, Spec, action, invariant, require

@@ -3,8 +3,6 @@
 Several processes compare the scenarios, in a random order, until the seconds are over.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import time

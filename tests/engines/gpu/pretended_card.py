@@ -5,8 +5,6 @@ other thread, from its begin to its end; that one stops in the same way. So a sl
 sees it empty and the claim.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import random

@@ -78,13 +78,17 @@ def test_scenarios_have_the_result_of_the_native_engine(name, monkeypatch):
     assert content_of(found) == content_of(expected)
 
 
+LARGER = ({"processes": 3, "tickets": 2}, {"processes": 3}, {"nodes": 5})
+"""Constants of specs that have a smaller row too."""
+
+
 @pytest.mark.parametrize(
     "row",
     [
         pytest.param(
             row,
             id=f"{row['module']} {row['constants']}",
-            marks=pytest.mark.slow if row["constants"] == {"processes": 3, "tickets": 2} else (),
+            marks=pytest.mark.slow if row["constants"] in LARGER else (),
         )
         for row in ROWS
     ],

@@ -1,7 +1,5 @@
 """Kernels on batches of states, compared with single states."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The cache of machine code: what is kept, and what is never loaded."""
 
-from __future__ import annotations
-
 import os
 from unittest import mock
 

@@ -1,7 +1,5 @@
 """A constraint that leaves its bounds is an error, whether or not a property is checked."""
 
-from __future__ import annotations
-
 from checker.engines.native import engine
 from checker.engines.python import explorer
 from checker.language import Range, Spec, action, constraint, require

@@ -1,7 +1,5 @@
 """The text that the builder writes means what the instructions say: LLVM compiles it, and the code runs."""
 
-from __future__ import annotations
-
 import ctypes
 from concurrent.futures import ThreadPoolExecutor
 

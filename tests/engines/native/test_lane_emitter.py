@@ -1,7 +1,5 @@
 """The emitter of vectors leaves out instructions, and never changes a result."""
 
-from __future__ import annotations
-
 import ctypes
 import random
 

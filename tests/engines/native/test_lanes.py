@@ -1,7 +1,5 @@
 """Candidates and suspects: what is evaluated on several states at once excludes only what has no effect."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

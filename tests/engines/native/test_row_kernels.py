@@ -1,7 +1,5 @@
 """Kernels on rows of states, compared with Python's dictionaries and sorting; many states share a hash."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The walker: its reports on walks, the distribution of its choices, and that a walk depends on its seed only."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

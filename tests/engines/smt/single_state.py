@@ -1,7 +1,5 @@
 """A spec's Z3 terms evaluated in single states, for comparisons with the interpreter."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Queries to a solver: their limits, their answers, and the reasons why there is none."""
 
-from __future__ import annotations
-
 import threading
 from types import SimpleNamespace
 

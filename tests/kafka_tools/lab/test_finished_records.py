@@ -1,7 +1,5 @@
 """A state without finished records has the same future as the whole state, in the first states of small models."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path

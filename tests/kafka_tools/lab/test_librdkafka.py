@@ -1,7 +1,5 @@
 """librdkafka's recorded runs against the producer specs: what conforms, what differs and where, and a live run."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib.util
 import itertools

@@ -1,7 +1,5 @@
 """Walks that go on after a violation: rows, exact probabilities and reports, compared with the interpreter."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

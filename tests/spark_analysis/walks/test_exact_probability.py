@@ -1,7 +1,5 @@
 """Exact probabilities of failures, compared with probabilities worked out by hand and with walks of the kernel."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

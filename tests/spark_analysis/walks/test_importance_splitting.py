@@ -1,7 +1,5 @@
 """Probabilities of rare violations by splitting, compared with exact ones."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

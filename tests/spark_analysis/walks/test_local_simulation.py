@@ -1,7 +1,5 @@
 """Walks made by processes of this machine: the same parts as those of one process, also after failures."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

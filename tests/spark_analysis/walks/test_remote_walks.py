@@ -1,7 +1,5 @@
 """Random walks in an object store: the same bytes as in a folder, resumed and checked alike."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

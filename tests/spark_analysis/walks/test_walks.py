@@ -1,7 +1,5 @@
 """Folders of walks: their rows describe the walks, and errors are one sentence."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Folders of walks for the tests, of a spec in a separate file, made without Spark."""
 
-from __future__ import annotations
-
 import linecache
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Controls: their kinds, their rejection, and the detection of a lax mapping."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The behaviour that explains a trace: the spec allows it, and it takes the recorded steps."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

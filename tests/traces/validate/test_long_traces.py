@@ -1,7 +1,5 @@
 """Traces that need a larger model than there can be, or a window of their records."""
 
-from __future__ import annotations
-
 import dataclasses
 from types import SimpleNamespace
 

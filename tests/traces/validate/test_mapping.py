@@ -1,7 +1,5 @@
 """Mappings: valid results, and messages about wrong ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from checker.errors import UserError

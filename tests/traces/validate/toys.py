@@ -1,7 +1,5 @@
 """A spec of a sender with a lossy wire, a mapping of its events, and traces from random walks."""
 
-from __future__ import annotations
-
 import random
 
 from checker.language import Bag, Enum, Range, Seq, SetOf, Spec, action, invariant, require

@@ -1,7 +1,5 @@
 """The compiled toys, which the tests of both stores share."""
 
-from __future__ import annotations
-
 import pytest
 
 from checker.engines.native.explore.kernels import Kernels

@@ -1,7 +1,5 @@
 """The native search, compared with a plain breadth-first search of the same toys."""
 
-from __future__ import annotations
-
 import mmap
 import resource
 import signal

@@ -1,7 +1,5 @@
 """The compact store, compared with the usual one: the same states in the same order, findings and paths."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random

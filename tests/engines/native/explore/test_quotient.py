@@ -1,7 +1,5 @@
 """Codes of states, their hashes, and the division of hashes by a table: every step is reversible."""
 
-from __future__ import annotations
-
 import ctypes
 import random
 

@@ -1,7 +1,5 @@
 """A search that is resumed from a checkpoint gives the result of an uninterrupted one, or refuses the checkpoint."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Toy specs, each written twice: by hand in LLVM for the explorer, and in plain Python for the reference search."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ This compares the unbounded lowering with the interpreter: the values of constan
 substituted in the terms, and Z3 decides the rest, which are quantifiers over few numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

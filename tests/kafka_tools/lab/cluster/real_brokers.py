@@ -1,7 +1,5 @@
 """Experiments on real brokers in tests, which are skipped if the machine cannot run them."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from unittest import mock

@@ -1,7 +1,5 @@
 """Requests to a cluster: they are sent again if their answer is lost, and a refusal is shown."""
 
-from __future__ import annotations
-
 import types
 
 import pytest

@@ -1,7 +1,5 @@
 """The files and processes of a cluster without Kafka: Java, Maven, proxies in a process, producers that end."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Brokers that were killed, have died, or cannot have their ports are named."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

@@ -1,7 +1,5 @@
 """Experiments: their files, their outcomes, and one on a real broker."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What brokers know about a partition: the response of one broker, and the newest of several views."""
 
-from __future__ import annotations
-
 import socket
 import struct
 import threading

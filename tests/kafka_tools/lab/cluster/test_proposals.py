@@ -1,7 +1,5 @@
 """Experiments that are proposed for the counterexamples of scenarios."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The proxies, against servers that answer each request with its correlation id."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Kept logs of real clusters: the lines of a partition, of every broker, and the notes of the harness."""
 
-from __future__ import annotations
-
 import json
 import lzma
 from pathlib import Path

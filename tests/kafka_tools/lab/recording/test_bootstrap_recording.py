@@ -1,7 +1,5 @@
 """Proxies in front of any cluster: addresses in responses, batches that pass, the events, and a live run."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import lzma

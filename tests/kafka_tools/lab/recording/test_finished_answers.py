@@ -1,7 +1,5 @@
 """A leader's state without finished batches has the same future as the whole one, in states of models and in logs."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from typing import Any

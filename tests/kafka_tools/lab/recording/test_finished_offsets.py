@@ -1,7 +1,5 @@
 """A partition without finished offsets has the same future as the whole one, in walks of models and in recordings."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The producer's view of real brokers: I7 conforms to the models with the bug, and not to those with the repair."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

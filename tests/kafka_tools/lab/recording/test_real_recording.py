@@ -1,7 +1,5 @@
 """A recording of real brokers: it conforms, and damaged copies are rejected at the damaged line."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Recordings of real brokers: the parsers of each release, the order of events, and validation against the spec."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The report of a soak, from kept logs of real brokers."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import asdict

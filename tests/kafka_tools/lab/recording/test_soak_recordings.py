@@ -3,8 +3,6 @@
 The fast tests check what the recorder makes of the lines. The slow one validates all partitions of one configuration.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from kafka_tools.lab.recording.broker_log import Observed
