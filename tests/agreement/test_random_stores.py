@@ -1,10 +1,11 @@
 """The compact store agrees with the usual one on random specs over the whole language, and on the specs of the project.
 
-`python tests/agreement/compare_many.py --stores 5000` compares more of them.
+`TIDEMARK_PROFILE=thorough` compares more of them.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,13 @@ from tests.agreement.store_comparison import compare_stores
 from tests.agreement.test_random_specs import sources
 from tests.support.source_modules import load
 
+_THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
+
 
 def settings_for(examples: int) -> settings:
     return settings(
-        max_examples=examples,
-        derandomize=True,
+        max_examples=50 * examples if _THOROUGH else examples,
+        derandomize=not _THOROUGH,
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
