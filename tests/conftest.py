@@ -93,6 +93,12 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 @pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder for the files of a test module."""
+    return tmp_path_factory.mktemp("files")
+
+
+@pytest.fixture(scope="module")
 def one_process():
     """Make reports on walks in this process: forks of a process with thousands of tests take a quarter of their time.
 

@@ -13,16 +13,10 @@ from checker.engines.gpu import search
 from checker.engines.native import engine as native
 from checker.errors import InputError
 from checker.run.plan import Plan
-from tests.agreement.test_random_specs import sources
-from tests.agreement.test_random_stores import settings_for
 from tests.engines.gpu.compare_on_card import content_of
 from tests.engines.gpu.pretended_card import explore_on_pretended_card
+from tests.support.random_specs import profile, sources
 from tests.support.source_modules import load
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("specs")
 
 
 def compare_random(folder: Path, source: str, depth: int, seed: int, *, stops: bool) -> None:
@@ -40,14 +34,14 @@ def compare_random(folder: Path, source: str, depth: int, seed: int, *, stops: b
 _SPECS = {"source": sources(), "depth": st.integers(1, 4), "seed": st.integers(0, 99), "stops": st.booleans()}
 
 
-@settings_for(8)
+@profile(8, thorough=1000)
 @given(**_SPECS)
 def test_a_card_agrees_on_random_specs(folder: Path, source: str, depth: int, seed: int, stops: bool) -> None:
     compare_random(folder, source, depth, seed, stops=stops)
 
 
 @pytest.mark.slow
-@settings_for(100)
+@profile(100, thorough=1000)
 @given(**_SPECS)
 def test_a_card_agrees_on_many_random_specs(folder: Path, source: str, depth: int, seed: int, stops: bool) -> None:
     compare_random(folder, source, depth, seed, stops=stops)

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given
 
 from checker.engines.native.graph_digest import graph_digest
 from checker.engines.native.lowering.state_layout import encode, layout_of, state_layout
 from checker.engines.python import graph_digest as reference
 from checker.language.types import Type
-from tests.agreement.spec_source import spec_source
+from tests.support.random_specs import profile, sources
 from tests.support.source_modules import load
 
-_THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
-
 _MOST_STATES = 300
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("specs")
-
-
-@st.composite
-def sources(draw: st.DrawFn) -> str:
-    return spec_source(lambda count: draw(st.integers(0, count - 1)))
 
 
 def packed(kind: Type, argument: object) -> Sequence[int]:
@@ -40,13 +25,7 @@ def packed(kind: Type, argument: object) -> Sequence[int]:
     return words
 
 
-@settings(
-    max_examples=300 if _THOROUGH else 4,
-    derandomize=not _THOROUGH,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+@profile(4, thorough=300)
 @given(source=sources())
 def test_engines_agree_on_digests(folder: Path, source: str) -> None:
     spec = load(source, folder).Random()

@@ -1,17 +1,13 @@
-"""The native engine agrees with the interpreter on random specs over the whole language.
-
-`TIDEMARK_PROFILE=thorough` tries many more specs than the default profile, and other ones each time.
-"""
+"""The native engine agrees with the interpreter on random specs over the whole language."""
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from pathlib import Path
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.engines.native import engine as native
@@ -20,28 +16,11 @@ from checker.engines.native.shared_code import compile_shared_code
 from checker.language import Spec
 from checker.run.plan import Plan
 from tests.agreement.engines import compact, compare_runs, compare_states
-from tests.agreement.spec_source import spec_source
+from tests.support.random_specs import profile, sources
 from tests.support.source_modules import load
 
-_THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
-_PROFILE = settings(
-    max_examples=3000 if _THOROUGH else 8,
-    derandomize=not _THOROUGH,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-_SLOW_PROFILE = settings(_PROFILE, max_examples=60)
-
-
-@st.composite
-def sources(draw: st.DrawFn) -> str:
-    return spec_source(lambda count: draw(st.integers(0, count - 1)))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("specs")
+_PROFILE = profile(8, thorough=3000)
+_SLOW_PROFILE = profile(60, thorough=3000)
 
 
 def compare_on_states(folder: Path, source: str, seed: int, is_compact: bool, with_lanes: bool) -> None:
@@ -94,7 +73,7 @@ def test_engines_agree_on_more_explorations(folder: Path, source: str, depth: in
 CONSTANTS = ({}, {"flag": False}, {"mode_name": "y"}, {"flag": False, "mode_name": "y", "limit": 1}, {"limit": 7})
 
 
-@settings(_PROFILE, max_examples=1000 if _THOROUGH else 6)
+@profile(6, thorough=1000)
 @given(source=sources(), depth=st.integers(1, 3), is_compact=st.booleans(), quick=st.booleans())
 def test_shared_code_agrees_for_every_value_of_a_constant(
     folder: Path, source: str, depth: int, is_compact: bool, quick: bool

@@ -1,41 +1,19 @@
-"""The compact store agrees with the usual one on random specs over the whole language, and on the specs of the project.
-
-`TIDEMARK_PROFILE=thorough` compares more of them.
-"""
+"""The compact store agrees with the usual one on random specs over the whole language, and on specs of the project."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.language import Scenario
 from checker.run.plan import Plan
 from checker.run.registry import SpecEntry, select
 from tests.agreement.store_comparison import compare_stores
-from tests.agreement.test_random_specs import sources
+from tests.support.random_specs import profile, sources
 from tests.support.source_modules import load
-
-_THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
-
-
-def settings_for(examples: int) -> settings:
-    return settings(
-        max_examples=50 * examples if _THOROUGH else examples,
-        derandomize=not _THOROUGH,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("specs")
-
 
 MOST_STATES = 30_000
 
@@ -49,14 +27,14 @@ def compare_random(folder: Path, source: str, depth: int, workers: int, *, stops
 _SPECS = {"source": sources(), "depth": st.integers(1, 4), "workers": st.integers(1, 2), "stops": st.booleans()}
 
 
-@settings_for(4)
+@profile(4, thorough=1000)
 @given(**_SPECS)
 def test_stores_agree_on_random_specs(folder: Path, source: str, depth: int, workers: int, stops: bool) -> None:
     compare_random(folder, source, depth, workers, stops=stops)
 
 
 @pytest.mark.slow
-@settings_for(100)
+@profile(100, thorough=1000)
 @given(**_SPECS)
 def test_stores_agree_on_many_random_specs(folder: Path, source: str, depth: int, workers: int, stops: bool) -> None:
     compare_random(folder, source, depth, workers, stops=stops)

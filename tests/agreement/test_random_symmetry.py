@@ -1,22 +1,18 @@
-"""Symmetry on random specs: the analysis, the representatives, and explorations with and without symmetry.
-
-`TIDEMARK_PROFILE=thorough` tries many more specs than the default profile, and other ones each time.
-"""
+"""Symmetry on random specs: the analysis, the representatives, and explorations with and without symmetry."""
 
 from __future__ import annotations
 
 import ctypes
 import itertools
-import os
 import random
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import Phase, assume, given
 from hypothesis import strategies as st
 
 from checker.engines.native import engine as native
@@ -38,33 +34,18 @@ from checker.run.result import Result
 from checker.run.symmetry import symmetry_of_run
 from tests.agreement.engines import holds, random_state
 from tests.agreement.spec_source import spec_source
+from tests.support import random_specs
 from tests.support.source_modules import load
 from traces.replay import replay
 
-_THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
-
-
-def profile(examples: int, thorough: int) -> settings:
-    return settings(
-        max_examples=thorough if _THOROUGH else examples,
-        derandomize=not _THOROUGH,
-        deadline=None,
-        database=None,
-        # A failing spec is found again by its seed; to shrink it takes minutes.
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
+# A failing spec is found again by its seed; to shrink it takes minutes.
+profile = partial(random_specs.profile, phases=[Phase.generate])
 
 
 @st.composite
 def sources(draw: st.DrawFn) -> str:
     below: Callable[[int], int] = lambda count: draw(st.integers(0, count - 1))  # noqa: E731
     return spec_source(below, names_members=below(8) == 0)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("specs")
 
 
 def stored_state(spec: Spec, chance: random.Random) -> State:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.engines.native.walk.walker import Walker, walk_seeds
@@ -17,17 +16,8 @@ from checker.run import registry
 from checker.run.plan import DEADLOCK
 from tests.agreement.engines import compact
 from tests.agreement.reference_walk import compare_walk, reference_walk
-from tests.agreement.spec_source import spec_source
+from tests.support.random_specs import THOROUGH, profile, sources
 from tests.support.source_modules import load
-
-_THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
-_PROFILE = settings(
-    max_examples=1000 if _THOROUGH else 12,
-    derandomize=not _THOROUGH,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
 
 SAMPLING = 1
 
@@ -35,11 +25,11 @@ SCENARIOS = {
     f"{entry.name}/{scenario.name}": scenario
     for family in registry.families()
     for entry in family.entries
-    for scenario in entry.scenarios[: None if _THOROUGH else 1]
+    for scenario in entry.scenarios[: None if THOROUGH else 1]
 }
 CHOSEN = [
-    pytest.param(name, marks=() if _THOROUGH or number % 2 == 0 else pytest.mark.slow)
-    for number, name in enumerate(list(SCENARIOS)[:: 1 if _THOROUGH else 7])
+    pytest.param(name, marks=() if THOROUGH or number % 2 == 0 else pytest.mark.slow)
+    for number, name in enumerate(list(SCENARIOS)[:: 1 if THOROUGH else 7])
 ]
 
 
@@ -72,20 +62,10 @@ def test_walks_of_a_scenario(name: str) -> None:
         spec.initial_states()
     except BoundsError:
         pytest.skip("init leaves its bounds: there is nothing to walk")
-    assert compare_walks(spec, seed=1, walks=20 if _THOROUGH else 4, depth=25)
+    assert compare_walks(spec, seed=1, walks=20 if THOROUGH else 4, depth=25)
 
 
-@st.composite
-def sources(draw: st.DrawFn) -> str:
-    return spec_source(lambda count: draw(st.integers(0, count - 1)))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("walked")
-
-
-@_PROFILE
+@profile(12, thorough=1000)
 @given(source=sources(), seed=st.integers(0, 999), is_compact=st.booleans())
 def test_walks_of_a_random_spec(folder: Path, source: str, seed: int, is_compact: bool) -> None:
     spec = load(source, folder).Random()

@@ -118,7 +118,9 @@ def without_first_property(plan):
 def test_a_property_that_no_engine_evaluated_is_an_internal_error(checker, monkeypatch, options):
     plan = run_specs._plan
     monkeypatch.setattr(run_specs, "_plan", lambda *given: without_first_property(plan(*given)))
-    outcome = checker("run", "examples/transaction_commit" if "--symmetry" in options else "examples/peterson/exclusive", *options)
+    outcome = checker(
+        "run", "examples/transaction_commit" if "--symmetry" in options else "examples/peterson/exclusive", *options
+    )
     assert outcome.status == 70
     assert "did not evaluate" in outcome.err
 

@@ -1,11 +1,10 @@
 """Z3 terms agree with the interpreter on every action instance and property, in reachable and random states."""
 
-import os
 import random
 import time
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.engines.smt.lowering import arithmetic, arrays, integers, logic
@@ -14,11 +13,10 @@ from checker.engines.smt.lowering.statements import SymbolicStatements
 from checker.language import BoundsError
 from checker.run import registry
 from tests.agreement.engines import compare_state, compare_states, random_state
-from tests.agreement.spec_source import spec_source
 from tests.engines.smt.single_state import SymbolicStateEngine
+from tests.support.random_specs import THOROUGH, profile, sources
 from tests.support.source_modules import load
 
-THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 SECONDS, MORE_SECONDS = 10.0 if THOROUGH else 0.1, 1.0
 """Time for comparing states of one real spec, in the usual suite and in the slow tests."""
 
@@ -75,32 +73,19 @@ def test_real_specs_agree(name, seconds):
     compare_for(scenario.spec(**scenario.constants), seconds)
 
 
-@st.composite
-def sources(draw):
-    return spec_source(lambda count: draw(st.integers(0, count - 1)))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("specs")
-
-
-PROFILE = settings(derandomize=not THOROUGH, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-
-
 def compare_on_states(folder, source, seed):
     spec = load(source, folder).Random()
     compare_states(spec, SymbolicStateEngine(spec), seed, reached=3, invented=3)
 
 
-@settings(PROFILE, max_examples=1000 if THOROUGH else 4)
+@profile(4, thorough=1000)
 @given(source=sources(), seed=st.integers(0, 999))
 def test_random_specs_agree(folder, source, seed):
     compare_on_states(folder, source, seed)
 
 
 @pytest.mark.slow
-@settings(PROFILE, max_examples=40)
+@profile(25, thorough=1000)
 @given(source=sources(), seed=st.integers(0, 999))
 def test_more_random_specs_agree(folder, source, seed):
     compare_on_states(folder, source, seed)

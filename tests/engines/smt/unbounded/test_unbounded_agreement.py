@@ -1,10 +1,9 @@
 """The terms of unbounded specs agree with the interpreter at single values of the open constants."""
 
 import dataclasses
-import os
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.engines.smt.lowering import logic
@@ -16,11 +15,10 @@ from checker.engines.smt.unbounded.lowering.loops import QuantifiedLoops
 from checker.language import BoundsError, SpecError
 from specs.producer.idempotent.log import IdempotentLog, OldTakenForLast
 from tests.agreement.engines import compare_state, compare_states
-from tests.agreement.spec_source import spec_source
 from tests.engines.smt.unbounded.single_state import UnboundedProbe, UndecidedError
+from tests.support.random_specs import THOROUGH, profile, sources
 from tests.support.source_modules import load
 
-THOROUGH = os.environ.get("TIDEMARK_PROFILE") == "thorough"
 SIZES = ["batches", "log_size", "max_sequence", "max_batch_records"]
 
 WHOLE = """
@@ -114,16 +112,6 @@ class Random(Spec):
 """
 
 
-@st.composite
-def sources(draw):
-    return spec_source(lambda count: draw(st.integers(0, count - 1)))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("specs")
-
-
 @pytest.mark.parametrize(
     "constants", [{}, dict(most=1, size=2), dict(most=0, size=0)] if THOROUGH else [dict(most=2, size=2)]
 )
@@ -138,13 +126,7 @@ def test_real_specs_agree(kind):
     compare_states(spec, UnboundedProbe(spec, SIZES), 0, reached=40 if THOROUGH else 4, invented=1)
 
 
-@settings(
-    max_examples=400 if THOROUGH else 5,
-    derandomize=not THOROUGH,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+@profile(5, thorough=400)
 @given(source=sources(), seed=st.integers(0, 999))
 def test_random_specs_agree(folder, source, seed):
     spec = load(source, folder).Random()
