@@ -53,8 +53,8 @@ class ProtocolCommits(ConsumerProtocol):
         Event("send_commit", "{member} commits offset {position[member]}, with epoch {epoch[member]}",
             "commits {position[member]}", "member"),
         Event("handle_commit", "The coordinator {'accepts' if accepts(member, commit[member].epoch) else 'refuses'} "
-            "the commit of offset {commit[member].offset} by {member}, sent in epoch {commit[member].epoch}{'' if accepts(member, "
-            "commit[member].epoch) else ': its epoch is now ' + str(member_epoch[member])}", "",
+            "the commit of offset {commit[member].offset} by {member}, sent in epoch {commit[member].epoch}"
+            "{'' if accepts(member, commit[member].epoch) else ': its epoch is now ' + str(member_epoch[member])}", "",
             "'coordinator'", "{'refusal' if not accepts(member, commit[member].epoch) else ''}"))  # fmt: skip
 
     def update_member(self, member, state, epoch, assigned, pending):
