@@ -21,8 +21,10 @@ def session() -> Iterator[LazySession]:
     if sessions.java_command() is None:
         pytest.skip("no Java is installed, which Spark needs")
     # For object stores, which start later: a URL names the server then.
-    environment = {f"spark.executorEnv.{name}": value for name, value in ENVIRONMENT.items()}
-    with LazySession("local[2]", settings=environment) as session:
+    settings = {f"spark.executorEnv.{name}": value for name, value in ENVIRONMENT.items()}
+    # A task takes as long as the few rows of a test: the 200 of the default take seconds.
+    settings["spark.sql.shuffle.partitions"] = "4"
+    with LazySession("local[2]", settings=settings) as session:
         yield session
 
 
