@@ -238,8 +238,13 @@ def record(
 
 def conform(
     spec: Annotated[
-        str, argument("SPEC", help="replication/partition (the default), or a spec of a file that is based on it.")
-    ] = "replication/partition",
+        str | None,
+        argument(
+            "SPEC",
+            help="replication/partition (the default), or a spec of a file that is based on it; "
+            "with --explore the name of a search (--list; default: reassignment).",
+        ),
+    ] = None,
     kafka: Annotated[
         str, option(metavar="VERSION,...", help="The releases of Kafka, from 3.9.0, with the rules of each.")
     ] = "4.3.1",
@@ -247,10 +252,11 @@ def conform(
         Path | None, option(metavar="DIR", help="Take Kafka's jars from this folder, such as `libs` of a build.")
     ] = None,
     listed: Annotated[
-        bool, option("--list", help="Print the classes with their rules and scenarios as JSON, and compare nothing.")
+        bool,
+        option("--list", help="Print the classes with their rules, scenarios and searches as JSON; compare nothing."),
     ] = False,
     explores: Annotated[
-        bool, option("--explore", help="Compare nothing; search the class for a reassignment that loses records.")
+        bool, option("--explore", help="Compare nothing; search Kafka's controller for events that break a property.")
     ] = False,
     junit: Annotated[Path | None, option(metavar="FILE", help="Write a JUnit report to this file.")] = None,
 ) -> int:
@@ -258,20 +264,18 @@ def conform(
 
     The command finds every step in which the controller of the spec changes a partition, calls Kafka's
     PartitionChangeBuilder with the same input, and shows each difference with the line of the rule. No broker runs. It
-    fetches the jars by Maven once, and needs Java 17. With --explore, the class itself is explored breadth-first, with
-    stops, starts and reassignments, and the shortest sequences that break a property are printed.
+    fetches the jars by Maven once, and needs Java 17. With --explore it searches Kafka's classes breadth-first, with
+    stops, starts, reassignments and changes of settings, and prints the shortest sequences that break a property.
 
     Exit status: 0 equal, 1 different or a property is violated, 2 wrong input, no Java or no jars, 3 nothing was
     compared.
     """
-    from checker.errors import InputError
-    from kafka_tools.lab.conformance import conform_command
+    from kafka_tools.lab.conformance import conform_command, explore_command
 
     if explores:
-        if spec != "replication/partition":
-            raise InputError(f"--explore calls the class alone: leave out {spec}")
-        refuse_options("--explore calls the class alone", but=("--explore", "--kafka", "--lib"))
-    options = conform_command.ConformOptions(spec, tuple(kafka.split(",")), lib, junit)
+        refuse_options("--explore calls the classes alone", but=("--explore", "--kafka", "--lib"))
+    name = spec or (explore_command.BUILDER_SEARCH if explores else "replication/partition")
+    options = conform_command.ConformOptions(name, tuple(kafka.split(",")), lib, junit)
     if listed:
         refuse_options("--list compares nothing", but=("--list", "--kafka"))
         return conform_command.list_classes(options)

@@ -1,10 +1,6 @@
 package org.apache.kafka.controller;
 
-import java.io.BufferedReader;
-import java.io.BufferedWriter;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.io.OutputStreamWriter;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Constructor;
@@ -23,20 +19,11 @@ import org.apache.kafka.metadata.PartitionRegistration;
 import org.apache.kafka.metadata.placement.PartitionAssignment;
 import org.apache.kafka.server.common.MetadataVersion;
 
-/**
- * Answers calls of Kafka's PartitionChangeBuilder.
- *
- * <p>Input: a line with the number of calls, then a line for each; so again until the end. Output: "ready", then a line
- * for each call, after the whole batch was read. registration.py beside this file describes the lines.
- */
+/** Answers calls of Kafka's PartitionChangeBuilder. registration.py beside this file describes the lines. */
 public class PartitionBridge {
     private static final MethodHandles.Lookup LOOKUP = MethodHandles.lookup();
     private static final MethodHandle BUILDER;
     private static final MethodHandle ENABLE_ELR;
-    private static final MethodHandle REASSIGNMENT;
-    private static final MethodHandle ADDING;
-    private static final MethodHandle REMOVING;
-    private static final MethodHandle MERGED;
 
     static {
         try {
@@ -47,42 +34,13 @@ public class PartitionBridge {
             BUILDER = takesElr ? builder : MethodHandles.dropArguments(builder, 6, boolean.class);
             ENABLE_ELR = takesElr ? null : LOOKUP.unreflect(
                 PartitionChangeBuilder.class.getMethod("setEligibleLeaderReplicasEnabled", boolean.class));
-            // The class is private to its package, and this one has another class loader.
-            Class<?> reassignment = Class.forName("org.apache.kafka.controller.PartitionReassignmentReplicas");
-            REASSIGNMENT = method(reassignment.getDeclaredConstructor(PartitionAssignment.class, PartitionAssignment.class));
-            ADDING = method(reassignment.getDeclaredMethod("adding"));
-            REMOVING = method(reassignment.getDeclaredMethod("removing"));
-            MERGED = method(reassignment.getDeclaredMethod("replicas"));
         } catch (ReflectiveOperationException error) {
             throw new ExceptionInInitializerError(error);
         }
     }
 
-    private static MethodHandle method(java.lang.reflect.Executable member) throws IllegalAccessException {
-        member.setAccessible(true);
-        return member instanceof Constructor<?> constructor
-            ? LOOKUP.unreflectConstructor(constructor)
-            : LOOKUP.unreflect((java.lang.reflect.Method) member);
-    }
-
     public static void main(String[] arguments) throws IOException {
-        BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
-        BufferedWriter output = new BufferedWriter(new OutputStreamWriter(System.out));
-        // What the class logs must not mix with the answers.
-        System.setOut(System.err);
-        output.write("ready\n");
-        output.flush();
-        for (String count = input.readLine(); count != null; count = input.readLine()) {
-            List<String> calls = new ArrayList<>();
-            for (int i = Integer.parseInt(count); i > 0; i--) {
-                calls.add(input.readLine());
-            }
-            for (String call : calls) {
-                output.write(answer(call));
-                output.write('\n');
-            }
-            output.flush();
-        }
+        BridgeLoop.run(PartitionBridge::answer);
     }
 
     private static String answer(String call) {
@@ -132,28 +90,21 @@ public class PartitionBridge {
     }
 
     /** Starts a reassignment as ReplicationControlManager.changePartitionReassignment does. */
-    private static void assign(PartitionRegistration before, PartitionChangeBuilder builder, List<Integer> target)
-            throws Throwable {
-        Object reassignment = REASSIGNMENT.invoke(assignment(list(before.replicas)), assignment(target));
-        List<Integer> replicas = items(MERGED.invoke(reassignment));
-        if (!replicas.equals(list(before.replicas))) {
-            builder.setTargetReplicas(replicas);
+    private static void assign(PartitionRegistration before, PartitionChangeBuilder builder, List<Integer> target) {
+        var reassignment = new PartitionReassignmentReplicas(assignment(list(before.replicas)), assignment(target));
+        if (!reassignment.replicas().equals(list(before.replicas))) {
+            builder.setTargetReplicas(reassignment.replicas());
         }
-        if (!items(REMOVING.invoke(reassignment)).isEmpty()) {
-            builder.setTargetRemoving(items(REMOVING.invoke(reassignment)));
+        if (!reassignment.removing().isEmpty()) {
+            builder.setTargetRemoving(reassignment.removing());
         }
-        if (!items(ADDING.invoke(reassignment)).isEmpty()) {
-            builder.setTargetAdding(items(ADDING.invoke(reassignment)));
+        if (!reassignment.adding().isEmpty()) {
+            builder.setTargetAdding(reassignment.adding());
         }
     }
 
     private static PartitionAssignment assignment(List<Integer> replicas) {
         return new PartitionAssignment(replicas, broker -> DirectoryId.UNASSIGNED);
-    }
-
-    @SuppressWarnings("unchecked")
-    private static List<Integer> items(Object list) {
-        return (List<Integer>) list;
     }
 
     private static String text(PartitionRegistration before, PartitionRegistration after) {

@@ -18,6 +18,7 @@ from checker.output.reports import ReportTarget
 from checker.run import registry
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from kafka_tools.experiments.releases import release
+from kafka_tools.lab.conformance import explore_command
 from kafka_tools.lab.conformance.bridge import partition_bridge
 from kafka_tools.lab.conformance.comparison import (
     Answering,
@@ -28,23 +29,17 @@ from kafka_tools.lab.conformance.comparison import (
     scenarios_of,
 )
 from kafka_tools.lab.conformance.controller_cases import OPERATIONS, ControllerCases, without_records
-from kafka_tools.lab.conformance.reassignment_search import ANSWERS, DESCRIPTION, PROPERTIES, SearchResult, search
-from specs import kafka_versions
 from specs.replication.partition import Partition
 
-_CLASS = "org.apache.kafka.controller.PartitionChangeBuilder"
 _SHOWN = 3
 """How many differences of an action are shown."""
-
-_MOST_STATES = 1_000_000
-"""The limit of the states of a search, of about 2 kB each."""
 
 _COLUMNS = "   states   equal  2 steps  no call  undecided  different"
 
 
 @dataclass(frozen=True)
 class ConformOptions:
-    """The name of the spec, the releases, the folder of jars (None: those of the release), and the report."""
+    """The name of the spec or the search, the releases, the folder of jars (None: the releases'), and the report."""
 
     name: str
     versions: tuple[str, ...]
@@ -68,7 +63,7 @@ def _spec_of(name: str) -> type[Partition]:
 
 
 def list_classes(options: ConformOptions) -> int:
-    """Print the classes, rules and scenarios as JSON; return the exit status."""
+    """Print the classes, their rules, scenarios and searches as JSON; return the exit status."""
     _require_releases(options)
     spec = _spec_of(options.name)
     rules = [
@@ -80,7 +75,9 @@ def list_classes(options: ConformOptions) -> int:
         for version in options.versions
         for scenario in scenarios_of(version)
     ]
-    print(json.dumps([{"class": _CLASS, "spec": options.name, "rules": rules, "scenarios": scenarios}], indent=1))
+    builder, *others = explore_command.listed_searches()
+    builder |= {"spec": options.name, "rules": rules, "scenarios": scenarios}
+    print(json.dumps([builder, *others], indent=1))
     return EXIT_OK
 
 
@@ -102,36 +99,12 @@ def conform(options: ConformOptions) -> int:
 
 
 def explore(options: ConformOptions) -> int:
-    """Search the class of each release for a sequence that breaks a property; return the exit status."""
+    """Search the classes of each release for sequences that break a property; return the exit status.
+
+    Raises InputError if the name of the search or a release is wrong, or the classes cannot be called.
+    """
     _require_releases(options)
-    statuses = []
-    for version in options.versions:
-        with partition_bridge(version, options.library) as bridge:
-            has_elr = kafka_versions.ELIGIBLE_LEADER_REPLICAS.applies_to(version, kafka_versions.KRAFT)
-            print(f"PartitionChangeBuilder of {bridge.name}, {DESCRIPTION}, ELR {'on' if has_elr else 'off'}\n")
-            statuses.append(_print_search(search(bridge, has_elr=has_elr, most_states=_MOST_STATES)))
-    return _worst(statuses)
-
-
-def _print_search(result: SearchResult) -> int:
-    """Print the violations of a search and its counts; return the exit status."""
-    for sentence, path in result.violations.items():
-        print(f"violated after {len(path) - 1} step{'s' if len(path) > 2 else ''}: {sentence}")
-        for number, (step, state) in enumerate(path):
-            print(f"  {number}. {step}\n     {state}" if number else f"     {state}")
-        print()
-    kept = [sentence for sentence in [*PROPERTIES, ANSWERS] if sentence not in result.violations]
-    if kept:
-        end = "holds" if result.is_complete else "not violated so far"
-        print(f"{end}: {'; '.join(kept)}")
-    rate = result.steps / result.seconds
-    print(
-        f"{result.states:,} states{'' if result.is_complete else ' (the limit)'}, {result.steps:,} steps, "
-        f"{result.calls:,} different calls of the class: {result.seconds:.1f} s, {rate:,.0f} steps a second\n"
-    )
-    if result.violations:
-        return EXIT_VIOLATED
-    return EXIT_OK if result.is_complete else EXIT_STOPPED
+    return explore_command.explore(options.name, options.versions, options.library)
 
 
 def _require_releases(options: ConformOptions) -> None:

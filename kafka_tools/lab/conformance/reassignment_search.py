@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from kafka_tools.lab.conformance.comparison import Answering
 from kafka_tools.lab.conformance.registration import Brokers, BuilderCall, Change, Registration, brokers_text, no_change
+from kafka_tools.lab.conformance.search_result import SearchResult
 
 _BROKERS = frozenset({1, 2, 3, 4})
 _REPLICAS = (1, 2, 3)
@@ -72,32 +73,12 @@ PROPERTIES: dict[str, Callable[[Situation], bool]] = {
 ANSWERS = "the class answers every call"
 
 
-@dataclass
-class SearchResult:
-    """What a search has found.
-
-    `violations` has for each violated property a shortest sequence of (sentence, state); the first sentence is empty.
-    `calls` counts the different calls, `steps` those of the search. Without `is_complete` the limit ended it.
-    """
-
-    states: int = 0
-    steps: int = 0
-    calls: int = 0
-    seconds: float = 0.0
-    is_complete: bool = False
-    violations: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-
-    def add_violation(self, sentence: str, path: list[tuple[str, str]]) -> None:
-        """Keep the first sequence that violates a property."""
-        self.violations.setdefault(sentence, path)
-
-
 def search(bridge: Answering, *, has_elr: bool, most_states: int) -> SearchResult:
     """Explore breadth-first all states, or stop before a level when `most_states` are reached."""
     start = Situation(Registration(_REPLICAS, frozenset(_REPLICAS), leader=1), _BROKERS, frozenset(_REPLICAS))
     origins: dict[Situation, SearchStep | None] = {start: None}
     answers: dict[BuilderCall, Change | str] = {}
-    result, frontier, begun = SearchResult(), [start], time.monotonic()
+    result, frontier, begun = SearchResult([*PROPERTIES, ANSWERS]), [start], time.monotonic()
     while frontier and len(origins) < most_states:
         steps = [step for state in frontier for step in _steps(state, has_elr=has_elr)]
         calls = list({step.call for step in steps if step.call is not None} - answers.keys())

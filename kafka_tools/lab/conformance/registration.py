@@ -97,13 +97,13 @@ def change_of(line: str) -> Change | str:
         return line[1:]
     replicas, isr, elr, last_known, leader, adding, removing, leader_epoch, partition_epoch = line.split(";")
     after = Registration(
-        replicas=tuple(_numbers(replicas)),
-        isr=frozenset(_numbers(isr)),
-        elr=frozenset(_numbers(elr)),
-        last_known=frozenset(_numbers(last_known)),
+        replicas=tuple(numbers(replicas)),
+        isr=frozenset(numbers(isr)),
+        elr=frozenset(numbers(elr)),
+        last_known=frozenset(numbers(last_known)),
         leader=int(leader) if leader else None,
-        adding=frozenset(_numbers(adding)),
-        removing=frozenset(_numbers(removing)),
+        adding=frozenset(numbers(adding)),
+        removing=frozenset(numbers(removing)),
     )
     return Change(after, leader_epoch == "1", partition_epoch == "1")
 
@@ -119,7 +119,8 @@ def _commas(brokers: Iterable[int]) -> str:
     return ",".join(map(str, brokers))
 
 
-def _numbers(text: str) -> list[int]:
+def numbers(text: str) -> list[int]:
+    """Return brokers of a line: [1, 3] for "1,3"."""
     return [int(number) for number in text.split(",") if number]
 
 

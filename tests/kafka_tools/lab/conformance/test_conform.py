@@ -269,7 +269,13 @@ STILL = SMALL | dict(crashes=0, shutdowns=0)
 
 def test_the_list_is_data(capsys):
     assert main(["conform", "--list", "--kafka", "3.9.2,4.3.1"]) == 0
-    (listed,) = json.loads(capsys.readouterr().out)
+    listed, controller = json.loads(capsys.readouterr().out)
+    assert controller["class"] == "org.apache.kafka.controller.ReplicationControlManager"
+    assert {search["finds"] for search in controller["searches"]} == {
+        f"controller H-{number}" for number in range(1, 9)
+    }
+    assert all(search["violates"] in controller["properties"] for search in controller["searches"])
+    assert [search["finds"] for search in listed["searches"]] == ["C-1"]
     assert listed["class"] == "org.apache.kafka.controller.PartitionChangeBuilder"
     assert {scenario["kafka"] for scenario in listed["scenarios"]} == {"3.9.2", "4.3.1"}
     assert all(":" in rule["source"] for rule in listed["rules"])
@@ -289,8 +295,11 @@ def test_the_list_is_data(capsys):
         (["--lib", "nowhere"], "nowhere is no build of Kafka"),
         (["--explore", "--lib", "nowhere"], "nowhere is no build of Kafka"),
         (["--explore", "--kafka", "4.3"], "is not like 4.3.1"),
-        (["--explore", "--list"], "--explore calls the class alone"),
-        (["--explore", "producer/plain"], "leave out producer/plain"),
+        (["--explore", "--list"], "--explore calls the classes alone"),
+        (["--explore", "producer/plain"], "has no search producer/plain: name one of reassignment, rollback, "),
+        (["--explore", "reassignment/control"], "has no search reassignment/control"),
+        (["--explore", "rollback/other"], "has no search rollback/other"),
+        (["--explore", "rollback", "--kafka", "4.3.1,3.9.2"], "the controller of Kafka 4.0.0 and later, not of 3.9.2"),
     ],
 )
 def test_wrong_input_is_one_sentence(arguments, message, capsys):
@@ -323,7 +332,7 @@ def java(monkeypatch, tmp_path):
 
 def test_java_that_ends_is_reported(java):
     java.write_text("#!/bin/sh\necho 'Error: no such class' >&2\n")
-    with pytest.raises(InputError, match=r"PartitionChangeBuilder of Kafka 4\.3\.1 .*: Error: no such class"):
+    with pytest.raises(InputError, match=r"the controller's classes of Kafka 4\.3\.1 .*: Error: no such class"):
         partition_bridge("4.3.1").__enter__()
     java.write_text("#!/bin/sh\necho ready\nread count\n")
     with pytest.raises(InputError, match="cannot be called: Java ended"), partition_bridge("4.3.1") as started:

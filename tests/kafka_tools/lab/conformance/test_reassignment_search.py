@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from checker.cli.app import main
-from kafka_tools.lab.conformance import conform_command
+from kafka_tools.lab.conformance import explore_command
 from kafka_tools.lab.conformance.reassignment_search import ANSWERS, search
 from kafka_tools.lab.conformance.registration import Change, no_change
 from tests.kafka_tools.lab.cluster.real_brokers import why_no_brokers_run
@@ -106,7 +106,7 @@ def test_calls_have_the_effective_min_isr():
     ],
 )
 def test_the_command_prints_sequences_and_counts(answer, status, text, monkeypatch, capsys):
-    monkeypatch.setattr(conform_command, "partition_bridge", lambda *names: nullcontext(ScriptedClass(answer)))
+    monkeypatch.setattr(explore_command, "partition_bridge", lambda *names: nullcontext(ScriptedClass(answer)))
     assert main(["conform", "--explore"]) == status
     output = capsys.readouterr().out
     assert text in output
@@ -115,8 +115,8 @@ def test_the_command_prints_sequences_and_counts(answer, status, text, monkeypat
 
 def test_a_search_that_reaches_the_limit_is_undecided(monkeypatch, capsys):
     script = ScriptedClass(lambda call: no_change(call.before))
-    monkeypatch.setattr(conform_command, "partition_bridge", lambda *names: nullcontext(script))
-    monkeypatch.setattr(conform_command, "_MOST_STATES", 5)
+    monkeypatch.setattr(explore_command, "partition_bridge", lambda *names: nullcontext(script))
+    monkeypatch.setattr(explore_command, "_MOST_STATES", 5)
     assert main(["conform", "--explore"]) == 3
     output = capsys.readouterr().out
     assert "not violated so far: " in output
