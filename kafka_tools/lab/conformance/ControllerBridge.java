@@ -51,6 +51,9 @@ import org.apache.kafka.timeline.SnapshotRegistry;
  * controller is taken back to what the sequence has in common with the one before.
  */
 public class ControllerBridge {
+    /** After how many answers a new controller is made. */
+    private static final int RENEWAL = 200;
+
     private static final String TOPIC = "t";
     private static final Uuid TOPIC_ID = new Uuid(7, 7);
     private static final String MIN_ISR = "min.insync.replicas";
@@ -70,6 +73,7 @@ public class ControllerBridge {
     /** The events that `current` has handled; with none, a new controller is made. */
     private static final List<String> EVENTS = new ArrayList<>();
     private static ControllerBridge current;
+    private static long answers;
 
     private final SnapshotRegistry registry;
     private final FeatureControlManager features;
@@ -88,7 +92,9 @@ public class ControllerBridge {
         while (common < Math.min(EVENTS.size(), events.size()) && EVENTS.get(common).equals(events.get(common))) {
             common++;
         }
-        takeBack(common);
+        // A snapshot keeps what was made after it, so that the controller becomes slow.
+        takeBack(++answers % RENEWAL == 0 ? 0 : common);
+        common = EVENTS.size();
         try {
             for (String event : events.subList(common, events.size())) {
                 // What an event that fails has done is taken back as well.
@@ -117,9 +123,11 @@ public class ControllerBridge {
 
     /** Lets the controller forget all events but the first ones, as one that loses its leadership and gets it back. */
     private static void takeBack(int count) {
-        boolean isShorter = count < EVENTS.size();
+        if (count == EVENTS.size()) {
+            return;
+        }
         EVENTS.subList(count, EVENTS.size()).clear();
-        if (isShorter && count > 0) {
+        if (count > 0) {
             current.registry.revertToSnapshot(count);
             // The sessions of the brokers are in no snapshot.
             current.cluster.deactivate();

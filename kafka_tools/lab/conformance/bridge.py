@@ -99,7 +99,14 @@ def java_bridge(driver: str, version: str, library: Path | None = None) -> Itera
         if subprocess.run(compilation, stdin=subprocess.DEVNULL, stderr=errors, check=False).returncode:
             errors.seek(0)
             raise _call_error(name, errors)
-        options = ["-Xmx512m", "-XX:+UseSerialGC", "-Dlog4j2.level=OFF", "-cp", f"{classes}:{jars}"]
+        options = [
+            "-Xmx512m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-Dlog4j2.level=OFF",
+            "-cp",
+            f"{classes}:{jars}",
+        ]
         with start_driver([java, *options, f"org.apache.kafka.controller.{driver}"], errors) as process:
             try:
                 yield Bridge(name, process, errors)

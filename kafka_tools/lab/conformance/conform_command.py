@@ -75,7 +75,7 @@ def list_classes(options: ConformOptions) -> int:
         for version in options.versions
         for scenario in scenarios_of(version)
     ]
-    builder, *others = explore_command.listed_searches()
+    builder, *others = explore_command.search_data()
     builder |= {"spec": options.name, "rules": rules, "scenarios": scenarios}
     print(json.dumps([builder, *others], indent=1))
     return EXIT_OK

@@ -10,7 +10,7 @@ from kafka_tools.lab.conformance.controller_state import ControllerState
 from kafka_tools.lab.conformance.registration import Brokers, Registration, brokers_text
 
 EventKind = Literal[
-    "stop", "kill", "session", "power", "disk", "produce", "reassign", "cancel", "min-isr", "elr", "delete"
+    "stop", "kill", "session", "disk", "disk-fails", "produce", "reassign", "cancel", "min-isr", "elr", "delete"
 ]
 """The kinds of events. Brokers that are down may always start; those that have caught up may always join the ISR."""
 
@@ -20,7 +20,8 @@ class ControllerSetting:
     """A cluster with one partition, and the kinds of events, each with its most occurrences (None: any number).
 
     With `is_careful`, the operator does what the catalogue advises: no change of a setting while there is no leader, no
-    reassignment that replaces another one, and no cancellation that leaves fewer than min.insync.replicas.
+    reassignment that replaces another one, no cancellation that leaves fewer than min.insync.replicas, and an empty
+    directory in the place of a removed one.
     """
 
     events: dict[EventKind, int | None]
@@ -39,11 +40,6 @@ class ControllerSetting:
         """The event that makes the controller."""
         options = f"2 {int(self.has_elr)} {int(self.is_unclean)} {self.directories}"
         return f"start {self.brokers} {_commas(self.replicas)} {options}"
-
-    @property
-    def limited(self) -> list[EventKind]:
-        """The kinds of events that may happen a limited number of times."""
-        return [kind for kind, most in self.events.items() if most is not None]
 
     def __str__(self) -> str:
         parts = [f"{self.brokers} brokers, replicas {brokers_text(self.replicas)}, min ISR 2"]
@@ -72,7 +68,7 @@ class Ghost(NamedTuple):
     """What the controller does not know.
 
     `copies` is the number of logs that must have every acknowledged record. `asked` are the replicas that the running
-    reassignment is to end with, None if there is none. `used` counts the events of the limited kinds.
+    reassignment is to end with, None if there is none. `used` counts the events of the kinds with a limit.
     """
 
     brokers: tuple[BrokerGhost, ...]
@@ -112,13 +108,14 @@ class ControllerEvents:
 
     def __init__(self, setting: ControllerSetting):
         self.setting = setting
-        self._limits = [setting.events[kind] for kind in setting.limited]
+        limits = (kind for kind, most in setting.events.items() if most is not None)
+        self._counters = {kind: number for number, kind in enumerate(limits)}
 
     def first_ghost(self) -> Ghost:
         """Return the ghost of a cluster in which every replica has one acknowledged record."""
         setting = self.setting
         brokers = tuple(BrokerGhost(int(broker in setting.replicas)) for broker in range(1, setting.brokers + 1))
-        return Ghost(brokers, copies=2, used=(0,) * len(setting.limited))
+        return Ghost(brokers, copies=2, used=(0,) * len(self._counters))
 
     def steps(self, state: ControllerState, ghost: Ghost) -> Iterator[ControllerStep]:
         """Yield every step that may happen in a state; `ghost_after` completes its ghost."""
@@ -153,16 +150,13 @@ class ControllerEvents:
         return ghost._replace(copies=min(ghost.copies, len(registration.replicas)), asked=asked)
 
     def _may(self, kind: EventKind, ghost: Ghost) -> bool:
-        events = self.setting.events
-        if kind not in events:
-            return False
-        most = events[kind]
-        return most is None or ghost.used[self.setting.limited.index(kind)] < most
+        most = self.setting.events.get(kind, 0)
+        return most is None or (most > 0 and ghost.used[self._counters[kind]] < most)
 
     def _use(self, kind: EventKind, ghost: Ghost) -> Ghost:
-        if self.setting.events[kind] is None:
+        number = self._counters.get(kind)
+        if number is None:
             return ghost
-        number = self.setting.limited.index(kind)
         return ghost._replace(used=(*ghost.used[:number], ghost.used[number] + 1, *ghost.used[number + 1 :]))
 
     def _process_steps(self, state: ControllerState, ghost: Ghost, broker: int) -> Iterator[ControllerStep]:
@@ -191,6 +185,8 @@ class ControllerEvents:
         is_clean = before.process == "stopped"
         if before.disk != "online":
             directories, words = "B", f"{words} without directory A"
+            # An empty directory in the place of A has no file that says that the stop was clean.
+            is_clean = is_clean and not self.setting.is_careful
         event = f"register {broker} {'clean' if is_clean else 'unclean'} {directories}"
         after = ghost.change(broker, process="up", disk="online" if before.disk == "online" else "removed")
         return ControllerStep(
@@ -202,25 +198,23 @@ class ControllerEvents:
     ) -> Iterator[ControllerStep]:
         """Yield what a replica does, and what its disk does to it."""
         leader, place = registration.leader, dict(state.directories)[broker]
-        works = ghost.is_up(broker) and state.may_lead(broker)
-        if broker not in registration.isr and works and leader is not None and self._works(state, ghost, leader):
+        both_work = leader is not None and all(self._works(state, ghost, each) for each in (leader, broker))
+        if leader is not None and both_work and broker not in registration.isr:
             after = ghost.change(broker, records=ghost.at(leader).records, is_lost=False)
             event = f"isr {_commas(sorted(registration.isr | {broker}))}"
             yield ControllerStep(f"Broker {broker} has caught up and joins the ISR.", event, after)
         each = ghost.at(broker)
         # KIP-966 protects the records while fewer than min.insync.replicas logs are lost.
         may_lose = not each.is_lost and sum(each.is_lost for each in ghost.brokers) < ghost.copies - 1
-        if each.process == "up" and may_lose and self._may("power", ghost):
-            after = self._use("power", ghost).change(broker, process="killed", is_lost=True, records=0)
-            yield ControllerStep(f"Broker {broker} loses its log in a power failure.", None, after)
-        if each.disk == "online" and place == "A" and may_lose and self._may("disk", ghost):
-            lost = self._use("disk", ghost).change(broker, is_lost=True, records=0)
-            if each.process == "stopped":
-                words = f"Directory A of broker {broker} fails and is taken out of log.dirs."
-                yield ControllerStep(words, None, lost.change(broker, disk="removed"))
-            if each.process == "up" and broker in state.active | state.fenced:
-                words = f"Directory A of broker {broker} fails while it runs."
-                yield ControllerStep(words, f"offline {broker} A", lost.change(broker, disk="failed"))
+        if each.disk == "online" and place == "A" and may_lose:
+            if each.process == "stopped" and self._may("disk", ghost):
+                lost = self._use("disk", ghost).change(broker, is_lost=True, records=0, disk="removed")
+                yield ControllerStep(f"Directory A of broker {broker} fails and is taken out of log.dirs.", None, lost)
+            if each.process == "up" and self._may("disk-fails", ghost):
+                lost = self._use("disk-fails", ghost).change(broker, is_lost=True, records=0, disk="failed")
+                yield ControllerStep(
+                    f"Directory A of broker {broker} fails while it runs.", f"offline {broker} A", lost
+                )
         # While a configured directory is offline, a broker makes no log elsewhere.
         if each.process == "up" and each.disk == "removed" and place == "A" and state.online[broker] == "B":
             words = f"Broker {broker} makes an empty log in directory B, and reports it."

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_tools.lab.conformance.controller_events import ControllerSetting
+from kafka_tools.lab.conformance.controller_events import ControllerSetting, EventKind
 from kafka_tools.lab.conformance.controller_search import ANSWERS, AS_ASKED, COMPLETES, COPIES, HAS_LEADER, NO_LOSS
 
 CONTROL = "/control"
 """The end of the name of a control."""
 
-_CAREFUL, _WITHOUT_ELR = dict(is_careful=True), dict(has_elr=False)
+_CAREFUL: dict[str, Any] = dict(is_careful=True)
+_WITHOUT_ELR = dict(has_elr=False)
+_DISKS: dict[EventKind, int | None] = {"stop": None, "disk": 1, "produce": 1}
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ SEARCHES: dict[str, ControllerSearch] = {
     "disks": ControllerSearch(
         "controller H-4",
         NO_LOSS,
-        ControllerSetting({"stop": None, "disk": 1, "produce": 1}, 8, brokers=3, directories="AB"),
-        _WITHOUT_ELR,
+        ControllerSetting(_DISKS | {"disk-fails": 1}, 8, brokers=3, directories="AB"),
+        _CAREFUL | dict(events=_DISKS),
     ),
     "unclean": ControllerSearch(
         "controller H-5",
@@ -68,7 +70,7 @@ SEARCHES: dict[str, ControllerSearch] = {
         ControllerSetting(
             {"stop": 2, "kill": 2, "reassign": 1, "cancel": 1}, 10, targets=((4, 2, 3),), is_unclean=True
         ),
-        dict(is_unclean=False),
+        _WITHOUT_ELR,
     ),
     "cancel": ControllerSearch(
         "controller H-8",

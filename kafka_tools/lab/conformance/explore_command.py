@@ -64,9 +64,9 @@ def _print_result(result: SearchResult) -> int:
         for number, (step, state) in enumerate(path):
             print(f"  {number}. {step}\n     {state}" if number else f"     {state}")
         print()
-    if kept := result.kept:
+    if names := result.properties_that_hold:
         end = "holds within the depth" if result.is_bounded else "holds"
-        print(f"{end if result.is_complete else 'not violated so far'}: {'; '.join(kept)}")
+        print(f"{end if result.is_complete else 'not violated so far'}: {'; '.join(names)}")
     print(
         f"{result.states:,} states{'' if result.is_complete else ' (the limit)'}, {result.steps:,} steps, "
         f"{result.calls:,} calls of the class: {result.seconds:.1f} s, "
@@ -77,7 +77,7 @@ def _print_result(result: SearchResult) -> int:
     return EXIT_OK if result.is_complete else EXIT_STOPPED
 
 
-def listed_searches() -> list[dict[str, Any]]:
+def search_data() -> list[dict[str, Any]]:
     """Return the searches as data: by class, what each explores, and the entry of the catalogue that it finds."""
     builder: dict[str, Any] = {"name": BUILDER_SEARCH, "finds": "C-1", "explores": reassignment_search.DESCRIPTION}
     builder |= {"properties": [*reassignment_search.PROPERTIES, reassignment_search.ANSWERS]}

@@ -29,6 +29,6 @@ class SearchResult:
         self.violations.setdefault(sentence, path)
 
     @property
-    def kept(self) -> list[str]:
+    def properties_that_hold(self) -> list[str]:
         """The properties that were not violated."""
         return [name for name in self.properties if not any(each.startswith(name) for each in self.violations)]
