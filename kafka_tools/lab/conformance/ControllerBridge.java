@@ -3,16 +3,8 @@ package org.apache.kafka.controller;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
-import java.util.Optional;
-import java.util.OptionalLong;
-import java.util.stream.Collectors;
-import java.util.stream.IntStream;
-import java.util.stream.Stream;
+import java.util.*;
+import java.util.stream.*;
 import org.apache.kafka.clients.admin.AlterConfigOp.OpType;
 import org.apache.kafka.clients.admin.FeatureUpdate.UpgradeType;
 import org.apache.kafka.common.DirectoryId;
@@ -21,22 +13,14 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.ApiException;
-import org.apache.kafka.common.message.AlterPartitionReassignmentsRequestData;
-import org.apache.kafka.common.message.AlterPartitionRequestData;
-import org.apache.kafka.common.message.AssignReplicasToDirsRequestData;
-import org.apache.kafka.common.message.BrokerRegistrationRequestData;
-import org.apache.kafka.common.message.RequestHeaderData;
+import org.apache.kafka.common.message.*;
 import org.apache.kafka.common.metadata.*;
 import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.ApiError;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.common.utils.Time;
-import org.apache.kafka.metadata.BrokerRegistration;
-import org.apache.kafka.metadata.FinalizedControllerFeatures;
-import org.apache.kafka.metadata.KafkaConfigSchema;
-import org.apache.kafka.metadata.LeaderRecoveryState;
-import org.apache.kafka.metadata.PartitionRegistration;
+import org.apache.kafka.metadata.*;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 import org.apache.kafka.server.common.EligibleLeaderReplicasVersion;
 import org.apache.kafka.server.common.MetadataVersion;
@@ -172,47 +156,35 @@ public class ControllerBridge {
             .setConfigurationControl(configuration).setClusterControl(cluster).setFeatureControl(features).build();
         cluster.activate();
         brokers = Integer.parseInt(start[1]);
-        replay(first(start));
+        replay(List.of(level(MetadataVersion.FEATURE_NAME, METADATA.featureLevel()), level(ELR, Integer.parseInt(start[4]))));
+        for (int broker = 1; broker <= brokers; broker++) {
+            handle("register " + broker + " unclean " + start[6]);
+            handle("unfence " + broker);
+        }
+        List<Integer> replicas = numbers(start[2]);
+        replay(List.of(
+            record(0, new TopicRecord().setName(TOPIC).setTopicId(TOPIC_ID)), setting(MIN_ISR, start[3]),
+            setting(UNCLEAN, start[5].equals("1") ? "true" : "false"),
+            record(2, new PartitionRecord().setTopicId(TOPIC_ID).setPartitionId(0).setReplicas(replicas).setIsr(replicas)
+                .setLeader(replicas.get(0)).setLeaderEpoch(0).setPartitionEpoch(0)
+                .setDirectories(replicas.stream().map(broker -> directory(broker, 'A')).toList()))));
     }
 
     private void handleShutdown(int broker, boolean isClean, List<ApiMessageAndVersion> records) {
         replication.handleBrokerShutdown(broker, isClean, records);
     }
 
-    private List<ApiMessageAndVersion> first(String[] start) {
-        List<ApiMessageAndVersion> records = new ArrayList<>();
-        add(records, 0, new FeatureLevelRecord().setName(MetadataVersion.FEATURE_NAME).setFeatureLevel(METADATA.featureLevel()));
-        if (start[4].equals("1")) {
-            add(records, 0, new FeatureLevelRecord().setName(ELR).setFeatureLevel((short) 1));
-        }
-        for (int broker = 1; broker <= brokers; broker++) {
-            RegisterBrokerRecord record = new RegisterBrokerRecord().setBrokerId(broker).setBrokerEpoch(broker)
-                .setIncarnationId(new Uuid(1, broker)).setFenced(false).setLogDirs(directories(broker, start[6]));
-            record.endPoints().add(new RegisterBrokerRecord.BrokerEndpoint()
-                .setName("P").setHost("h").setPort(9000 + broker).setSecurityProtocol((short) 0));
-            record.features().add(new RegisterBrokerRecord.BrokerFeature().setName(MetadataVersion.FEATURE_NAME)
-                .setMinSupportedVersion(METADATA.featureLevel()).setMaxSupportedVersion(METADATA.featureLevel()));
-            record.features().add(new RegisterBrokerRecord.BrokerFeature().setName(ELR)
-                .setMinSupportedVersion((short) 0).setMaxSupportedVersion((short) 1));
-            add(records, 3, record);
-        }
-        add(records, 0, new TopicRecord().setName(TOPIC).setTopicId(TOPIC_ID));
-        add(records, 0, setting(MIN_ISR, start[3]));
-        add(records, 0, setting(UNCLEAN, start[5].equals("1") ? "true" : "false"));
-        List<Integer> replicas = numbers(start[2]);
-        add(records, 2, new PartitionRecord().setTopicId(TOPIC_ID).setPartitionId(0).setReplicas(replicas)
-            .setIsr(replicas).setLeader(replicas.get(0)).setLeaderEpoch(0).setPartitionEpoch(0)
-            .setDirectories(replicas.stream().map(broker -> directory(broker, 'A')).toList()));
-        return records;
+    private static ApiMessageAndVersion record(int version, ApiMessage message) {
+        return new ApiMessageAndVersion(message, (short) version);
     }
 
-    private static void add(List<ApiMessageAndVersion> records, int version, ApiMessage message) {
-        records.add(new ApiMessageAndVersion(message, (short) version));
+    private static ApiMessageAndVersion level(String feature, int level) {
+        return record(0, new FeatureLevelRecord().setName(feature).setFeatureLevel((short) level));
     }
 
-    private static ConfigRecord setting(String name, String value) {
-        return new ConfigRecord().setResourceType(ConfigResource.Type.TOPIC.id()).setResourceName(TOPIC)
-            .setName(name).setValue(value);
+    private static ApiMessageAndVersion setting(String name, String value) {
+        return record(0, new ConfigRecord().setResourceType(ConfigResource.Type.TOPIC.id()).setResourceName(TOPIC)
+            .setName(name).setValue(value));
     }
 
     private void replay(List<ApiMessageAndVersion> records) {
@@ -270,7 +242,7 @@ public class ControllerBridge {
     }
 
     private List<ApiMessageAndVersion> register(int broker, boolean isClean, String directories, BrokerRegistration before) {
-        long epoch = 1000 + before.epoch();
+        long epoch = 1000 + (before == null ? broker : before.epoch());
         var request = new BrokerRegistrationRequestData().setBrokerId(broker).setClusterId("c")
             .setIncarnationId(new Uuid(3, epoch)).setLogDirs(directories(broker, directories))
             .setPreviousBrokerEpoch(isClean ? before.epoch() : -1);

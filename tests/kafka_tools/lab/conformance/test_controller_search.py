@@ -30,6 +30,7 @@ from kafka_tools.lab.conformance.registration import Registration
 from specs.hazards import hazards
 from tests.kafka_tools.lab.cluster.real_brokers import why_no_brokers_run
 
+ELIGIBLE = "every eligible leader has every acknowledged record"
 FIELDS = dict(brokers="aA0,aA0,aA0", level="1", min_isr="2", replicas="1,2,3", places="AAA", isr="1,2,3", elr="")
 FIELDS |= dict(last_known="", leader="1", adding="", removing="", recovering="0")
 STOPS = ControllerSetting({"stop": 1}, depth=3, brokers=3)
@@ -259,13 +260,23 @@ def test_an_exception_is_a_violation_with_its_place():
         ("every member of the ISR and the ELR is a replica", dict(replicas="1,2", places="AA")),
         ("every member of the ISR and the ELR is a replica", dict(brokers="aA0,aA0,aA0,aA1", elr="4")),
         (COPIES, dict(replicas="1,4", places="AA", isr="1")),
-        ("every eligible leader has every acknowledged record", dict(brokers="aA0,aA0,aA0,aA1", elr="4")),
+        (ELIGIBLE, dict(brokers="aA0,aA0,aA0,aA1", elr="4")),
         (NO_LOSS, dict(replicas="4", places="A", isr="4", leader="4", brokers="aA0,aA0,aA0,aA0")),
     ],
 )
 def test_each_property_can_be_violated(name, fields):
     result = run(after("stop 1", **fields), replace(STOPS, brokers=4))
     assert [sentence for sentence, _ in result.violations[name]] == ["", "Broker 1 is stopped cleanly."]
+
+
+def test_a_log_whose_broker_is_down_does_no_harm():
+    lost, dead = dict(records=0, is_lost=True), dict(records=0, is_lost=True, process="killed")
+    leads, eligible = state_of(line(isr="3", leader="3")), state_of(line(brokers="aA0,aA0,aA1", isr="1", elr="3"))
+    for name, state in [(NO_LOSS, leads), (ELIGIBLE, eligible)]:
+        assert not PROPERTIES[name](state, ghost_of(STOPS, b3=lost))
+        assert PROPERTIES[name](state, ghost_of(STOPS, b3=dead))
+    # The controller does not elect a broker that is fenced.
+    assert PROPERTIES[ELIGIBLE](state_of(line(brokers="aA0,aA0,fA1", isr="1", elr="3")), ghost_of(STOPS, b3=lost))
 
 
 def test_a_reassignment_that_ends_elsewhere_is_a_violation():
@@ -329,6 +340,8 @@ def test_a_completion_is_due_when_every_replica_is_in_the_isr():
     assert len(run(answer(line(removing="1")), setting).violations[COMPLETES]) == 2
     done = line(replicas="2,3", places="AA", isr="2,3", leader="2")
     assert COMPLETES in run(answer(done), setting).properties_that_hold
+    waits = run(lambda events: line(removing="1", isr="1,2") if events else None, setting)
+    assert COMPLETES in waits.properties_that_hold
 
 
 def test_a_new_controller_must_give_the_same_answers():
@@ -376,14 +389,23 @@ def test_a_search_that_reaches_the_limit_is_undecided(use_script, monkeypatch, c
     assert "not violated so far: " in capsys.readouterr().out
 
 
+COMPILES_NOTHING = """#!/bin/sh
+case "$*" in
+  *javac*) echo 'X.java:7: error: cannot find symbol' >&2; exit 1;;
+  *) touch "$0.started"; echo ready;;
+esac
+"""
+
+
 def test_a_driver_that_does_not_compile_is_reported(monkeypatch, tmp_path, capsys):
     script = tmp_path / "java"
     script.touch(0o755)
-    script.write_text("#!/bin/sh\necho 'X.java:7: error: cannot find symbol' >&2\nexit 1\n")
+    script.write_text(COMPILES_NOTHING)
     monkeypatch.setattr(bridge, "require_java", lambda: str(script))
     monkeypatch.setattr(bridge, "class_path", lambda *given: "")
     assert main(["conform", "--explore", "rollback"]) == 2
     assert "Kafka 4.3.1 cannot be called: X.java:7: error: cannot find symbol" in capsys.readouterr().err
+    assert not (tmp_path / "java.started").exists()
 
 
 STEPS = dict(rollback=3, replace=3, delete=6, feature=10, disks=7, cancel=6, unclean=10) | {"min-isr": 7}
