@@ -100,6 +100,10 @@ NOT_RUN = {
     "python -m checker conform --kafka 3.9.2,4.0.0": KAFKA,
     "python -m checker conform keeps_eligible.py": KAFKA,
     "python -m checker conform keeps_eligible.py --lib kafka/libs": KAFKA,
+    "python -m checker conform --explore rollback": KAFKA,
+    "python -m checker conform --explore rollback --kafka 4.0.0,4.2.0": KAFKA,
+    "python -m checker conform --explore rollback/control": KAFKA,
+    "python -m checker conform --explore rollback --lib kafka/libs": KAFKA,
     "python docs/findings/reproduce_missed_epoch.py --lib KAFKA/libs --home DIR": KAFKA,
     "python docs/findings/reproduce_missed_epoch.py --lib KAFKA/libs --home DIR --learn": KAFKA,
 }

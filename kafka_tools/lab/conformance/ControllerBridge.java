@@ -325,7 +325,8 @@ public class ControllerBridge {
 
     private static void check(ApiError error) {
         if (error.isFailure()) {
-            throw new AnswerException(error.error() == Errors.UNKNOWN_SERVER_ERROR ? '!' : '-', error.toString());
+            char mark = error.error() == Errors.UNKNOWN_SERVER_ERROR ? '!' : '-';
+            throw new AnswerException(mark, error.error() + ": " + error.message());
         }
     }
 

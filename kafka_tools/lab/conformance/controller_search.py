@@ -27,7 +27,7 @@ class AnsweringLines(Protocol):
         """Return the answer to each call."""
 
 
-class Situation(NamedTuple):
+class ControllerSituation(NamedTuple):
     """A state of the controller, and what it does not know."""
 
     state: ControllerState
@@ -110,7 +110,7 @@ ALL_PROPERTIES = [*PROPERTIES, ANSWERS, HAS_LEADER, COMPLETES]
 class _Origin(NamedTuple):
     """How a situation was reached first: from which one, by which sentence, and the whole sequence of events."""
 
-    source: Situation | None
+    source: ControllerSituation | None
     sentence: str
     events: str
 
@@ -122,7 +122,7 @@ class ControllerExploration:
         self._bridge, self._setting, self._most_states = bridge, setting, most_states
         self._events = ControllerEvents(setting)
         self._states: dict[str, ControllerState] = {}
-        self._origins: dict[Situation, _Origin] = {}
+        self._origins: dict[ControllerSituation, _Origin] = {}
         # The calls that a new controller must answer in the same way.
         self._evidence: dict[str, str] = {}
         self._result = SearchResult(ALL_PROPERTIES)
@@ -134,7 +134,7 @@ class ControllerExploration:
         """
         begun, result = time.monotonic(), self._result
         (line,) = self._ask([self._setting.start])
-        frontier = [Situation(self._state(line), self._events.first_ghost())]
+        frontier = [ControllerSituation(self._state(line), self._events.first_ghost())]
         self._origins[frontier[0]] = _Origin(None, "", self._setting.start)
         for _ in range(self._setting.depth):
             if not frontier or len(self._origins) >= self._most_states:
@@ -146,9 +146,9 @@ class ControllerExploration:
         result.states, result.seconds = len(self._origins), time.monotonic() - begun
         return result
 
-    def _expand(self, frontier: Sequence[Situation]) -> list[Situation]:
+    def _expand(self, frontier: Sequence[ControllerSituation]) -> list[ControllerSituation]:
         """Take every step from some situations; return the new ones from which the search goes on."""
-        reached: list[Situation] = []
+        reached: list[ControllerSituation] = []
         for first in range(0, len(frontier), _CHUNK):
             sources = frontier[first : first + _CHUNK]
             steps = [(each, step) for each in sources for step in self._events.steps(each.state, each.ghost)]
@@ -163,8 +163,8 @@ class ControllerExploration:
         return reached
 
     def _situation_after(
-        self, source: Situation, step: ControllerStep, answers: Iterator[tuple[str, str]]
-    ) -> Situation | None:
+        self, source: ControllerSituation, step: ControllerStep, answers: Iterator[tuple[str, str]]
+    ) -> ControllerSituation | None:
         """Return the situation after a step; None if it was known, or the controller refuses or fails."""
         state, call = source.state, self._origins[source].events
         if step.event is not None:
@@ -175,7 +175,7 @@ class ControllerExploration:
                 self._add_exception(source, step.sentence, call, line)
                 return None
             state = self._state(line)
-        situation = Situation(state, self._events.ghost_after(step.ghost, state))
+        situation = ControllerSituation(state, self._events.ghost_after(step.ghost, state))
         if situation in self._origins:
             return None
         self._origins[situation] = _Origin(source, step.sentence, call)
@@ -185,7 +185,7 @@ class ControllerExploration:
                 self._result.add_violation(sentence, self._path(situation))
         return situation
 
-    def _settle(self, situations: Sequence[Situation]) -> None:
+    def _settle(self, situations: Sequence[ControllerSituation]) -> None:
         """Ask what the controller does in situations in which an election or a completion is due."""
         calls = [f"{self._origins[each].events};settle" for each in situations]
         for situation, call, line in zip(situations, calls, self._ask(calls), strict=True):
@@ -193,13 +193,15 @@ class ControllerExploration:
             assert sentence is not None
             if line[0] == "!":
                 self._add_exception(situation, _SETTLES, call, line)
-            elif sentence not in self._result.violations and _due(Situation(self._state(line), situation.ghost)):
+            elif sentence not in self._result.violations and _due(
+                ControllerSituation(self._state(line), situation.ghost)
+            ):
                 self._evidence[call] = line
                 self._result.add_violation(sentence, self._path(situation))
 
-    def _add_exception(self, source: Situation, sentence: str, call: str, line: str) -> None:
+    def _add_exception(self, source: ControllerSituation, sentence: str, call: str, line: str) -> None:
         place, _, _ = line[1:].partition(": ")
-        name = f"{ANSWERS} (in {place})"
+        name = f"{ANSWERS}: {place}"
         if name not in self._result.violations:
             self._evidence[call] = line
             self._result.add_violation(name, [*self._path(source), (sentence, line[1:])])
@@ -225,10 +227,10 @@ class ControllerExploration:
             state = self._states[line] = state_of(line)
         return state
 
-    def _path(self, situation: Situation) -> list[tuple[str, str]]:
+    def _path(self, situation: ControllerSituation) -> list[tuple[str, str]]:
         """Return the steps to a situation: the sentence of each, and the situation after it."""
         path = []
-        step: Situation | None = situation
+        step: ControllerSituation | None = situation
         while step is not None:
             origin = self._origins[step]
             path.append((origin.sentence, str(step)))
@@ -239,7 +241,7 @@ class ControllerExploration:
 _SETTLES = "The controller looks at the partition."
 
 
-def _due(situation: Situation) -> str | None:
+def _due(situation: ControllerSituation) -> str | None:
     """Return the property that asks for an election or a completion in a situation, None if none does."""
     state, ghost = situation
     registration = state.registration

@@ -247,7 +247,7 @@ def test_a_refused_event_is_no_step():
 
 def test_an_exception_is_a_violation_with_its_place():
     result = run(lambda events: "!Class.method: java.lang.Error: no" if events == ["stop 2"] else None)
-    name = f"{ANSWERS} (in Class.method)"
+    name = f"{ANSWERS}: Class.method"
     assert result.violations[name][1:] == [("Broker 2 is stopped cleanly.", "Class.method: java.lang.Error: no")]
     assert ANSWERS not in result.properties_that_hold
 
@@ -320,7 +320,7 @@ def test_an_election_is_due_when_every_replica_is_active():
     ]
     assert HAS_LEADER in run(without_leader(line(isr="1")), setting).properties_that_hold
     failed = run(without_leader("!Class.method: no"), setting)
-    assert failed.violations[f"{ANSWERS} (in Class.method)"][-1] == (
+    assert failed.violations[f"{ANSWERS}: Class.method"][-1] == (
         "The controller looks at the partition.",
         "Class.method: no",
     )
@@ -353,7 +353,7 @@ def test_a_new_controller_must_give_the_same_answers():
 
 def test_every_search_has_an_entry_and_another_setting_as_its_control():
     for name, each in SEARCHES.items():
-        assert hazards()[each.entry]
+        assert hazards()[each.entry].classes.endswith(f": conform --explore {name}")
         assert each.violated in ALL_PROPERTIES
         assert setting_of(name) == each.setting != setting_of(name + CONTROL)
     assert set(PROPERTIES) < set(ALL_PROPERTIES)
