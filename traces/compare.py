@@ -12,11 +12,11 @@ from checker.explain.guards import why_disabled
 from checker.explain.lassos import WrongLassoError, check_lasso
 from checker.language.fairness import NEXT, Fairness
 from checker.language.interpreter import State, call_text
+from checker.language.json_values import from_plain_json, to_plain_json
 from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import FairnessChanges, Spec
 from checker.language.values import show
 from checker.run.result import TraceStep, Violation
-from traces.json_values import from_plain_json, to_plain_json
 
 StepOutcome = Literal["same", "differs", "disabled", "missing", "error"]
 """Result of a step on the other spec: the same state, another state, not enabled, no such action, or out of bounds."""

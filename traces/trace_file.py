@@ -21,13 +21,13 @@ from checker.errors import BoundsError, InputError
 from checker.explain.differences import changes
 from checker.language.error_location import source_files
 from checker.language.fairness import Fairness
+from checker.language.json_values import Plain, from_plain_json, to_plain_json
 from checker.language.roles import LIVENESS_ROLES
 from checker.language.spec import Spec
 from checker.run.result import ActionCall, Kind, TraceStep, Violation
 from checker.run.version import tidemark_version
 from traces.json_input import parse_json
 from traces.json_schema import read_schema, schema_error
-from traces.json_values import Plain, from_plain_json, to_plain_json
 
 SCHEMA = Path(__file__).parent / "trace-file.schema.json"
 """The published JSON Schema of trace files."""

@@ -8,12 +8,12 @@ from types import MappingProxyType
 
 from checker.errors import BoundsError, InputError
 from checker.language.interpreter import State
+from checker.language.json_values import to_plain_json
 from checker.language.spec import FairnessChanges, Scenario, Spec
 from checker.run import registry
 from checker.run.expectation import properties_to_check
 from checker.run.plan import DEADLOCK
 from checker.run.request import settings_of
-from traces.json_values import to_plain_json
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from checker.engines.python.liveness_ranks import LivenessRanks, liveness_ranks
 from checker.errors import OutputError
 from checker.language.fairness import NEXT, FairClass
 from checker.language.interpreter import State, Step
+from checker.language.json_values import to_plain_json
 from checker.language.liveness import liveness_names
 from checker.language.parameters import ActionShape
 from checker.language.roles import Role
@@ -31,7 +32,6 @@ from checker.run.endings import StoppedError
 from checker.run.expectation import end_text
 from checker.run.request import Run
 from checker.run.result import Result, Violation
-from traces.json_values import to_plain_json
 
 FORMAT = 2
 CHUNK_STATES = 65_536

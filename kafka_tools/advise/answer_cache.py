@@ -24,10 +24,10 @@ import checker
 import specs
 from checker.data_files import read_data
 from checker.errors import BoundsError, SpecError
+from checker.language.json_values import from_plain_json
 from checker.language.spec import Spec
 from checker.run.result import TraceStep, Violation
 from kafka_tools.advise.survey import Explored, ModelExploration, ModelExplorer, is_usable, replayed
-from traces.json_values import from_plain_json
 from traces.trace_file import arguments_to_json
 
 MOST_ENTRIES = 500

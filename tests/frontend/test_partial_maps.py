@@ -8,8 +8,8 @@ from checker.engines.python import explorer
 from checker.errors import SpecError
 from checker.frontend import compile_spec
 from checker.language import Domain, Map, Option, PartialMap, Range, Seq, Spec, Struct, action, invariant, require
+from checker.language.json_values import from_plain_json, to_plain_json
 from checker.run.plan import Plan
-from traces.json_values import from_plain_json, to_plain_json
 
 
 class Node(Domain):

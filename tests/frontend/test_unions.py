@@ -21,8 +21,8 @@ from checker.language import (
     invariant,
     require,
 )
+from checker.language.json_values import from_plain_json, to_plain_json
 from checker.run.plan import Plan
-from traces.json_values import from_plain_json, to_plain_json
 
 
 class Node(Domain):

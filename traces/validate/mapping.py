@@ -14,7 +14,7 @@
             return Observation({f"future[{found['record']}]": "succeeded"})
 
 Arguments that are not given are unknown. Expectations map an expression over the spec's state to its observed value, as
-plain JSON (`traces.json_values`). Of a struct or a map, only the named parts are compared.
+plain JSON (`checker.language.json_values`). Of a struct or a map, only the named parts are compared.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, ClassVar, TypeVar
 
 from checker.errors import InputError, UserError
 from checker.language.error_location import with_location
-from traces.json_values import Plain
+from checker.language.json_values import Plain
 from traces.validate.events import Found
 from traces.validate.forgetting import Forgetting
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from checker.language import Bag, BoundsError, Domain, Enum, Map, Option, Range, Seq, SetOf, Spec, Struct
-from traces.json_values import from_plain_json, to_plain_json
+from checker.language.json_values import from_plain_json, to_plain_json
 
 
 class Node(Domain):
