@@ -1,227 +1,248 @@
-"""Verify the witness of an exploration: `python witness_check.py DIR SPEC.py [--scenario NAME] [--sample K]`.
+"""Verify the witness of an exploration: `python witness_check.py DIR SPEC.py [--scenario NAME] [--sample K] [--memo]`.
 
-This program shares no code with the engines, the front end or the packing of states. Of this project it imports the
-public names of `checker.language` alone, which every spec imports itself: the base class `Spec` has the interpreter,
-which enumerates the instances of an action and runs the methods of the spec as Python. The properties, the fairness and
-the scenario come from the file of the spec, and the states from the description in DIR.
+This one file is a second checker. It shares no code with the engines, the front end or the packing of states. Of this
+project it uses public names of `checker.language` alone: its interpreter enumerates the instances of an action and runs
+the methods of the spec as Python. The properties, the fairness and the scenario come from the file of the spec.
 
-It verifies that the initial states are in the set, that every successor of a state is in it, that every state is
-reachable, that each declared property of states and steps is true, or is among the violated ones that the witness
-names, and that the ranks or the lasso of each liveness property decide it. Of large sets it checks random states. Exit
-status: 0 verified, 1 refuted, 2 wrong input.
+Nothing in DIR is trusted: the rules are checked on the states that it describes, whatever they are. The initial states
+are in the set, each successor of a state is in it, each state is reachable, each property of states and steps is true
+or is among the violated ones that DIR names, and ranks or a lasso decide each liveness property. A small set is checked
+on a walk from the initial states, of a large one random states. With `--memo` the file `witness_memo.py` beside this
+one keeps the results of methods: the same answer, and sooner. Exit status: 0 verified, 1 refuted, 2 wrong input.
 """
 
-from __future__ import annotations
-
 import argparse
+import bisect
+import hashlib
+import importlib
 import itertools
 import json
 import random
+import struct
 import sys
+import types
 from pathlib import Path
 
-from checker.language import BoundsError, Bug, Refinement, Spec
-from witness_files import RefutedError, StoredStates, WrongInputError, content_of, decoded, load_module, require
-from witness_memo import Methods
+from checker.language import BoundsError, Bug, Scenario, State
+from checker.language.json_values import from_plain_json
+from checker.language.liveness import liveness_property
 
-COMPLETE_UP_TO = 20_000
-SAMPLE = 3_000
-SAFETY = {"invariant", "step invariant", "reachable", "refinement"}
 LIVENESS = {"eventually", "always eventually", "eventually always", "leads to"}
-NEXT = "fair_next"
-RANK_BYTES = 4
+RANK = struct.Struct(">I")
 
 
-# The spec.
+class RefutedError(Exception):
+    """The witness does not show what it claims."""
 
 
-def load_spec(path, manifest, scenario):
+class WrongInputError(Exception):
+    """The arguments or the files are not a spec and a witness."""
+
+
+def require(condition, *message):
+    """Raise RefutedError without a condition; the parts of the message become text only then."""
+    if not condition:
+        raise RefutedError(" ".join(map(str, message)))
+
+
+def load_module(path):
+    """Import a file, by its full name if it is in a package, so that its imports find the same classes."""
+    root, name = path.resolve().parent, path.stem
+    while (root / "__init__.py").exists():
+        root, name = root.parent, f"{root.name}.{name}"
+    sys.path.insert(0, str(root))
+    if "." in name:
+        return importlib.import_module(name)
+    module = sys.modules[f"witnessed_{name}"] = types.ModuleType(f"witnessed_{name}")
+    module.__file__ = str(path)
+    exec(compile(path.read_bytes(), path, "exec"), vars(module))
+    return module
+
+
+def load_spec(path, kind, constants, scenario):
     """Return the spec of a file with its constants and fairness, and the properties of a scenario or of the class."""
     try:
         module = load_module(path)
         if scenario is None:
-            spec = getattr(module, manifest["class"])(**manifest["constants"])
-            return spec, list(declared_roles(type(spec), SAFETY | LIVENESS))
-        listed = [
-            found for item in module.scenarios for found in (item.scenarios() if isinstance(item, Bug) else [item])
-        ]
-        found = next(item for item in listed if (item.name, item.spec.__name__) == (scenario, manifest["class"]))
-    except StopIteration:
-        raise WrongInputError(f"{path} has no scenario {scenario} of {manifest['class']}") from None
+            chosen = Scenario(getattr(module, kind), "all", constants)
+        else:
+            listed = [item.scenarios() if isinstance(item, Bug) else [item] for item in module.scenarios]
+            chosen = {(each.name, each.spec.__name__): each for each in itertools.chain(*listed)}[scenario, kind]
+        spec = chosen.configured_spec()
     # Any error: the file is the user's, and is run.
     except Exception as error:
-        raise WrongInputError(f"{path} has no spec {manifest['class']}: {type(error).__name__}: {error}") from None
-    spec = found.configured_spec()
-    require(spec.constants == manifest["constants"], f"the constants are those of {manifest['constants']}")
-    names = declared_roles(type(spec), SAFETY | LIVENESS) if found.properties is None else found.properties
-    return spec, [*names, *["deadlock"] * (found.deadlock and "deadlock" not in names)]
+        raise WrongInputError(f"{path} has no {kind} {scenario or ''}: {type(error).__name__}: {error}") from None
+    require(spec.constants == constants, f"the constants are those of {constants}")
+    names = spec.properties if chosen.properties is None else list(chosen.properties)
+    return spec, names + ["deadlock"] * (chosen.deadlock and "deadlock" not in names)
 
 
-def declared_roles(kind, chosen=None):
-    """Return the roles of the class's methods, read from the marks of the decorators, the oldest base first."""
-    roles = {}
-    for base in reversed(kind.__mro__):
-        for name, value in vars(base).items() if issubclass(base, Spec) and base is not Spec else ():
-            role = getattr(value, "_role", None) if callable(value) else None
-            if isinstance(value, Refinement):
-                roles[name] = "refinement"
-            elif role is not None:
-                roles[name] = role.value
-            elif value is None:
-                roles.pop(name, None)
-    return {name: role for name, role in roles.items() if chosen is None or role in chosen}
+class StoredStates:
+    """The sorted rows of the states, and the tables of the values of the variables.
+
+    A row has a number for each variable, and a table has the value of each number. With symmetry there is a table for
+    each renaming of the members. A place, the positions of a row and of a table, describes a state.
+    """
+
+    def __init__(self, folder, manifest, spec):
+        require(list(manifest["variables"]) == list(spec.variables), "the spec has other variables")
+        codes = "".join(manifest["variables"].values())
+        require(set(codes) <= set("BHI") and len(codes) == len(spec.variables), "a number has 1, 2 or 4 bytes")
+        self.form = struct.Struct(f">{codes}")
+        content = b"".join(content_of(folder, chunk, self.form.size) for chunk in manifest["chunks"])
+        self.rows = [content[at : at + self.form.size] for at in range(0, len(content), self.form.size)]
+        require(len(self.rows) == manifest["states"], f"{len(self.rows)} states are stored, not {manifest['states']}")
+        require(self.rows == sorted(set(self.rows)), "the states are not sorted")
+        self.names, self.tables, kinds = list(spec.variables), [], spec.variables.items()
+        for table in manifest["tables"]:
+            with spec.bound():
+                values = [[from_plain_json(kind, each) for each in table[name]] for name, kind in kinds]
+            numbers = [{value: number for number, value in enumerate(column)} for column in values]
+            require(list(map(len, values)) == list(map(len, numbers)), "a value is in a table twice")
+            self.tables.append((values, numbers))
+
+    def state(self, place):
+        """Return the state of a place."""
+        numbers, (values, _) = self.form.unpack(self.rows[place[0]]), self.tables[place[1]]
+        require(all(map(int.__lt__, numbers, map(len, values))), "a state has a value that no table has")
+        return State(dict(zip(self.names, map(list.__getitem__, values, numbers), strict=True)))
+
+    def find(self, state):
+        """Return the place of a state, or None."""
+        for table, (_, numbers) in enumerate(self.tables):
+            given = list(map(dict.get, numbers, state.values.values()))
+            if None not in given:
+                row = self.form.pack(*given)
+                at = bisect.bisect_left(self.rows, row)
+                if self.rows[at : at + 1] == [row]:
+                    return at, table
+        return None
 
 
-# Liveness.
+def content_of(folder, entry, width):
+    """Return the content of a file with its digest, of which each state has some bytes."""
+    path = folder / Path(entry["file"]).name
+    # Before the read: a device or a pipe may have no end.
+    require(path.is_file() and path.stat().st_size == entry["states"] * width, f"{path.name} has another length")
+    content = path.read_bytes()
+    require(hashlib.sha256(content).hexdigest() == entry["sha256"], f"{path.name} has another digest")
+    return content
 
 
-class FairClasses:
+class FairSets:
     """The sets of steps that are fair as one: (the name of the action or union, the values of fixed parameters)."""
 
     def __init__(self, spec):
-        self.strengths = {name: promise.strength for name, promise in spec.fairness.items()}
-        self.fixed, self.kinds = {}, {NEXT: []}
+        self.fixed, self.kinds, self.strong = {}, {}, set()
         for name, promise in spec.fairness.items():
-            actions = spec.fair_unions.get(name, spec.actions if name == NEXT else (name,))
-            names = {action: signature(type(spec), action) for action in actions}
-            each = () if name == NEXT else promise.for_each
-            first = [parameter for parameter in names[actions[0]] if each is None or parameter in each]
-            fixed = [parameter for parameter in first if all(parameter in other for other in names.values())]
-            types = {parameter.name: parameter.type for parameter in spec.parameters_of(actions[0])}
-            self.kinds[name] = [types[parameter] for parameter in fixed]
-            for action, known in names.items():
-                self.fixed.setdefault(action, []).append((name, [known.index(parameter) for parameter in fixed]))
+            actions = spec.fair_unions.get(name, spec.actions if name == "fair_next" else (name,))
+            types = [{p.name: p.type for p in spec.parameters_of(each) if not p.is_choice} for each in actions]
+            wanted = types[0] if promise.for_each is None else promise.for_each
+            fixed = [p for p in types[0] if name != "fair_next" and p in wanted and all(p in other for other in types)]
+            self.strong.update([name] if promise.strength == "strong" else [])
+            self.kinds[name] = [types[0][p] for p in fixed]
+            for action, known in zip(actions, types, strict=True):
+                self.fixed.setdefault(action, []).append((name, [list(known).index(p) for p in fixed]))
 
-    def of_call(self, action, arguments):
-        """Return the classes that a step takes."""
-        fixed = self.fixed.get(action, ())
-        return {(name, tuple(arguments[position] for position in positions)) for name, positions in fixed}
+    def of_step(self, step):
+        """Return the sets in which a step is."""
+        return {(name, tuple(step.arguments[at] for at in fixed)) for name, fixed in self.fixed.get(step.action, ())}
 
     def named(self, entry):
-        """Return the class that an entry of the witness names."""
+        """Return the set that an entry of the witness names."""
         name, values = entry
-        require(name in self.strengths, f"{name} is not fair, but the witness relies on it")
-        return name, tuple(decoded(kind, value, {}) for kind, value in zip(self.kinds[name], values, strict=True))
-
-
-def signature(kind, method):
-    """Return the names of the parameters of a method."""
-    code = getattr(kind, method).__code__
-    return code.co_varnames[1 : code.co_argcount]
+        require(name in self.kinds, f"{name} is not fair, but the witness relies on it")
+        return name, tuple(from_plain_json(*each) for each in zip(self.kinds[name], values, strict=True))
 
 
 class Obligation:
     """A liveness property for one choice of its parameters: when it is open, and the ranks that show that it ends.
 
     Each state with the obligation open has a node of a forest. No step leads to a node with a higher number below the
-    same parent. A behaviour therefore stays below one node for ever, or at it. The node names a fair class that its own
-    states enable and no step inside takes; below a node with children the class is strongly fair, so that its own
-    states are visited finitely often. Without a class (only for "eventually always") the goal is true in each state.
+    same parent. A behaviour therefore stays below one node for ever, or at it. The node names a fair set that its own
+    states enable and no step inside takes; below a node with children the set is strongly fair, so that its own states
+    are visited finitely often. Without a set (only for "eventually always") the goal is true in each state.
     """
 
-    def __init__(self, spec, fair, methods, name, arguments):
-        self.fair, self.name, self.arguments = fair, name, arguments
-        self.role, self.goal = declared_roles(type(spec))[name], methods.holds(name, arguments)
-        bases = [vars(base)[name] for base in type(spec).__mro__ if name in vars(base)]
-        premise = next((base._premise for base in bases if getattr(base, "_premise", "")), "")
-        given = dict(zip(signature(type(spec), name), arguments, strict=True))
-        if premise:
-            self.premise = methods.holds(premise, tuple(map(given.get, signature(type(spec), premise))))
+    def __init__(self, checker, declared, arguments):
+        self.fair, self.name, self.role = checker.fair, declared.name, declared.role.value
+        given, holds = declared.premise_arguments(arguments), checker.methods.holds
+        self.goal = lambda state: holds(declared.name, state, arguments=arguments)
+        self.premise = lambda state: holds(declared.premise, state, arguments=given)
 
     def load(self, folder, entry):
-        """Read the ranks of the states from the witness."""
-        self.ranks, self.paths, self.classes = content_of(folder, entry, RANK_BYTES), [], []
-        known = [self.fair.named(found) for found in entry["classes"]]
-        for number, (parent, found) in enumerate(entry["nodes"]):
-            require(parent is None or 0 <= parent < number, f"{self.name}: a node is below a later one")
-            self.paths.append([number] if parent is None else [*self.paths[parent], number])
-            self.classes.append(None if found is None else known[found])
-
-    def path(self, at):
-        """Return the nodes of a state, the highest first: none if the obligation is not open in it."""
-        number = int.from_bytes(self.ranks[at * RANK_BYTES : (at + 1) * RANK_BYTES], "big")
-        require(number <= len(self.paths), f"{self.name}: a state has a node that does not exist")
-        return self.paths[number - 1] if number else []
-
-    def begins(self, at, state, initial):
-        """Return whether the obligation may begin in a state."""
-        if self.role == "leads to" and not self.premise(state):
-            return False
-        return (self.role != "eventually" or at in initial) and self.stays_open(state)
+        """Read the ranks: `paths` are the nodes of each row, the highest first, and none where it is not open."""
+        paths, self.sets = [()], []
+        sets = {None: None, **dict(enumerate(map(self.fair.named, entry["sets"])))}
+        for number, (parent, chosen) in enumerate(entry["nodes"]):
+            require(0 <= parent <= number, f"{self.name}: a node is below a later one")
+            paths.append((*paths[parent], number))
+            self.sets.append(sets[chosen])
+        ranks = [rank for (rank,) in RANK.iter_unpack(content_of(folder, entry, RANK.size))]
+        require(max(ranks) < len(paths), f"{self.name}: a state has a node that does not exist")
+        self.paths = [paths[rank] for rank in ranks]
 
     def stays_open(self, state):
         """Return whether the obligation stays open in a state."""
         return self.role == "eventually always" or not self.goal(state)
 
-    def check(self, at, state, steps, initial):
-        """Check the ranks at a packed state, of which `steps` are the classes and the position of each successor."""
-        path = self.path(at)
-        require(path or not self.begins(at, state, initial), f"{self.name}: a state without a rank")
+    def begins(self, state, is_initial):
+        """Return whether the obligation may begin in a state."""
+        is_asked = is_initial if self.role == "eventually" else self.role != "leads to" or self.premise(state)
+        return is_asked and self.stays_open(state)
+
+    def check(self, place, state, steps, is_initial):
+        """Check the ranks at a state, of which `steps` are the places, states and fair sets."""
+        path = self.paths[place[0]]
+        require(path or not self.begins(state, is_initial), f"{self.name}: a state without a rank")
         if not path:
             return
-        moves = {after: step for after, step in steps.items() if after != state}
-        enabled = set().union(*(classes for classes, _ in moves.values()))
         for number in path:
-            if self.classes[number] is None:
+            chosen = self.sets[number]
+            if chosen is None:
                 is_reason = self.role == "eventually always" and self.goal(state)
             elif number == path[-1]:
-                is_reason = self.classes[number] in enabled
+                is_reason = any(chosen in sets for _, sets in steps.values())
             else:
-                is_reason = self.fair.strengths[self.classes[number][0]] == "strong"
+                is_reason = chosen[0] in self.fair.strong
             require(is_reason, f"{self.name}: the reason of a node is none")
-        for after, (classes, position) in moves.items():
-            below = self.path(position)
+        for target, (after, sets) in steps.items():
+            below = self.paths[target[0]]
             require(below or not self.stays_open(after), f"{self.name}: no rank after a step")
             for before, number in zip(path, below, strict=False):
                 require(number <= before, f"{self.name}: a step climbs")
                 if number < before:
                     break
-                is_fair = self.classes[number] in classes
-                require(not is_fair, f"{self.name}: a step inside its node is fair")
+                require(self.sets[number] not in sets, f"{self.name}: a step inside its node is fair")
 
     def check_lasso(self, checker, lasso):
         """Check that a lasso is a fair behaviour that violates the property."""
-        path, start = lasso["path"], lasso["loop_start"]
-        states, loop = list(map(checker.stored.packed, path)), path[start:]
-        require(path[0] in checker.initial and loop and start >= 0, f"{self.name}: the lasso begins nowhere")
-        steps = {}
-        for at, state in zip(path, states, strict=True):
-            steps[at] = [step for after, step in checker.images[0].steps(state).items() if after != state]
-        follows = [*itertools.pairwise(path), *([(loop[-1], loop[0])] if len(loop) > 1 else [])]
-        for before, after in follows:
-            require(any(at == after for _, at in steps[before]), f"{self.name}: the lasso has a step that is none")
-        inside = follows[start:]
-        taken = set().union(*(c for at, to in inside for c, after in steps[at] if after == to))
-        enabled = [set().union(*(classes for classes, _ in steps[at])) for at in loop]
-        for found in set().union(*enabled) - taken:
-            is_weak = self.fair.strengths[found[0]] == "weak"
-            is_disabled = is_weak and not all(found in each for each in enabled)
-            require(is_disabled, f"{self.name}: the loop is unfair to {found}")
-        is_open = [not self.goal(state) for state in states]
-        first = 0 if self.role == "eventually" else start
-        if self.role == "leads to":
-            begun = [at for at, state in enumerate(states) if self.begins(path[at], state, checker.initial)]
-            first = next((at for at in begun if all(is_open[min(at, start) :])), len(path))
-        ends = is_open[start:] if self.role == "eventually always" else is_open[first:]
-        is_violated = any(ends) if self.role == "eventually always" else bool(ends) and all(ends)
-        require(is_violated, f"{self.name}: the lasso does not violate it")
-
-
-# The check.
+        path, start = [(at, 0) for at in lasso["path"]], lasso["loop_start"]
+        require(path and path[0] in checker.initial and 0 <= start < len(path), f"{self.name}: no lasso")
+        states = list(map(checker.stored.state, path))
+        steps = list(map(checker.steps, path, states))
+        # A loop of one state needs no step: the behaviour may stay in it.
+        targets = path[1:] if start == len(path) - 1 else [*path[1:], path[start]]
+        is_path = all(target in reached for target, reached in zip(targets, steps, strict=False))
+        require(is_path, f"{self.name}: the lasso has a step that is none")
+        taken = set().union(*(steps[at][targets[at]][1] for at in range(start, len(targets))))
+        enabled = [set().union(*(sets for _, sets in reached.values())) for reached in steps[start:]]
+        for each in set().union(*enabled) - taken:
+            is_disabled = each[0] not in self.fair.strong and not all(each in sets for sets in enabled)
+            require(is_disabled, f"{self.name}: the loop is unfair to {each}")
+        begun = [at for at, state in enumerate(states) if self.begins(state, path[at] in checker.initial)]
+        is_open = any(all(map(self.stays_open, states[min(at, start) :])) for at in begun)
+        stays_true = self.role == "eventually always" and all(map(self.goal, states[start:]))
+        require(is_open and not stays_true, f"{self.name}: the lasso does not violate it")
 
 
 class Checker:
-    """Checks states one by one, and keeps what was false, reached and without successors."""
+    """Checks states one by one, and keeps what was false or not yet reached."""
 
-    def __init__(self, stored, spec, asked):
-        self.stored, self.spec, self.asked = stored, spec, asked
-        self.roles, self.fair = declared_roles(type(spec)), FairClasses(spec)
-        self.obligations, self.false, self.reached, self.successors = [], set(), set(), {}
-        self.images = [Methods(spec, stored, table, self.fair.of_call) for table in range(len(stored.tables))]
-        self.of_states = self.asked_of("invariant", "reachable")
-        self.of_steps = self.asked_of("step invariant", "refinement")
-        self.constraints = [name for name, role in self.roles.items() if role == "constraint"]
-        self.initial = set()
+    def __init__(self, stored, spec, methods, asked):
+        self.stored, self.spec, self.methods, self.asked = stored, spec, methods, asked
+        self.fair, self.obligations, self.false, self.initial = FairSets(spec), [], set(), set()
+        self.unreached = set(self.asked_of("reachable"))
         for state in spec.initial_states():
             self.initial.add(stored.find(state))
             require(None not in self.initial, "an initial state is not in the set:", state)
@@ -229,142 +250,123 @@ class Checker:
 
     def asked_of(self, *roles):
         """Return the names of the asked properties with one of these roles."""
-        return [name for name in self.asked if self.roles.get(name) in roles]
+        return [name for name in self.asked if name in self.spec.roles and self.spec.roles[name].value in roles]
 
-    def load_liveness(self, folder, manifest):
-        """Read how the witness decides the liveness properties, check the lassos, and return the violated ones."""
-        violated = []
-        require(not (manifest["symmetry"] and self.asked_of(*LIVENESS)), "symmetry leaves liveness undecided")
-        for name in self.asked:
-            if self.roles.get(name) not in LIVENESS:
+    def load_liveness(self, folder, claims):
+        """Read how the witness decides the liveness properties, and check the lassos."""
+        for name in self.asked_of(*LIVENESS):
+            require(len(self.stored.tables) == 1, "symmetry leaves liveness undecided")
+            require(name in claims, f"the witness does not show why {name} is decided")
+            declared, claim = liveness_property(self.spec, name), claims[name]
+            obligations = [Obligation(self, declared, arguments) for arguments in declared.choices(self.spec)]
+            if "lasso" in claim:
+                obligations[claim["lasso"]["choice"]].check_lasso(self, claim["lasso"])
+                self.false.add(name)
                 continue
-            require(name in manifest["liveness"], f"the witness does not show why {name} is decided")
-            claim, kinds = manifest["liveness"][name], [kind.type for kind in self.spec.parameters_of(name)]
-            entries = claim["ranks"] if "ranks" in claim else [claim["lasso"]]
-            with self.spec.bound():
-                given = [tuple(map(decoded, kinds, entry["arguments"], [{}] * len(kinds))) for entry in entries]
-                choices = set(itertools.product(*(kind.values() for kind in kinds)))
-            methods = self.images[0]
-            obligations = [Obligation(self.spec, self.fair, methods, name, arguments) for arguments in given]
-            if "ranks" not in claim:
-                violated.append(name)
-                obligations[0].check_lasso(self, entries[0])
-                continue
-            require(choices == set(given), f"{name}: the ranks are not those of every choice of parameters")
-            for obligation, entry in zip(obligations, entries, strict=True):
+            require(len(claim["ranks"]) == len(obligations), f"{name}: no ranks of every choice of parameters")
+            for obligation, entry in zip(obligations, claim["ranks"], strict=True):
                 obligation.load(folder, entry)
             self.obligations += obligations
-        return violated
 
-    def check(self, at):
-        """Check a stored state, and with symmetry every image of it: symmetry itself is not taken for granted."""
-        self.successors[at], state = set(), self.stored.packed(at)
-        for image in self.images:
-            try:
-                self._check_image(at, state, image)
-            except RefutedError as error:
-                raise RefutedError(f"{error}; in {self.stored.state(state, image.index)}") from None
+    def steps(self, place, state):
+        """Return the places of the successors of a state, each with its state and the fair sets of the steps to it."""
+        reached = {}
+        for step in self.methods.successors(state):
+            target = self.stored.find(step.state)
+            require(target, step, "leads from a state to one that is not in the set:", step.state)
+            _, sets = reached.setdefault(target, (step.state, set()))
+            # A step that changes nothing is in no fair set.
+            sets.update(self.fair.of_step(step) if target != place else ())
+        return reached
 
-    def _check_image(self, at, state, image):
-        for name in self.of_states:
-            (self.reached if image.holds(name)(state) else self.false).add(name)
-        if not all(image.holds(name)(state) for name in self.constraints):
-            require(not self.obligations, "no ranks decide liveness with a state outside a constraint")
-            return
-        steps = image.steps(state)
-        self.successors[at].update(position for _, position in steps.values())
-        self.false.update([] if steps else ["deadlock"])
-        for name in self.of_steps:
-            self.false.update(name for after in steps if not image.holds_after(name, state, after))
-        for obligation in self.obligations:
-            obligation.check(at, state, steps, self.initial)
+    def check(self, place):
+        """Check the state of a place and its steps, and return the places of its successors."""
+        state, holds = self.stored.state(place), self.methods.holds
+        try:
+            self.false.update(name for name in self.asked_of("invariant") if not holds(name, state))
+            self.unreached -= {name for name in self.unreached if holds(name, state)}
+            if not all(holds(name, state) for name, role in self.spec.roles.items() if role.value == "constraint"):
+                require(not self.obligations, "no ranks decide liveness with a state outside a constraint")
+                return set()
+            steps = self.steps(place, state)
+            self.false.update(() if steps else ["deadlock"])
+            for name in self.asked_of("step invariant", "refinement"):
+                self.false.update(name for after, _ in steps.values() if not holds(name, after, state))
+            for obligation in self.obligations:
+                obligation.check(place, state, steps, place in self.initial)
+        except (RefutedError, BoundsError) as error:
+            raise RefutedError(f"{error}; in {state}") from None
+        return steps.keys()
 
-    def check_reachability(self):
-        """Check that every stored state is reachable: otherwise a violation in it would be none."""
+    def check_all(self):
+        """Check the states on a walk from the initial ones, which reaches each of them."""
         seen, waiting = set(self.initial), list(self.initial)
         while waiting:
-            new = self.successors[waiting.pop()] - seen
+            new = self.check(waiting.pop()) - seen
             seen |= new
             waiting += new
-        require(len(seen) == self.stored.count, f"{self.stored.count - len(seen)} states are not reachable")
-
-    def violated(self):
-        """Return the properties that the checked states violate; a `@reachable` is violated if no state has it."""
-        never = {name for name in self.asked if self.roles.get(name) == "reachable"} - self.reached
-        return never | {name for name in self.false & set(self.asked) if self.roles.get(name) != "reachable"}
+        others = len(self.stored.rows) - len({at for at, _ in seen})
+        require(not others, f"{others} states are not reachable")
 
 
-def verify(folder, path, scenario, chosen, sample, complete_up_to, seed):
+def verify(given):
     """Return the lines about what was verified; raise RefutedError or WrongInputError."""
-    try:
-        if not (folder / "witness.json").is_file():
-            raise WrongInputError(f"{folder} holds no witness: it has no file witness.json")
-        manifest = json.loads((folder / "witness.json").read_text(encoding="utf-8"))
-        form = manifest["format"]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise WrongInputError(f"{folder} holds no witness: {error}") from None
-    if form != 2:
-        raise WrongInputError(f"{folder} has a witness of another format")
-    spec, declared = load_spec(path, manifest, scenario)
-    require("deadlock" not in declared_roles(type(spec)), "a declaration has the name of the built-in deadlock")
-    if wrong := sorted(set(chosen or ()) - set(declared)):
+    path = given.folder / "witness.json"
+    if not path.is_file():
+        raise WrongInputError(f"{given.folder} holds no witness: it has no file witness.json")
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    if manifest["format"] != 3:
+        raise WrongInputError(f"{given.folder} has a witness of another format")
+    spec, declared = load_spec(given.spec, manifest["class"], manifest["constants"], given.scenario)
+    require("deadlock" not in spec.roles, "a declaration has the name of the built-in deadlock")
+    chosen = declared if given.properties is None else given.properties.split(",")
+    if wrong := sorted(set(chosen) - set(declared)):
         raise WrongInputError(f"--properties names {wrong[0]!r}; the declared ones are: {', '.join(declared)}")
-    asked = declared if chosen is None else [name for name in declared if name in chosen]
-    left_out = sorted(set(asked) - set(manifest["account"]["checked"]))
+    asked = [name for name in declared if name in chosen]
+    left_out = sorted(set(asked) - set(manifest["checked"]))
     require(not left_out, f"declared, but not checked by the run: {', '.join(left_out)}")
-    if set(manifest["account"]["checked"]) & {"deadlock"} - set(asked):
-        asked = [*asked, "deadlock"]
-    fairness = {
-        name: [found.strength, None if found.for_each is None else list(found.for_each)]
-        for name, found in spec.fairness.items()
-    }
-    require(fairness == manifest["fairness"], f"the fairness is {manifest['fairness']}, and the spec has {fairness}")
-
-    checker = Checker(StoredStates(folder, manifest, spec), spec, asked)
-    endless, count = checker.load_liveness(folder, manifest), checker.stored.count
-    is_complete = count <= complete_up_to
-    drawn = range(count) if is_complete else random.Random(seed).sample(range(count), min(sample, count))
-    # An obligation may begin in initial states alone.
-    for at in drawn if is_complete else [*sorted(checker.initial - set(drawn)), *drawn]:
-        checker.check(at)
-    claimed, found = set(manifest["violated"]) & set(asked), checker.violated() | set(endless)
-    if is_complete:
-        checker.check_reachability()
-        require(found == claimed, f"violated are {sorted(found)}, the witness says {sorted(claimed)}")
+    asked += ["deadlock"] * ("deadlock" in manifest["checked"] and "deadlock" not in asked)
+    methods = importlib.import_module("witness_memo").Memo(spec) if given.memo else spec
+    stored = StoredStates(given.folder, manifest, spec)
+    checker = Checker(stored, spec, methods, asked)
+    checker.load_liveness(given.folder, manifest["liveness"])
+    count, claimed, drawn = len(stored.rows), set(manifest["violated"]) & set(asked), None
+    if count <= given.complete_up_to:
+        checker.check_all()
+        violated = checker.false & set(asked) | checker.unreached
     else:
-        # A sample need not meet a state that violates or reaches.
-        found -= {name for name in asked if checker.roles.get(name) == "reachable"}
-        require(found <= claimed, f"violated, but not in the witness: {sorted(found - claimed)}")
-    return report(checker, claimed, found, len(drawn), is_complete)
+        drawn = random.Random(given.seed).sample(range(count), min(given.sample, count))
+        # In the initial states alone some obligations begin.
+        for place in [*checker.initial, *itertools.product(drawn, range(len(stored.tables)))]:
+            checker.check(place)
+        violated = checker.false & set(asked)
+    # A sample need not meet a state that violates or reaches.
+    is_claimed = violated == claimed if drawn is None else violated <= claimed
+    require(is_claimed, f"violated are {sorted(violated)}, the witness says {sorted(claimed)}")
+    return report(checker, claimed, violated, drawn)
 
 
-def report(checker, claimed, found, drawn, is_complete):
-    """Return the lines about what was verified, and what was not."""
-    asked, stored = checker.asked, checker.stored
-    spec = f"{type(checker.spec).__name__}({', '.join(f'{k}={v}' for k, v in checker.spec.constants.items())})"
-    lines = [f"{spec}: {stored.count:,} states, sorted, of {len(stored.kinds)} variables"]
-    if is_complete:
+def report(checker, claimed, violated, drawn):
+    """Return the lines about what was verified, and what was not; `drawn` is a sample, or None."""
+    asked, spec = checker.asked, checker.spec
+    constants = ", ".join(f"{name}={value}" for name, value in spec.constants.items())
+    lines = [f"{type(spec).__name__}({constants}): {len(checker.stored.rows):,} states, sorted"]
+    if drawn is None:
         lines.append("complete: the set has the initial states, is closed under every action, and is all reachable")
-        holding = [name for name in asked if name not in claimed and checker.roles.get(name) not in LIVENESS]
-        lines.append(f"true everywhere or reached: {', '.join(holding) or 'nothing'}")
+        others = {*claimed, *checker.asked_of(*LIVENESS)}
+        lines.append(f"true everywhere or reached: {', '.join(e for e in asked if e not in others) or 'nothing'}")
     else:
-        lines.append(f"sample of {drawn:,} states: closed under every action, no further violation")
-        lines.append(f"with a probability of 95 %, fewer than {min(100, 300 / drawn):.2g} % of the states break a rule")
-    ended = dict.fromkeys(found.name for found in checker.obligations)
-    where = "" if is_complete else "if no state breaks a rule, "
-    lines += [f"{where}true of every fair behaviour, by ranks: {', '.join(ended)}"] if ended else []
-    lines.append(f"violated, as the witness says: {', '.join(sorted(found)) or 'nothing'}")
-    unknown = set() if is_complete else claimed - found | set(checker.asked_of("reachable")) - checker.reached
-    lines += [f"neither shown nor refuted by the sample: {', '.join(sorted(unknown))}"] if unknown else []
-    others = [name for name in declared_roles(type(checker.spec), SAFETY | LIVENESS) if name not in asked]
-    return [*lines, f"not asked for: {', '.join(others)}"] if others else lines
-
-
-def positive(text):
-    """Return the positive number of a text; raise ValueError if it is none."""
-    if int(text) < 1:
-        raise ValueError
-    return int(text)
+        share = min(100, 300 / max(1, len(drawn)))
+        lines.append(f"sample of {len(drawn):,} states: closed under every action, no further violation")
+        lines.append(f"with a probability of 95 %, fewer than {share:.2g} % of the states break a rule")
+    by_ranks = ", ".join(dict.fromkeys(each.name for each in checker.obligations))
+    where = "" if drawn is None else "if no state breaks a rule, "
+    lines += [f"{where}true of every fair behaviour, by ranks: {by_ranks}"] if by_ranks else []
+    lines.append(f"violated, as the witness says: {', '.join(sorted(violated)) or 'nothing'}")
+    unknown = ", ".join(sorted((claimed | checker.unreached) - violated))
+    lines += [f"neither shown nor refuted by the sample: {unknown}"] if unknown else []
+    others = ", ".join(name for name in spec.properties if name not in asked)
+    return [*lines, f"not asked for: {others}"] if others else lines
 
 
 def main(arguments=None):
@@ -374,25 +376,23 @@ def main(arguments=None):
     parser.add_argument("spec", type=Path, metavar="SPEC.py")
     parser.add_argument("--scenario", metavar="NAME", help="a scenario of the file: its properties and fairness")
     parser.add_argument("--properties", metavar="A,B", help="the properties that the run selected (all)")
-    parser.add_argument("--sample", type=positive, default=SAMPLE, metavar="K", help="states of a sample")
-    parser.add_argument("--complete-up-to", type=int, default=COMPLETE_UP_TO, metavar="N", help="larger: a sample")
-    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--sample", type=int, default=3_000, metavar="K", help="states of a sample")
+    parser.add_argument("--complete-up-to", type=int, default=20_000, metavar="N", help="larger: a sample")
+    parser.add_argument("--seed", type=int, help="of the random states")
+    parser.add_argument("--memo", action="store_true", help="keep the results of methods, with witness_memo.py")
     given = parser.parse_args(arguments)
-    chosen = None if given.properties is None else given.properties.split(",")
     try:
-        lines = verify(given.folder, given.spec, given.scenario, chosen, given.sample, given.complete_up_to, given.seed)
+        print("\n".join([*verify(given), "verified"]))
+        return 0
     except (RefutedError, BoundsError) as error:
         print(f"refuted: {error}")
         return 1
     except WrongInputError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
     # Any error: the files may hold anything, and the methods of the spec are run.
     except Exception as error:
         print(f"error: {given.folder} cannot be checked: {type(error).__name__}: {error}", file=sys.stderr)
-        return 2
-    print("\n".join([*lines, "verified"]))
-    return 0
+    return 2
 
 
 if __name__ == "__main__":

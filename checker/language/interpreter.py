@@ -45,7 +45,11 @@ _RUNTIME_ERRORS = (BoundsError, TypeError, AttributeError, LookupError, Arithmet
 
 
 class State:
-    """A state: an immutable, hashable assignment of values to a spec's variables, which are its attributes."""
+    """A state: an immutable, hashable assignment of values to a spec's variables, which are its attributes.
+
+    A method runs on a copy of `values`. It gets and sets items of it and nothing else, so `values` may be another
+    object with a `copy`, which notes what the method reads.
+    """
 
     __slots__ = ("_hash", "values")
 
@@ -184,7 +188,7 @@ class Interpreter:
         copy = object.__new__(type(self))
         # A new dict of immutable values: the method replaces entries, and the state that it started from stays as it
         # is. Not `copy._values = ...`, because `__setattr__` takes longer than the rest of this method.
-        copy.__dict__.update(self.__dict__, _values=dict(values))
+        copy.__dict__.update(self.__dict__, _values=values.copy())
         return copy
 
     def _put(self, name: str, value: Any) -> None:
@@ -477,13 +481,17 @@ class Interpreter:
             states: dict[State, None] = {}
             for arguments in itertools.product(*(list(p.type.values()) for p in self.parameters_of("init"))):
                 try:
-                    states[State(self._run("init", first, arguments))] = None
+                    states[State(self.values_after("init", first, arguments))] = None
                 # A choice of parameters that `init` refuses gives no initial state.
                 except Disabled:
                     continue
             return list(states)
 
-    def _run(self, method: str, values: dict[str, Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
+    def values_after(self, method: str, values: dict[str, Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
+        """Return the values after an action instance or `init`; raise Disabled, or BoundsError as `holds` does.
+
+        Call it inside `with spec.bound():`.
+        """
         working = self._working(values)
         bound = getattr(working, method)
         given = bound.__func__.__code__.co_argcount - 1
@@ -492,7 +500,8 @@ class Interpreter:
                 bound(*arguments[:given])
         except _RUNTIME_ERRORS as error:
             raise _bounds_error(error) from error
-        return dict(working._values)
+        after: dict[str, Any] = working._values
+        return after
 
     def expand(self, state: State) -> tuple[list[Step], list[BoundsFailure]]:
         """Return the enabled action instances with their successors, and the instances that left a type's bounds."""
@@ -501,7 +510,7 @@ class Interpreter:
             for shape in self.shapes():
                 for number, arguments in self.instances_of(shape, state):
                     try:
-                        values = self._run(shape.name, state.values, arguments)
+                        values = self.values_after(shape.name, state.values, arguments)
                     except Disabled:
                         continue
                     # Recorded and not raised, so that the other instances are expanded as well.
@@ -537,7 +546,7 @@ class Interpreter:
                 for parameter, argument in zip(shape.parameters, arguments, strict=True)
             )
             try:
-                return State(self._run(action, state.values, given))
+                return State(self.values_after(action, state.values, given))
             except Disabled as error:
                 call = call_text(action, self.as_called(action, given))
                 raise Disabled(f"{call} is not enabled: {false_require(error)}") from error

@@ -1,16 +1,17 @@
 """Witnesses of complete explorations: files with which `witness_check.py` verifies a result without the engines.
 
 The states are packed by dictionaries: a variable of a state is the number of its value in a table of the values that
-occur, and a state is the bits of these numbers, the first variable highest, as big-endian bytes of one width. For a
-liveness property that holds, each state has the number of its node in the ranks, from 1 on, or 0. For a violated one
-there is the lasso. A state of a lasso is its position among the sorted states.
+occur. A state is the row of these numbers, of one, two or four big-endian bytes each. With symmetry there is a table
+for each renaming of the members. For each choice of the parameters of a liveness property that holds, each state has
+the number of its node in the ranks, from 1 on, or 0. For a violated property there is the lasso. A state of a lasso is
+its position among the sorted states.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,8 +23,9 @@ from checker.errors import OutputError
 from checker.language.fairness import NEXT, FairClass
 from checker.language.interpreter import State, Step
 from checker.language.json_values import to_plain_json
-from checker.language.liveness import liveness_names
+from checker.language.liveness import liveness_names, liveness_property
 from checker.language.parameters import ActionShape
+from checker.language.permutations import all_permutations, domains_in, permute
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.language.types import Type
@@ -33,14 +35,14 @@ from checker.run.expectation import end_text
 from checker.run.request import Run
 from checker.run.result import Result, Violation
 
-FORMAT = 2
+FORMAT = 3
 CHUNK_STATES = 65_536
 """States of one file."""
 MOST_RANKED = 200_000
 """The most states of which ranks of liveness properties are computed."""
 MOST_INTERPRETED = 500
 """The most states whose steps the interpreter computes: of more, the time for machine code pays."""
-RANK_BYTES = 4
+RANK = struct.Struct(">I")
 
 
 def require_witness(run: Run, result: Result) -> None:
@@ -56,7 +58,7 @@ def require_witness(run: Run, result: Result) -> None:
 
 def write_witness(folder: Path, run: Run, result: Result, states: Iterable[State]) -> None:
     """Write the witness of a complete exploration into an empty folder; raise OutputError if that fails."""
-    stored = _SortedStates(run.spec.variables, states)
+    stored = _SortedStates(run.spec.variables, states, result.symmetry)
     assert len(set(stored.packed)) == len(stored.packed) == result.distinct_states, "two states have one description"
     files = _Files(folder)
     manifest = _manifest(run, result, stored)
@@ -94,31 +96,33 @@ class _Files:
 
 
 class _SortedStates:
-    """States in the order of their packed forms: `states`, `packed` and, for the manifest, `variables`."""
+    """States in the order of their packed forms: `states`, `packed` and, for the manifest, `codes` and `tables`."""
 
-    def __init__(self, kinds: Mapping[str, Type], states: Iterable[State]):
-        tables: dict[str, dict[Any, int]] = {name: {} for name in kinds}
+    def __init__(self, kinds: Mapping[str, Type], states: Iterable[State], symmetry: Sequence[str]):
+        values: dict[str, dict[Any, int]] = {name: {} for name in kinds}
         rows = []
         for state in states:
-            row = [table.setdefault(state.values[name], len(table)) for name, table in tables.items()]
+            row = [table.setdefault(state.values[name], len(table)) for name, table in values.items()]
             rows.append((row, state))
-        bits = [max(1, (len(table) - 1).bit_length()) for table in tables.values()]
-        self.width = -(-sum(bits) // 8) or 1
-        # The numbers of a row are in the order of the bits.
+        self.codes = {name: _code(len(table)) for name, table in values.items()}
+        form = struct.Struct(">" + "".join(self.codes.values()))
+        # The numbers of a row are in the order of its bytes.
         rows.sort(key=lambda row: row[0])
-        self.packed = [_pack(row, bits).to_bytes(self.width, "big") for row, _ in rows]
+        self.packed = [form.pack(*row) for row, _ in rows]
         self.states = [state for _, state in rows]
-        self.variables = [
-            {"name": name, "bits": count, "values": [to_plain_json(kinds[name], value) for value in table]}
-            for (name, table), count in zip(tables.items(), bits, strict=True)
+        domains = {str(domain): domain for kind in kinds.values() for domain in domains_in(kind)}
+        self.tables = [
+            {
+                name: [to_plain_json(kind, permute(kind, value, by)) for value in values[name]]
+                for name, kind in kinds.items()
+            }
+            for by in all_permutations([domains[name] for name in symmetry])
         ]
 
 
-def _pack(row: list[int], bits: list[int]) -> int:
-    packed = 0
-    for number, count in zip(row, bits, strict=True):
-        packed = packed << count | number
-    return packed
+def _code(count: int) -> str:
+    """Return the code in `struct` of numbers below a count."""
+    return "B" if count <= 1 << 8 else "H" if count <= 1 << 16 else "I"
 
 
 class _NativeSteps:
@@ -175,29 +179,27 @@ class _Liveness:
                 claim_of[name] = {"lasso": self._lasso(self._violations[name], index)}
             else:
                 ranks = enumerate(liveness_ranks(decider, name))
-                claim_of[name] = {
-                    "ranks": [self._ranks(name, f"ranks-{number:03}-{i:04}.bin", rank) for i, rank in ranks]
-                }
+                claim_of[name] = {"ranks": [self._ranks(f"ranks-{number:03}-{i:04}.bin", rank) for i, rank in ranks]}
         return claim_of
 
     def _lasso(self, violation: Violation, index: Mapping[State, int]) -> dict[str, Any]:
         assert violation.loop_start is not None
         trace = [index[step.state] for step in violation.trace]
         path = trace if violation.closing_step is None else trace[:-1]
-        arguments = tuple(value for _, value in violation.bindings)
-        return {
-            "arguments": self._plain(violation.property, arguments),
-            "path": path,
-            "loop_start": violation.loop_start,
-        }
+        choices = liveness_property(self._spec, violation.property).choices(self._spec)
+        choice = choices.index(tuple(value for _, value in violation.bindings))
+        return {"choice": choice, "path": path, "loop_start": violation.loop_start}
 
-    def _ranks(self, name: str, file: str, ranks: LivenessRanks) -> dict[str, Any]:
-        classes = dict.fromkeys(fair_class for _, fair_class in ranks.nodes if fair_class is not None)
-        numbers = {fair_class: number for number, fair_class in enumerate(classes)}
-        nodes = [[parent, None if fair_class is None else numbers[fair_class]] for parent, fair_class in ranks.nodes]
-        items = [(ranks.node_of.get(at, -1) + 1).to_bytes(RANK_BYTES, "big") for at in range(len(self._stored.states))]
-        entry = {"arguments": self._plain(name, ranks.arguments), "classes": list(map(self._class, classes))}
-        return entry | {"nodes": nodes, **self._files.write(file, items)}
+    def _ranks(self, file: str, ranks: LivenessRanks) -> dict[str, Any]:
+        fair_sets = dict.fromkeys(fair_class for _, fair_class in ranks.nodes if fair_class is not None)
+        numbers = {fair_class: number for number, fair_class in enumerate(fair_sets)}
+        # A state has the number of its node, from 1 on, and so has a node with a parent.
+        nodes = [
+            [0 if parent is None else parent + 1, None if fair_class is None else numbers[fair_class]]
+            for parent, fair_class in ranks.nodes
+        ]
+        items = [RANK.pack(ranks.node_of.get(at, -1) + 1) for at in range(len(self._stored.states))]
+        return {"sets": list(map(self._class, fair_sets)), "nodes": nodes, **self._files.write(file, items)}
 
     def _class(self, fair_class: FairClass) -> list[Any]:
         """Return the name and the fixed arguments of a fair class."""
@@ -207,26 +209,16 @@ class _Liveness:
         kinds = {parameter.name: parameter.type for parameter in self._spec.parameters_of(action)}
         return [fair_class.action, [to_plain_json(kinds[name], value) for name, value in fair_class.choice]]
 
-    def _plain(self, method: str, arguments: tuple[Any, ...]) -> list[Any]:
-        kinds = [parameter.type for parameter in self._spec.parameters_of(method)]
-        return list(map(to_plain_json, kinds, arguments))
-
 
 def _manifest(run: Run, result: Result, stored: _SortedStates) -> dict[str, Any]:
-    fairness = {
-        name: [fairness_condition.strength, fairness_condition.for_each]
-        for name, fairness_condition in run.spec.fairness.items()
-    }
     return {
         "format": FORMAT,
         "class": type(run.spec).__name__,
         "constants": run.spec.constants,
         "states": result.distinct_states,
-        "state_bytes": stored.width,
-        "fairness": fairness,
-        "symmetry": list(result.symmetry),
-        "violated": sorted({violation.property for violation in result.violations}),
-        "account": dataclasses.asdict(account_of(run.spec, run.properties, result)),
-        "variables": stored.variables,
+        "variables": stored.codes,
+        "tables": stored.tables,
         "chunks": [],
+        "checked": account_of(run.spec, run.properties, result).checked,
+        "violated": sorted({violation.property for violation in result.violations}),
     }

@@ -1,16 +1,14 @@
-"""What the second checker keeps of a method's results is what the method gives in each state."""
+"""What `witness_check.py --memo` keeps of a method's results is what the method gives in each state."""
 
-import json
-from pathlib import Path
+import itertools
 
 import pytest
 
-import witness_check
-import witness_files
 import witness_memo
-from witness_memo import Methods
-
-ROOT = Path(__file__).parents[2]
+from checker.language import BoundsError, State
+from checker.run import registry
+from checker.run.request import Request, runs_for
+from witness_memo import Memo
 
 KINDS = '''"""Actions with a set, a choice, and a variable that is written before it is read; two have one effect."""
 
@@ -61,71 +59,68 @@ class Kinds(Spec):
 
 
 @pytest.fixture
-def stored(checker, tmp_path):
-    """Write the witness of a spec, and return the spec and its stored states."""
-
-    def write(target, path=None):
-        assert checker("run", target, "--witness", tmp_path / "w").status in (0, 1)
-        manifest = json.loads((tmp_path / "w" / "witness.json").read_text())
-        spec, _ = witness_check.load_spec(path or target, manifest, None)
-        return spec, witness_files.StoredStates(tmp_path / "w", manifest, spec)
-
-    return write
+def kinds(tmp_path):
+    path = tmp_path / "kinds.py"
+    path.write_text(KINDS)
+    return registry.select(str(path))[0].entry.spec()
 
 
-def require_same(spec, stored, names=()):
-    """Compare the steps from each state, and properties, with those of the interpreter."""
-    fair = witness_check.FairClasses(spec)
-    methods = Methods(spec, stored, 0, fair.of_call)
-    for at in range(stored.count):
-        packed = stored.packed(at)
-        state = stored.state(packed)
-        steps, failures = spec.expand(state)
-        assert not failures
-        expected = {}
-        for step in steps:
-            found = expected.setdefault(step.state, (set(), stored.find(step.state)))
-            found[0].update(fair.of_call(step.action, step.arguments))
-        reached = methods.steps(packed)
-        assert {stored.state(after): step for after, step in reached.items()} == expected, state
-        for name in names:
-            for after in reached:
-                assert methods.holds_after(name, packed, after) == spec.holds(name, stored.state(after), state)
-    return methods
+def states_of(spec):
+    """Return the reachable states. As in the tables of a witness, each value is one object."""
+    states = dict.fromkeys(waiting := spec.initial_states())
+    while waiting:
+        new = [step.state for step in spec.successors(waiting.pop()) if step.state not in states]
+        states |= dict.fromkeys(new)
+        waiting += dict.fromkeys(new)
+    values = {}
+    return [State({name: values.setdefault((name, state[name]), state[name]) for name in state}) for state in states]
+
+
+def require_same(spec, states, names=()):
+    """Compare the steps from states, and properties of the steps, with those of the interpreter."""
+    memo = Memo(spec)
+    for state in states:
+        steps = spec.successors(state)
+        assert memo.successors(state) == steps, state
+        for name, step in itertools.product(names, steps):
+            assert memo.holds(name, step.state, state) == spec.holds(name, step.state, state)
+    return memo
 
 
 @pytest.mark.parametrize(
-    ("target", "file"),
-    [
-        ("examples/die_hard", "examples/die_hard.py"),
-        ("replication/kip320_liveness/leader_alone", "replication/kip320_liveness.py"),
-        ("consumer/group_liveness/fair_members", "consumer/liveness.py"),
-    ],
+    "target",
+    ["examples/die_hard", "replication/kip320_liveness/leader_alone", "consumer/group_liveness/fair_members"],
 )
-def test_the_steps_are_those_of_the_interpreter(stored, target, file):
-    methods = require_same(*stored(target, ROOT / "specs" / file))
-    assert methods.kept > 0
+def test_the_steps_are_those_of_the_interpreter(target):
+    (run,) = runs_for(Request((target,)))
+    states = states_of(run.spec)
+    memo = require_same(run.spec, states)
+    assert 0 < memo.kept < 6 * len(states)
 
 
-def test_values_that_are_written_first_and_choices_are_no_exception(stored, tmp_path):
-    path = tmp_path / "kinds.py"
-    path.write_text(KINDS)
-    methods = require_same(*stored(path), names=["moves"])
-    assert methods.kept < 300
+def test_values_that_are_written_first_and_choices_are_no_exception(kinds):
+    assert require_same(kinds, states_of(kinds), ["moves"]).kept < 300
 
 
-def test_results_beyond_the_limit_are_computed_each_time(monkeypatch, stored, tmp_path):
+def test_results_beyond_the_limit_are_computed_each_time(monkeypatch, kinds):
     monkeypatch.setattr(witness_memo, "MOST_RESULTS", 5)
-    path = tmp_path / "kinds.py"
-    path.write_text(KINDS)
-    assert require_same(*stored(path), names=["moves"]).kept == 5
+    assert require_same(kinds, states_of(kinds), ["moves"]).kept == 5
 
 
-def test_a_method_that_reads_other_variables_the_second_time_is_refuted(stored, tmp_path):
-    path = tmp_path / "kinds.py"
-    path.write_text(KINDS)
-    spec, states = stored(path)
-    methods, counts = Methods(spec, states, 0, lambda *_: set()), iter(range(100))
-    memo = witness_memo.Memo(methods, lambda state: state.last if next(counts) % 2 else len(state.members))
-    with pytest.raises(witness_files.RefutedError, match="other variables the second time"):
-        list(map(memo, map(states.packed, range(states.count))))
+def test_an_action_that_leaves_its_bounds_raises_the_error_of_the_interpreter(tmp_path):
+    path = tmp_path / "wide.py"
+    path.write_text(KINDS.replace("self.last = 3", "self.last = 4"))
+    spec = registry.select(str(path))[0].entry.spec()
+    memo = Memo(spec)
+    for _ in range(2):
+        with pytest.raises(BoundsError) as error:
+            memo.successors(spec.initial_states()[0])
+        assert str(error.value) == "sit(): last: 4 is outside Range 0..3"
+
+
+def test_a_method_that_reads_other_variables_the_second_time_is_refuted(kinds):
+    counts = itertools.count()
+    results = witness_memo.Results(Memo(kinds), lambda state: state["last"] if next(counts) % 2 else state["copied"])
+    values = [state.values for state in states_of(kinds)]
+    with pytest.raises(BoundsError, match="other variables the second time"):
+        list(map(results, values))

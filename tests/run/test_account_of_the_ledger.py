@@ -3,12 +3,12 @@
 import pytest
 
 from checker.engines.native import engine
-from checker.language.roles import DEADLOCK, Role
+from checker.language import Refinement
+from checker.language.roles import DEADLOCK, PROPERTY_ROLES, Role, role_of
 from checker.run import ledger
 from checker.run.expectation import property_names
 from checker.run.plan import Plan
 from checker.run.request import Request, runs_for
-from witness_check import LIVENESS, SAFETY, declared_roles
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,14 @@ def rows():
 
 def declared(run):
     """Return the names by the marks of the decorators, which neither a plan nor an engine has read."""
-    return {name for name, role in declared_roles(type(run.spec)).items() if role in SAFETY | LIVENESS}
+    names = set()
+    for base in reversed(type(run.spec).__mro__):
+        for name, value in vars(base).items():
+            if isinstance(value, Refinement) or role_of(value) in PROPERTY_ROLES:
+                names.add(name)
+            elif value is None or role_of(value) is not None:
+                names.discard(name)
+    return names
 
 
 def test_what_a_row_has_was_declared_and_selected(rows):
