@@ -82,6 +82,7 @@ scenarios = [
     Scenario(Sending, "weak", fair=WEAK),
     Scenario(Sending, "unfair", fair={"sending": None, **WEAK}),
     Scenario(Sending, "next", fair={"fair_next": "weak", **WEAK}),
+    Scenario(Sending, "next_alone", fair={"fair_next": "weak", "sending": None, "deliver": None}),
 ]
 '''
 
@@ -144,6 +145,8 @@ def numbers_of(folder, entry):
         ("weak", "all_sent"),
         ("unfair", ""),
         ("next", "all_sent"),
+        # The steps for one batch are enough, for ever: it has no promise for each batch.
+        ("next_alone", ""),
     ],
 )
 def test_ranks_and_lassos_are_verified(capsys, written, scenario, holding):
@@ -185,6 +188,14 @@ def test_a_step_that_climbs_is_refuted(capsys, written):
     edited(folder, reverse)
     status, out = checked(capsys, folder, path, "strong")
     assert status == 1 and "a step climbs" in out, out
+
+
+@pytest.mark.parametrize("parent", [1, 100, -1])
+def test_a_node_below_a_later_one_is_refuted(capsys, written, parent):
+    folder, path = written("strong")
+    edited(folder, lambda content: content["liveness"]["all_sent"]["ranks"][0]["nodes"][0].__setitem__(0, parent))
+    status, out = checked(capsys, folder, path, "strong")
+    assert status == 1 and "a node is below a later one" in out, out
 
 
 def test_a_node_below_a_weak_one_is_refuted(capsys, written):
@@ -351,31 +362,41 @@ def test_each_sample_has_the_initial_states(capsys, written, seed):
 
 CHOOSING = '''"""A fair action that may change nothing: only the steps that change the state are fair."""
 
-from checker.language import Fairness, Range, Scenario, Spec, action, eventually, require
+from checker.language import Fairness, FairUnion, Range, Scenario, Spec, action, eventually, require
 
 
 class Choosing(Spec):
     x = Range(0, 1)
+    either = FairUnion("set", "turn", fair="weak")
 
     @action(fair="weak")
     def set(self, value: Range(0, 1)):
         require(self.x == 0)
         self.x = value
 
+    @action
+    def turn(self):
+        self.x = 1
+
     @eventually
     def is_set(self):
         return self.x == 1
 
 
-scenarios = [Scenario(Choosing, "as_one", fair={"set": Fairness("weak", for_each=())})]
+scenarios = [
+    Scenario(Choosing, "as_one", fair={"set": Fairness("weak", for_each=()), "either": None}),
+    Scenario(Choosing, "union", fair={"set": None}),
+]
 '''
 
 
-def test_a_step_that_changes_nothing_takes_no_class(checker, capsys, tmp_path):
+@pytest.mark.parametrize("scenario", ["as_one", "union"])
+def test_a_step_that_changes_nothing_takes_no_class(checker, capsys, tmp_path, scenario):
+    """The union fixes the parameters that each of its actions has: none."""
     path = tmp_path / "choosing.py"
     path.write_text(CHOOSING)
-    assert checker("run", f"{path}/choosing/as_one", "--witness", tmp_path / "w").status == 0
-    status, out = checked(capsys, tmp_path / "w", path, "as_one")
+    assert checker("run", f"{path}/choosing/{scenario}", "--witness", tmp_path / "w").status == 0
+    status, out = checked(capsys, tmp_path / "w", path, scenario)
     assert status == 0, out
 
 
