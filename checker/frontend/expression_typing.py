@@ -180,7 +180,7 @@ class ExpressionTyping:
         if node.attr in spec.variables:
             return nodes.StateRead(spec.variables[node.attr], self.scope.site(node), root, node.attr)  # type: ignore[arg-type]
         if node.attr in self.compiler.runtime_constants:
-            kind = _constant_type(spec.declared_constants[node.attr])
+            kind = _constant_type(spec.declared_constants[node.attr], self.compiler.runtime_constants[node.attr])
             return nodes.ConstantRead(kind, self.scope.site(node), node.attr)
         if node.attr in spec.constants:
             literal = self.scope.literal(node, spec.constant_values[node.attr])
@@ -659,14 +659,14 @@ def _is_known(value: nodes.Expr) -> TypeGuard[nodes.Literal]:
     return isinstance(value, nodes.Literal) and not is_open(value.value)
 
 
-def _constant_type(constant: Constant) -> Type:
-    """Return the type of a constant of which the value is left open."""
+def _constant_type(constant: Constant, largest: int | None) -> Type:
+    """Return the type of a constant of which the value is left open, up to a largest one or None."""
     if isinstance(constant.default, bool):
         return nodes.BOOL
     if isinstance(constant.default, int):
         # A bound over other constants is left out: it may be another one for other values.
         low, high = (bound if isinstance(bound, int) else None for bound in (constant.at_least, constant.at_most))
-        return IntType(low, high, "int")
+        return IntType(low, high if largest is None else largest, "int")
     return NameType(constant.one_of or ())
 
 

@@ -6,7 +6,7 @@ import ast
 import copy
 import math
 import types
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +62,8 @@ def compile_shared(
     while True:
         runtime -= spec.constants_of_types - set(room)
         try:
-            program = FrontendCompiler(_hiding(spec, runtime), frozenset(runtime)).program(properties)
+            largest = {name: int(spec.constants[name]) if name in room else None for name in runtime}
+            program = FrontendCompiler(_hiding(spec, runtime), largest).program(properties)
         except SpecError:
             if not runtime:
                 raise
@@ -126,12 +127,13 @@ class FrontendCompiler:
     """Types the methods of one spec.
 
     A helper is typed once for each combination of argument types, like a template: the range of its result depends on
-    the ranges of its arguments. The values of `runtime_constants` are left open: see `compile_shared`.
+    the ranges of its arguments. The values of `runtime_constants` are left open, up to a largest one or None: see
+    `compile_shared`.
     """
 
-    def __init__(self, spec: Spec, runtime_constants: frozenset[str] = frozenset()):
+    def __init__(self, spec: Spec, runtime_constants: Mapping[str, int | None] | None = None):
         allow_nested_calls()
-        self.spec, self.runtime_constants = spec, runtime_constants
+        self.spec, self.runtime_constants = spec, runtime_constants or {}
         self.python_collections = PythonCollections()
         self._functions: dict[Any, nodes.Function] = {}
         # The keys of the helpers on the way from an action to the current call; a second occurrence is recursion.

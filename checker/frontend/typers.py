@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import types
+from collections.abc import Mapping
 from typing import Protocol
 
 from checker.frontend.python_collections import PythonCollections
@@ -23,7 +24,7 @@ class HelperTyper(Protocol):
 
     spec: Spec
     python_collections: PythonCollections
-    runtime_constants: frozenset[str]
+    runtime_constants: Mapping[str, int | None]
 
     def method_call(
         self, typer: ExpressionTyper, node: ast.Call, root: str | None, name: str, after: type | None

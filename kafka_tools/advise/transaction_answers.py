@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from kafka_tools.advise.answer_cache import AnswerCache
 from kafka_tools.advise.cluster import ClusterConfig
 from kafka_tools.advise.configuration_keys import TRANSACTION_VERSION
 from kafka_tools.advise.effective_config import EffectiveConfig
-from kafka_tools.advise.survey import Explored
+from kafka_tools.advise.survey import Explored, replayed
 from specs.kafka_versions import EPOCH_PER_TRANSACTION, VERIFIES_TRANSACTIONS
 from specs.transactions.guarantees import ENTRIES, PROPERTIES, RULES, SIZES
 from specs.transactions.transactional_producer import Transactions
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from checker.engines.native.cache.shared_lowering import SharedLowered
     from checker.engines.native.engine import Lowering
     from checker.engines.native.explore.lowered_spec import LoweredSpec
+    from checker.engines.native.shared_code import SharedCode
 
 Verdict = Literal["yes", "no", "undecided"]
 Constants = Mapping[str, Any]
@@ -67,6 +70,9 @@ def _of_column(column: str, text: str, of: str, *events: str) -> TransactionQues
     name, entry = column.replace("_", "-"), ENTRIES[column]
     return TransactionQuestion(name, text, spec, {**size, **room}, PROPERTIES[column], of, events, entry)
 
+
+_ROOM = ("max_arrivals", "max_epoch", "max_late", "max_marker_copies", "transactions")
+"""The constants of `Transactions` that types use for sizes only: code with room for more serves a question too."""
 
 _LATE_RECORD = ("network-delay", "delivery-timeout")
 """A client gives up a record after a delivery timeout, and the request may still arrive."""
@@ -273,12 +279,35 @@ def explorer(max_states: int | None, cancelled: threading.Event, cache: AnswerCa
 
 def _explore(spec: Spec, plan: Plan, lowering: Lowering) -> Explored:
     """Return the result of an exploration; one that leaves a property undecided counts as one that met a limit."""
-    from checker.engines.native.engine import explore
+    from checker.engines.native.engine import explore, explore_compiled
 
-    result = explore(spec, plan, lowering)
+    if isinstance(spec, Transactions):
+        compiled = _code_of(*_domains_of(spec)).loaded(spec)
+        result, _ = explore_compiled(compiled, plan, compiled.spec.initial_states(), 0.0)
+        # The states of the traces have the room of the code.
+        (initial,) = spec.initial_states()
+        result.violations = [replayed(spec, initial, each.trace, each.property) or each for each in result.violations]
+    else:
+        result = explore(spec, plan, lowering)
     account_of(spec, plan.properties, result)
     ended = "max_states" if result.undecided and result.ended == "complete" else result.ended
     return Explored(ended, result.distinct_states, tuple(result.violations))
+
+
+@functools.cache
+def _code_of(partitions: int, instances: int) -> SharedCode:
+    """Return the code of all questions with these numbers of partitions and instances."""
+    from checker.engines.native.shared_code import compile_shared_code
+
+    asked = [(Transactions(**each.size), each.properties) for each in QUESTIONS if each.spec is Transactions]
+    asked = [each for each in asked if _domains_of(each[0]) == (partitions, instances)]
+    largest = {name: max(spec.constants[name] for spec, _ in asked) for name in _ROOM}
+    roomy = Transactions(**{**asked[0][0].constants, **largest})
+    return compile_shared_code(roomy, list(dict.fromkeys(itertools.chain(*(names for _, names in asked)))), room=_ROOM)
+
+
+def _domains_of(spec: Spec) -> tuple[Any, Any]:
+    return spec.constants["partitions"], spec.constants["instances"]
 
 
 def transaction_notes(cluster: ClusterConfig, config: EffectiveConfig) -> Iterator[str]:

@@ -14,6 +14,7 @@ from checker.language import (
     Constant,
     Domain,
     Map,
+    Option,
     Range,
     Seq,
     Spec,
@@ -158,12 +159,14 @@ class Queueing(Spec):
 
     queue = Seq(Range(0, 1), "places")
     total = Range(0, "places + longest")
+    last = Option(Range(1, "places"))
 
     @action
     def send(self, bit: Range(0, 1)):
         require(len(self.queue) < self.places)
         self.queue.append(bit)
         self.total = sum(self.queue)
+        self.last = len(self.queue)
 
     @action
     def receive(self, number: Range(1, "places")):
@@ -173,7 +176,7 @@ class Queueing(Spec):
 
     @action
     def clear(self):
-        require(len(self.queue) == self.places)
+        require(len(self.queue) == self.places and self.last == self.places)
         self.queue.clear()
 
     @step_invariant

@@ -6,6 +6,8 @@ import threading
 import pytest
 
 from checker.cli.app import main
+from checker.engines.native.engine import explore
+from checker.run.plan import Plan
 from kafka_tools.advise import transaction_answers
 from kafka_tools.advise.advice import Advice
 from kafka_tools.advise.advice_pages import write_pages
@@ -23,6 +25,7 @@ from kafka_tools.advise.transaction_answers import (
     verifies,
 )
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
+from specs.transactions.transactional_producer import Transactions
 
 
 def cluster_of(version, producer=(("transactional.id", "t"),), broker=(), client=None):
@@ -148,6 +151,22 @@ def prepared_twice(folder):
         list(transaction_answers.answers_to(questions, cluster, (2,), counted, threading.Event())) for _ in range(2)
     ]
     return *found, len(computed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "question", [each for each in QUESTIONS if each.spec is Transactions], ids=lambda each: each.name
+)
+def test_shared_code_gives_the_answers_of_code_of_the_question_alone(question):
+    """Code with room for more epochs, copies and transactions explores the same states."""
+    shared = explorer(None, threading.Event())
+    for release in ("2.4", "4.3"):
+        (answer, *_) = transaction_answers.answers_to([question], cluster_of(release), (1,), shared, threading.Event())
+        alone = explore(answer.spec, Plan(question.properties, quick=True))
+        lengths = [violation.length for violation in alone.violations]
+        assert (answer.distinct_states, answer.length) == (alone.distinct_states, min(lengths, default=None))
+        for step in answer.violation.trace if answer.violation is not None else ():
+            assert step.state.values["outcome"].type == answer.spec.variables["outcome"]
 
 
 def test_the_cache_has_the_answers_and_their_counterexamples(tmp_path):
