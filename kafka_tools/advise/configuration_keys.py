@@ -172,7 +172,7 @@ KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
 """By role. `kafka-topics.sh --describe` prints `replication.factor`, and `kafka-features.sh describe` prints
 those of `FEATURES`."""
 
-_OF_GROUP_PROTOCOL = ("group.protocol", "group.remote.assignor", "heartbeat.interval.ms")
+_REFUSED_WITH_GROUP_PROTOCOL = ("group.remote.assignor", "heartbeat.interval.ms")
 """Settings that affect the answers only by what Java's client accepts with each group protocol."""
 
 LIBRDKAFKA_KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
@@ -182,8 +182,7 @@ LIBRDKAFKA_KEYS: Mapping[Role, Mapping[str, ConfigurationKey]] = {
         "max.in.flight.requests.per.connection": ConfigurationKey(low=1, high=1_000_000),
     },
     "consumer": {
-        # librdkafka commits automatically in the same way with both group protocols.
-        **{name: key for name, key in KEYS["consumer"].items() if name not in _OF_GROUP_PROTOCOL},
+        **{name: key for name, key in KEYS["consumer"].items() if name not in _REFUSED_WITH_GROUP_PROTOCOL},
         "auto.offset.reset": ConfigurationKey(_LIBRDKAFKA_RESETS),
         "isolation.level": ConfigurationKey(_ISOLATION),
         "enable.auto.offset.store": _BOOL,

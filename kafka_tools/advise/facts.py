@@ -25,6 +25,9 @@ def facts_of(cluster: ClusterConfig, config: EffectiveConfig) -> Mapping[str, st
     if cluster.client == "librdkafka" and facts["delivery.timeout.ms"] == "0":
         # In librdkafka 0 is no timeout.
         facts["delivery.timeout.ms"] = str(MOST)
+    if cluster.client == "librdkafka":
+        # No model has its members: it commits automatically in the same way with both protocols.
+        facts["group.protocol"] = cluster.get("consumer", "group.protocol") or "classic"
     facts["idempotence"] = _reason_of_idempotence(cluster, config)
     given = cluster.get("broker", "transaction.version")
     facts |= {"client": cluster.client, "transactional": str(config.is_transactional).lower()}

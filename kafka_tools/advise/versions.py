@@ -27,9 +27,8 @@ LATEST = RELEASES[-1]
 CLIENTS = ("producer", "consumer", "connect", "streams")
 """The parts of Kafka that a client of another project replaces."""
 
-EXPLORED = frozenset({"C12", "KAFKA-13673", "P10", "R13"})
-"""Entries of the catalogue that depend on the release and that the model of advice contains."""
-
+EXPLORED = frozenset({"C12", "C8", "KAFKA-4682", "P10", "R13"})
+"""The entries that later releases fix and that a model of advice has with all their events."""
 
 SINCE: Mapping[tuple[Role, str], Change] = {
     ("producer", "delivery.timeout.ms"): RETRIES_UNLIMITED_BY_DEFAULT,

@@ -260,6 +260,23 @@ def test_the_notes_of_the_consumer_name_the_releases_that_have_an_entry():
         assert re.search(rf"{name}: {re.escape(releases[0])} to {re.escape(releases[-1])}", text)
 
 
+@pytest.mark.parametrize(
+    "notes",
+    [producer.NOTES, consumer.NOTES, pipeline.NOTES, transactional_guarantees.NOTES],
+    ids=lambda notes: min(notes),
+)
+def test_a_note_on_an_entry_names_its_releases(notes):
+    """Of some entries only: a note on another one names none."""
+    for name, note in notes.items():
+        lines = [transactions.short_name(release) for release in hazards()[name].releases] if name in hazards() else []
+        ranges = re.findall(r"from (\d[\d.]*\d) to (\d[\d.]*\d)", note.text)
+        assert not lines or {*ranges} <= {(lines[0], lines[-1])}, name
+        for entry, first_without in re.findall(r"\((\w+), before ([\d.]*\d)\)", note.text):
+            later = RELEASES[RELEASES.index(hazards()[entry].releases[-1]) + 1]
+            assert transactions.short_name(later) == first_without, entry
+    assert producer.NOTES["I2"].text.count("from 2.5 to 4.4") == 1
+
+
 # The transactions.
 
 
@@ -268,8 +285,7 @@ def computed_rows():
 
 
 def test_the_transactions_deny_no_entry_and_have_no_other():
-    """A column that is about an entry says yes in exactly the releases and versions in which the entry can happen."""
-    whole = [each for each in transactions.ENTRIES.values() if list(transactions.ENTRIES.values()).count(each) == 1]
+    """The columns about an entry say yes in exactly the releases and versions in which the entry can happen."""
     for shown, answers in computed_rows():
         if "clients" in shown["Kafka"] or "KIP" in shown["Kafka"]:
             continue
@@ -278,12 +294,12 @@ def test_the_transactions_deny_no_entry_and_have_no_other():
             {"transactional": "true", "client": "java", "transaction.version": version}
             for version in shown["version"].split(" to ")
         ]
-        for column, name in transactions.ENTRIES.items():
-            if name in whole and name in hazards():
-                expected = any(hazards()[name].can_happen(kafka, config) for config in configs)
-                # An upgrade has what either version has, and more: requests of both versions meet (T1).
-                is_upgrade = len(configs) > 1
-                assert answers[column] == expected or (is_upgrade and answers[column]), (kafka, name)
+        for name in {*transactions.ENTRIES.values()} & hazards().keys():
+            says_yes = any(answers[column] for column, entry in transactions.ENTRIES.items() if entry == name)
+            expected = any(hazards()[name].can_happen(kafka, config) for config in configs)
+            # An upgrade has what either version has, and more: requests of both versions meet (T1).
+            is_upgrade = len(configs) > 1
+            assert says_yes == expected or (is_upgrade and says_yes), (kafka, name)
 
 
 def test_brokers_that_keep_version_1_have_the_entries_of_version_1():

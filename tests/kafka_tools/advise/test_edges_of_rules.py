@@ -58,7 +58,7 @@ def test_before_2_1_the_delivery_timeout_is_no_setting_of_a_producer():
         ("consumer", "auto.offset.reset", "LATEST", None, "latest"),
         ("consumer", "isolation.level", "READ_COMMITTED", None, "read_committed"),
         ("consumer", "enable.auto.commit", "TRUE", "true", "true"),
-        ("consumer", "group.protocol", "Consumer", "consumer", None),
+        ("consumer", "group.protocol", "Consumer", "consumer", "consumer"),
     ],
 )
 def test_capitals_in_a_value(role, name, text, of_java, of_librdkafka):

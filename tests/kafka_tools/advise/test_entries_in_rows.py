@@ -98,7 +98,6 @@ WITHOUT_A_ROW = {
     "I3": "a permanent refusal",
     "I12": "2^31 records",
     "R17": "an I/O error",
-    "R26": "metadata that lag behind an answer",
     "controller H-4": "a directory that is taken out of log.dirs; an empty one in its place is an unclean shutdown",
     "controller H-8": "a reassignment",
     "producer H-5": "32,767 epochs",

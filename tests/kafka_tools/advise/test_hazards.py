@@ -1,6 +1,7 @@
 """What is known to go wrong, compared with the scenarios that show it, and with every answer: none may deny it."""
 
 import contextlib
+import itertools
 import re
 import threading
 import tomllib
@@ -12,6 +13,7 @@ from checker.engines.native.engine import explore
 from checker.errors import SpecError
 from checker.run import registry
 from checker.run.plan import Plan
+from kafka_tools.advise import effective_config, models
 from kafka_tools.advise.advice import answer_questions
 from kafka_tools.advise.cluster import gather
 from kafka_tools.advise.effective_config import resolve
@@ -23,7 +25,7 @@ from kafka_tools.advise.remedies import CHANGES_OF, NOT_SETTINGS
 from kafka_tools.advise.remedy_search import advise
 from kafka_tools.advise.suggestions import remedies_in, suggestions_for
 from kafka_tools.advise.survey import Explored, run
-from kafka_tools.advise.versions import unexplored_bugs
+from kafka_tools.advise.versions import EXPLORED, unexplored_bugs
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 from kafka_tools.experiments.experiment import HARM, experiment_files, read_experiment
 from kafka_tools.pages.catalogue_scenarios import all_scenarios
@@ -36,7 +38,9 @@ from specs.kafka_versions import (
     PRODUCER_EXPIRATION_SETTING,
     TRANSACTIONS,
     VERIFIES_TRANSACTIONS,
+    Change,
     catalogue_entry,
+    fixed_bugs,
 )
 from specs.pipeline import guarantees
 
@@ -507,7 +511,7 @@ def test_the_table_of_guarantees_denies_no_entry(row):
 
 def test_an_id_turns_no_into_no_but():
     (row,) = [row for row in guarantees.tables[0].rows if row.settings["flush"] == "each"]
-    assert row.cells["change"].exceptions == ("R18",)
+    assert row.cells["change"].exceptions == ("R18", "R26")
     assert row.cells["change_twice"].exceptions == ()
 
 
@@ -704,3 +708,43 @@ def test_eligible_replicas_are_no_remedy_alone_with_one_in_sync_replica():
         cluster = cluster.changed(ROLES[name], name, value)
     changes = remedies_in(hazards()["R11"], cluster, resolve(cluster), BY_SLUG["power-loss"])
     assert changes == [{"eligible.leader.replicas.version": "1", "min.insync.replicas": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("client", "protocol", "named"),
+    [
+        ("librdkafka", "", False),
+        ("librdkafka", "classic", False),
+        ("librdkafka", "consumer", True),
+        ("java", "", False),
+    ],
+)
+def test_an_entry_of_the_new_group_protocol_needs_that_protocol(client, protocol, named):
+    """librdkafka and Kafka's own client have the classic protocol by default."""
+    consumer = {"group.id": "g"} | ({"group.protocol": protocol} if protocol else {})
+    settings = tuple(WrittenSetting(*pair, "c", 1) for pair in consumer.items())
+    cluster = gather([ConfigurationFile("c", {"consumer": settings})], "4.3.0", client)
+    entries = unexplored(cluster, resolve(cluster))["network-delay"]
+    assert (hazards()["C11"] in entries) is named
+
+
+def test_the_explored_entries_are_those_that_the_models_have_with_all_their_events():
+    """A model reads every change that closes the entry, and each of its events and outcomes has a row and a column."""
+    read = [vars(module).values() for module in (models, effective_config)]
+    changes = {each for each in itertools.chain(*read) if isinstance(each, Change)}
+    rows, columns = {failure.slug for failure in FAILURES}, {question.name for question in QUESTIONS}
+    entries = [hazards()[entry.name] for release in RELEASES for entry in fixed_bugs(release)]
+    assert {
+        entry.name
+        for entry in entries
+        if {*entry.after} <= rows and {*entry.outcomes} <= columns
+        if {*catalogue_entry(entry.name).closed_by} <= changes
+    } == EXPLORED
+
+
+def test_a_forgotten_request_for_the_isr_is_in_the_row_of_a_leader_change():
+    """The scenario of R26 has no crash: the controller moves the leadership from a leader that runs."""
+    assert SCENARIOS[hazards()["R26"].shown_by].constants["crashes"] == 0
+    cluster = gather([ConfigurationFile("f", {"producer": (WrittenSetting("acks", "all", "f", 1),)})], "4.3.0")
+    (answer,) = answer_questions(cluster, find_nothing, [BY_SLUG["leader-change"]], [BY_NAME["loss"]]).answers
+    assert answer.verdict == "known" and hazards()["R26"] in answer.hazards
