@@ -100,6 +100,8 @@ WITHOUT_A_ROW = {
     "R17": "an I/O error",
     "controller H-4": "a directory that is taken out of log.dirs; an empty one in its place is an unclean shutdown",
     "controller H-8": "a reassignment",
+    "controller H-9": "a change of the feature level and of a setting",
+    "controller H-10": "a reassignment",
     "producer H-5": "32,767 epochs",
     "C11": "a late heartbeat",
     "share H1": "a share group",
