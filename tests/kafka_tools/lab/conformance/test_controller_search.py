@@ -356,6 +356,7 @@ def test_every_search_has_an_entry_and_another_setting_as_its_control():
         assert hazards()[each.entry].classes.endswith(f": conform --explore {name}")
         assert each.violated in ALL_PROPERTIES
         assert setting_of(name) == each.setting != setting_of(name + CONTROL)
+    assert hazards()["C-1"].classes.endswith(": conform --explore")
     assert set(PROPERTIES) < set(ALL_PROPERTIES)
 
 
