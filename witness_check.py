@@ -161,7 +161,7 @@ class Obligation:
     Each state with the obligation open has a node of a forest. No step leads to a node with a higher number below the
     same parent. A behaviour therefore stays below one node for ever, or at it. The node names a fair set that its own
     states enable and no step inside takes; below a node with children the set is strongly fair, so that its own states
-    are visited finitely often. Without a set (only for "eventually always") the goal is true in each state.
+    are visited finitely often. Without a set the goal is true in each state, as "eventually always" needs.
     """
 
     def __init__(self, checker, declared, arguments):
@@ -200,7 +200,7 @@ class Obligation:
         for number in path:
             chosen = self.sets[number]
             if chosen is None:
-                is_reason = self.role == "eventually always" and self.goal(state)
+                is_reason = self.goal(state)
             elif number == path[-1]:
                 is_reason = any(chosen in sets for _, sets in steps.values())
             else:

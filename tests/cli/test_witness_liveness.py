@@ -454,3 +454,21 @@ def test_no_ranks_of_a_violated_property_exist(checker, capsys, tmp_path, guard,
             (folder / "witness.json").write_text(json.dumps(content | claim))
             status = witness_check.main([str(folder), str(path)])
             assert status == 1 and "goal: " in capsys.readouterr().out, (why, nodes, ranks)
+
+
+def test_an_eventuality_begins_in_the_initial_states_alone(checker, capsys, tmp_path):
+    """It is true at once, and never again: no state needs a rank, and no lasso violates it."""
+    folder, path = tmp_path / "w", tmp_path / "small.py"
+    path.write_text(SMALL.format(guard="self.x < 2", decorator="@eventually", goal="self.x == 0"))
+    assert checker("run", path, "--witness", folder).status == 0
+    assert witness_check.main([str(folder), str(path)]) == 0, capsys.readouterr()
+    values = json.loads((folder / "witness.json").read_text())["tables"][0]["x"]
+    path_of_all = [values.index(x) for x in (0, 1, 2)]
+    # No step leads from the last state to another.
+    for start, message in ((1, "the lasso has a step that is none"), (2, "the lasso does not violate it")):
+        lasso = {"choice": 0, "path": path_of_all, "loop_start": start}
+        claims = {"violated": ["goal"], "liveness": {"goal": {"lasso": lasso}}}
+        edited(folder, lambda content, claims=claims: content.update(claims))
+        capsys.readouterr()
+        assert witness_check.main([str(folder), str(path)]) == 1
+        assert f"goal: {message}" in capsys.readouterr().out
