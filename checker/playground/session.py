@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from checker.engines.python.explorer import explore
-from checker.errors import InputError, UserError
+from checker.errors import InputError, UserError, exception_text
 from checker.explorer.answers import ExplorerAnswers
 from checker.explorer.session import ExplorerSession
 from checker.explorer.steps import address_of
@@ -22,7 +22,7 @@ from checker.output import styled_lines
 from checker.output.files import counterexample_of
 from checker.output.run_summary import run_details, verdict_text
 from checker.output.writers import html
-from checker.run.endings import ending
+from checker.run.endings import CrashError, StoppedError, ending
 from checker.run.expectation import compare_with_expectation
 from checker.run.finished import FinishedRun
 from checker.run.plan import DEADLOCK, Plan
@@ -43,7 +43,11 @@ class Playground:
         try:
             result: dict[str, Any] = getattr(self, name)(*arguments)
         except Exception as error:
-            result = {"errors": [self._error(part) for part in ending(error).parts]}
+            end = ending(error)
+            if isinstance(end, (CrashError, StoppedError)):
+                result = {"errors": [{"line": 0, "text": _sentence(end, error)}]}
+            else:
+                result = {"errors": [self._error(part) for part in end.parts]}
         return json.dumps(result)
 
     def open(self, stem: str, text: str, wanted: str) -> dict[str, Any]:
@@ -102,6 +106,17 @@ class Playground:
         is_here = error.file is not None and Path(error.file).resolve() == self._file.resolve()
         line = error.line if is_here and error.line else 0
         return {"line": line, "text": error.message if is_here else f"{error.place}{error.message}"}
+
+
+def _sentence(end: UserError, error: Exception) -> str:
+    """Return the sentence about an end that is no mistake of the spec: without the files and options of a terminal."""
+    if isinstance(end, StoppedError):
+        return f"{end.message.partition(': ')[0]}: use smaller constants, or fewer states"
+    said = exception_text(error).split("\n")[0]
+    return (
+        f"internal error: {said}. This is a mistake of Tidemark, not a verdict: please report it with the address of "
+        "this page, which has the spec (copy link)"
+    )
 
 
 def _pairs(query: str) -> list[tuple[str, str]]:

@@ -169,7 +169,10 @@ def _link(stage: Path, page: str) -> None:
 
 def _examples() -> list[Path]:
     """Return the specs of the playground; that of the README is in a checkout only."""
-    names = ("examples/retry.py", "specs/examples/peterson.py", "specs/replication/kip101.py")
+    names = (
+        "examples/retry.py",
+        *(f"specs/{name}.py" for name in ("examples/peterson", "replication/kip101", "examples/aba_stack")),
+    )
     paths = [Path(specs.__path__[0]).parent / name for name in names]
     return [path for path in paths if path.is_file()]
 

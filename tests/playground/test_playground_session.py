@@ -53,6 +53,15 @@ def test_a_run_is_selected_by_its_name(call):
     assert "No continuation of this state" in call("answer", "search", "?property=mutual_exclusion")["text"]
 
 
+def test_the_counter_repairs_the_stack(call):
+    text = (ROOT / "specs" / "examples" / "aba_stack.py").read_text()
+    call("open", "aba_stack", text, "")
+    result = explored(call)
+    assert result["sentences"] == ["top_is_not_popped: n2 is on top of the stack, but a process has popped it"]
+    call("open", "aba_stack", text, "aba_stack/counted_stack/counter_beside_the_top")
+    assert explored(call)["verdict"] == "holds"
+
+
 def test_a_run_that_reaches_the_bound_decides_nothing(call):
     call("open", "peterson", PETERSON.read_text(), "")
     result = explored(call, most=5)
@@ -82,6 +91,25 @@ def test_a_changed_spec_is_read_again(call):
     # As long as before.
     call("open", "retry", RETRY.read_text().replace("== 1 for", "<= 3 for"), "")
     assert explored(call)["verdict"] == "holds"
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (AssertionError("x\ny"), "internal error: AssertionError: x. This is a mistake of Tidemark, not a verdict"),
+        (MemoryError(), "out of memory: use smaller constants, or fewer states"),
+    ],
+)
+def test_an_internal_error_names_no_file_of_the_browser(call, monkeypatch, error, says):
+    def explore(spec, plan):
+        raise error
+
+    monkeypatch.setattr("checker.playground.session.explore", explore)
+    call("open", "retry", RETRY.read_text(), "")
+    (shown,) = explored(call)["errors"]
+    assert shown["line"] == 0 and shown["text"].startswith(says)
+    assert "tidemark-error" not in shown["text"] and "--" not in shown["text"]
+    assert "address of this page" in shown["text"] or isinstance(error, MemoryError)
 
 
 def test_random_steps_lead_to_a_page_with_its_address(call):

@@ -12,6 +12,12 @@ async function start() {
   return python.pyimport("checker.playground.session").Playground();
 }
 
+function ended(error) {
+  const said = String(error).trim().split("\n").pop().slice(0, 200);
+  return `Python ended before the answer, and nothing is decided (${said}). Reload the page, and use smaller constants or `
+    + "fewer states. If Python ends again, please report it with the address of this page, which has the spec.";
+}
+
 const started = start();
 self.onmessage = async ({ data: { id, name, values } }) => {
   try {
@@ -19,6 +25,6 @@ self.onmessage = async ({ data: { id, name, values } }) => {
     const given = name === "explore" ? [...values, (states, seconds) => self.postMessage({ states, seconds })] : values;
     self.postMessage({ id, result: name === "ready" ? {} : JSON.parse(playground.call(name, ...given)) });
   } catch (error) {
-    self.postMessage({ id, result: { errors: [{ line: 0, text: `Python ended: ${String(error).slice(-300)}` }] } });
+    self.postMessage({ id, result: { errors: [{ line: 0, text: ended(error) }] } });
   }
 };

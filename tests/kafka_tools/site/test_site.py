@@ -106,7 +106,7 @@ def test_the_playground_is_in_the_site_and_linked_or_the_command_says_why_not(tm
     assert main(command) == 0
     assert '<a href="playground.html">playground.html</a>' in (tmp_path / "out" / "a.html").read_text()
     text = (tmp_path / "out" / "playground.html").read_text()
-    assert all(f"<option>{name}</option>" in text for name in ("retry", "peterson", "kip101"))
+    assert all(f"<option>{name}</option>" in text for name in ("retry", "peterson", "kip101", "aba_stack"))
     assert (tmp_path / "out" / "playground" / "pyodide.mjs").is_file()
 
 
