@@ -17,6 +17,11 @@ from specs.hazards import hazards
 from specs.kafka_releases import RELEASES
 from specs.kafka_versions import CHANGES
 
+
+def anchor_of(heading):
+    return re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-")
+
+
 DOCS = Path(__file__).parents[3] / "docs"
 EXHIBITS = exhibits()
 MODELLED = [exhibit for exhibit in EXHIBITS if exhibit.shown_by is not None]
@@ -59,7 +64,11 @@ def test_an_entry_has_each_part(exhibit):
     assert bool(exhibit.outcomes) is (exhibit.name not in HARMLESS)
     assert exhibit.affected
     assert all(ticket_url(ticket).startswith("https://") for ticket in story.tickets)
-    assert not exhibit.page or (DOCS / exhibit.page).exists()
+    for page in filter(None, (exhibit.page, *(each.page for each in exhibit.evidence))):
+        name, _, section = page.partition("#")
+        headings = re.findall(r"(?m)^#+ (.+)$", (DOCS / name).read_text())
+        # The page of findings has a section for each of them.
+        assert section in ["", *map(anchor_of, headings)] and bool(section) == (name == "findings.md"), page
 
 
 def test_experiments_on_real_brokers_are_linked():
@@ -216,7 +225,7 @@ def test_runs_without_an_experiment_are_evidence_too():
     assert seen.note.endswith("clean stops only")
     for each in (*evidence["R18"], *evidence["C14"]):
         assert each.saw in each.sentence and each.saw in each.note and each.page in each.note
-        text = (DOCS / each.page).read_text()
+        text = (DOCS / each.page.partition("#")[0]).read_text()
         assert each.kafka in text and Path(each.script).name in text and (DOCS / each.script).exists()
 
 
