@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -33,6 +34,10 @@ from specs.replication.partition import Partition
 
 _SHOWN = 3
 """How many differences of an action are shown."""
+
+_WIDTH = 80
+
+_NEVER_COMPARED = "changes of the replica set, directories, recovery states, changes of min.insync.replicas"
 
 _COLUMNS = "   states   equal  2 steps  no call  undecided  different"
 
@@ -121,7 +126,7 @@ def _worst(statuses: Iterable[int]) -> int:
 def _conform_release(spec: type[Partition], version: str, bridge: Answering, report: JUnitReport | None) -> int:
     begun = time.monotonic()
     scenarios = scenarios_of(version)
-    width = max(len(scenario.name) for scenario in scenarios)
+    width = _WIDTH - len(_COLUMNS)
     print(f"{'scenario':{width}}{_COLUMNS}")
     results, left_out = [], set()
     for scenario in scenarios:
@@ -129,8 +134,10 @@ def _conform_release(spec: type[Partition], version: str, bridge: Answering, rep
         left_out.update(inputs.left_out)
         result = compare(inputs, bridge)
         results.append(result)
+        # A long name has a line of its own.
+        name = scenario.name if len(scenario.name) <= width else f"{scenario.name}\n{'':{width}}"
         print(
-            f"{scenario.name:{width}}{result.states:9,}{result.equal:8,}{result.in_two_steps:9,}"
+            f"{name:{width}}{result.states:9,}{result.equal:8,}{result.in_two_steps:9,}"
             f"{result.without_call:9,}{result.undecided:11,}{len(result.differences):11,}",
             flush=True,
         )
@@ -152,13 +159,14 @@ def _print_end(spec: type[Partition], name: str, results: Sequence[ConformResult
     print()
     unreached = [name for name in OPERATIONS if not compared[name]]
     if unreached:
-        print(f"not compared, since no scenario has such a step with a call: {', '.join(unreached)}")
+        print(_wrapped(f"not compared, since no scenario has such a step with a call: {', '.join(unreached)}", "  "))
     if left_out:
-        print(f"not compared, since these actions are no call of the class: {', '.join(sorted(left_out))}")
-    print("not compared: changes of the replica set, directories, recovery states, changes of min.insync.replicas")
+        names = ", ".join(sorted(left_out))
+        print(_wrapped(f"not compared, since these actions are no call of the class: {names}", "  "))
+    print(_wrapped(f"not compared: {_NEVER_COMPARED}", "  "))
     if differences:
         numbers = ", ".join(f"{name} {count}" for name, count in shown.items())
-        print(f"different: {len(differences):,} steps ({numbers})\n")
+        print(_wrapped(f"different: {len(differences):,} steps ({numbers})", "  "), end="\n\n")
         return EXIT_VIOLATED
     if not any(result.equal for result in results):
         print("undecided: nothing was compared\n")
@@ -166,7 +174,8 @@ def _print_end(spec: type[Partition], name: str, results: Sequence[ConformResult
     total = sum(result.equal + result.in_two_steps for result in results)
     undecided = sum(result.undecided for result in results)
     left = f"; undecided at the bounds of a scenario: {undecided:,}" if undecided else ""
-    print(f"equal: {total:,} steps of {sum(result.states for result in results):,} states{left}\n")
+    states = sum(result.states for result in results)
+    print(_wrapped(f"equal: {total:,} steps of {states:,} states{left}", "  "), end="\n\n")
     return EXIT_OK
 
 
@@ -176,7 +185,13 @@ def _difference_text(spec: type[Partition], name: str, difference: Difference) -
     answers += [f"  then   {after}   [one more election]" for after in sorted(map(str, case.later))]
     before = f"{case.before}; the controller does not call the class" if case.call is None else str(case.call)
     head = f"{case.action}, {_place(spec, case.action)}"
-    return "\n".join([head, f"  input  {before}", *answers, f"  class  {difference.answer}   [{name}]"])
+    lines = [f"  input  {before}", *answers, f"  class  {difference.answer}   [{name}]"]
+    return "\n".join([_wrapped(head, "  "), *(_wrapped(line, " " * 9) for line in lines)])
+
+
+def _wrapped(text: str, indent: str) -> str:
+    """Return a line as lines of a terminal; `indent` begins all but the first."""
+    return textwrap.fill(text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _test_case(

@@ -203,12 +203,12 @@ def test_releases_have_their_rules():
 def use_script(monkeypatch, cases):
     """Let `conform` compare one small scenario with a use_script class."""
 
-    def use(answer):
+    def use(answer, name="small"):
         def provide(version, library):
             return conform_command.nullcontext(ScriptedBridge(answer))
 
         monkeypatch.setattr(conform_command, "partition_bridge", provide)
-        monkeypatch.setattr(conform_command, "scenarios_of", lambda version: [ConformScenario("small", SMALL)])
+        monkeypatch.setattr(conform_command, "scenarios_of", lambda version: [ConformScenario(name, SMALL)])
 
     return use
 
@@ -234,7 +234,8 @@ def test_equal_answers_end_with_0(use_script, cases, capsys, tmp_path):
 def test_a_difference_is_shown_with_both_answers_and_the_line(use_script, capsys, tmp_path):
     use_script(lambda call: no_change(call.before))
     assert main(["conform", "--junit", str(tmp_path / "report.xml")]) == 1
-    output = capsys.readouterr().out
+    # Without the breaks of long lines.
+    output = capsys.readouterr().out.replace("\n" + " " * 9, " ")
     line = 1 + conform_command.Path("specs/replication/controller_elections.py").read_text().splitlines().index(
         "    def controller_fence(self, broker: Replica):"
     )
@@ -248,6 +249,16 @@ def test_a_difference_is_shown_with_both_answers_and_the_line(use_script, capsys
     assert "different: " in output
     failure = ElementTree.parse(tmp_path / "report.xml").find("testsuite/testcase/failure")
     assert block[0] in failure.text
+
+
+@pytest.mark.parametrize("is_equal", [True, False])
+def test_the_output_fits_a_terminal(use_script, cases, capsys, is_equal):
+    use_script(spec_answers(cases).answer if is_equal else lambda call: no_change(call.before), "a_long_name" * 5)
+    assert main(["conform"]) == (0 if is_equal else 1)
+    lines = capsys.readouterr().out.split("\n")
+    assert max(map(len, lines)) <= 80
+    assert any(line == "a_long_name" * 5 for line in lines)
+    assert any(line.startswith("not compared: ") for line in lines)
 
 
 def test_nothing_compared_is_not_equal(use_script, monkeypatch, capsys):
