@@ -147,10 +147,13 @@ def _similar_specs(parts: list[str]) -> list[str]:
 
 def family_names() -> list[str]:
     """Return the names of the families below `specs/`, without importing them."""
+    return sorted(module.name for module in pkgutil.iter_modules(_library_folders()) if module.ispkg)
+
+
+def _library_folders() -> list[str]:
     # A folder of the user may have a package of this name, which could not be imported after this one.
     package_spec = importlib.util.find_spec(PACKAGE)
-    folders = (package_spec.submodule_search_locations if package_spec is not None else None) or []
-    return sorted(module.name for module in pkgutil.iter_modules(folders) if module.ispkg)
+    return list((package_spec.submodule_search_locations if package_spec is not None else None) or [])
 
 
 def families() -> list[Family]:
@@ -217,7 +220,7 @@ def uncached_finder(folder: str) -> importlib.machinery.FileFinder:
 def load_any_file(path: Path) -> Family:
     """Return the specs of a file, which may define none; raise SpecError if it cannot be read or imported."""
     if not path.is_file():
-        raise SpecError(f"the file {path} does not exist")
+        raise SpecError(f"the file {path} does not exist{_similar_file(path)}")
     root = package_root(path)
     # A file of a package may have relative imports.
     packages = path.resolve().parent.relative_to(root).parts
@@ -246,6 +249,18 @@ def load_any_file(path: Path) -> Family:
         for folder in searched:
             sys.path.remove(folder)
     return _family(path.stem, str(path), [module])
+
+
+def _similar_file(path: Path) -> str:
+    """Return a question about a file of a similar name in the folder, or about the library's module of the name."""
+    import difflib
+
+    beside = [each.stem for each in path.parent.glob("*.py")] if path.parent.is_dir() else []
+    if close := difflib.get_close_matches(path.stem, beside, n=1, cutoff=0.7):
+        return f": did you mean {path.with_name(f'{close[0]}.py')}?"
+    modules = (folder / path.with_suffix("").name for root in _library_folders() for folder in Path(root).iterdir())
+    same = next((each for each in modules if each.with_suffix(".py").is_file()), None)
+    return f": did you mean {same.parent.name}/{same.name}?" if same is not None else ""
 
 
 def load_path(path: Path) -> Family:
@@ -389,7 +404,15 @@ def _suggest_spec(family: Family, name: str, spec_name: str) -> str:
     """Return the end of a sentence about an unknown spec of a family: similar ones, also of other families."""
     if Path(f"{name}.py").is_file() or Path(name).is_dir():
         return f"did you mean the file {name}.py?" if Path(f"{name}.py").is_file() else f"did you mean ./{name}?"
+    scenarios = {each.name: f"{entry.target}/{each.name}" for entry in family.entries for each in entry.scenarios}
     known = [known_entry.spec.name for known_entry in family.entries]
+    import difflib
+
+    # A scenario without its spec, as a file with one spec suggests.
+    if not difflib.get_close_matches(spec_name, known, n=1) and (
+        meant := difflib.get_close_matches(spec_name, scenarios, n=1)
+    ):
+        return f"did you mean the scenario {scenarios[meant[0]]}?"
     is_library = name.split("/")[0] in family_names()
     same = [target for target in _similar_specs([spec_name]) if target.endswith(f"/{spec_name}")] if is_library else []
     if same:

@@ -15,6 +15,7 @@ from tests.cli.conftest import TOY
 
 ROOT = Path(__file__).parent.parent.parent
 RETRY = ROOT / "examples" / "retry.py"
+PETERSON = ROOT / "specs" / "examples" / "peterson.py"
 
 MODULE = '''
 from checker.language import Range, Scenario, Spec, action, invariant
@@ -269,6 +270,25 @@ def test_a_wrong_name_gets_a_suggestion(checker, name, says):
     outcome = checker("run", name)
     assert (outcome.status, outcome.out) == (2, "")
     assert says in outcome.err and len(outcome.err) < 200
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        (f"{RETRY.with_name('retri.py')}/x", f"retri.py does not exist: did you mean {RETRY}?"),
+        ("nowhere/kip101.py", "nowhere/kip101.py does not exist: did you mean replication/kip101?"),
+        ("nowhere/xyz.py", "nowhere/xyz.py does not exist"),
+        (f"{PETERSON}/exclusve", f"did you mean the scenario {PETERSON}/peterson/exclusive?"),
+        (f"{PETERSON}/swapped_steps", f"did you mean the scenario {PETERSON}/peterson_hasty/swapped_steps?"),
+        (f"{PETERSON}/petersn", "peterson has no spec petersn: did you mean peterson?"),
+        ("examples/exclusive", "did you mean the scenario examples/peterson/exclusive?"),
+    ],
+)
+def test_a_wrong_file_or_scenario_names_the_right_spelling(checker, name, says):
+    outcome = checker("run", name)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert says in outcome.err
+    assert "xyz" not in name or "did you mean" not in outcome.err
 
 
 def test_a_missing_ending_gets_a_suggestion(checker, own):
