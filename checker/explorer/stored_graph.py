@@ -147,7 +147,7 @@ class _Graph:
         said = (pane.sentence, pane.notes, tuple(each for each in properties if each.is_false and each.is_checked))
         tables = self._once(("tables", pane.tables), self._parts.tables, pane.tables)
         codes = [step.code for step in steps[1:]]
-        changed = ("changes", len(codes), tuple((each.path, repr(each)) for each in pane.changes))
+        changed = ("changes", len(codes), pane.changes)
         return self._places.number(
             (
                 self._once(("last", said), self._steps.last_step, pane, len(codes) + 1),
