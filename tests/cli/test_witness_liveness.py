@@ -472,3 +472,15 @@ def test_an_eventuality_begins_in_the_initial_states_alone(checker, capsys, tmp_
         capsys.readouterr()
         assert witness_check.main([str(folder), str(path)]) == 1
         assert f"goal: {message}" in capsys.readouterr().out
+
+
+def test_a_loop_that_enables_a_weakly_fair_class_in_each_state_is_refuted(checker, capsys, tmp_path):
+    folder, path = tmp_path / "w", tmp_path / "small.py"
+    path.write_text(SMALL.format(guard="True", decorator="@eventually_always", goal="self.x < 3"))
+    assert checker("run", path, "--witness", folder).status == 0
+    first = json.loads((folder / "witness.json").read_text())["tables"][0]["x"].index(0)
+    lasso = {"choice": 0, "path": [first], "loop_start": 0}
+    edited(folder, lambda content: content.update(liveness={"goal": {"lasso": lasso}}))
+    capsys.readouterr()
+    assert witness_check.main([str(folder), str(path)]) == 1
+    assert "goal: the loop is unfair" in capsys.readouterr().out
