@@ -129,9 +129,8 @@ def museum(tmp_path_factory):
     stage = tmp_path_factory.mktemp("museum")
     found = exhibits()
     scenarios = [given for each in found for given in (each.shown_by, *each.further) if given is not None]
-    exhibit_pages.write_museum(
-        found, {given.target: shown(given) for given in scenarios}, ledger.read(ledger.default_path()), stage
-    )
+    pages = exhibit_pages.MuseumPages({given.target: shown(given) for given in scenarios}, {})
+    exhibit_pages.write_museum(found, pages, ledger.read(ledger.default_path()), stage)
     return {path.stem: path.read_text() for path in stage.rglob("*.md")}
 
 
