@@ -75,7 +75,7 @@ def test_a_small_scenario_has_a_page_of_steps_and_a_large_one_a_command(site):
     # It opens at the end of the counterexample.
     assert "is false: " in steps[name] and "its chart</a>" in steps[name]
     entry = (site / "museum" / "C11.html").read_text()
-    assert f"python -m checker explore {large}" in entry and "5,000 states or more" in entry
+    assert f"python -m checker explore {large}" in entry and "fewer than 5,000 states" in entry
 
 
 def test_a_warning_of_sphinx_is_an_error(tmp_path):
