@@ -1,6 +1,7 @@
 """Fixtures that call the command line in this process and return its exit status and output."""
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,11 @@ class Outcome:
 
 @pytest.fixture(autouse=True)
 def usual_environment(monkeypatch):
-    """Remove the variables of a GitHub runner and of a terminal, so that tests behave the same there."""
+    """Remove the variables of a GitHub runner and of a terminal, so that tests behave the same there.
+
+    The folders of specs that `witness_check` puts into `sys.path` leave it: the environment of a process has a limit.
+    """
+    monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)

@@ -61,7 +61,7 @@ def test_a_higher_minimum_says_what_it_makes_possible(tmp_path):
 
 
 def test_a_remedy_names_the_rare_entries_that_it_leaves(tmp_path):
-    for version, names in (("4.3.1", {"R18"}), ("2.0.0", {"R5", "R6", "R7", "R14", "R18", "KIP-841"})):
+    for version, names in (("4.3.1", {"R18", "R26"}), ("2.0.0", {"R5", "R6", "R7", "R14", "R18", "KIP-841"})):
         advice = remedies_of(tmp_path, ACKS_1, version, "leader-change", "crash")
         (remedy,) = [each for each in advice.remedies if [*map(str, each.changes)] == ["acks=all"]]
         assert {each.name for fix in remedy.fixes if fix.question.name == "loss" for each in fix.but_for} == names
