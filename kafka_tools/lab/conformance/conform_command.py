@@ -109,7 +109,7 @@ def explore(options: ConformOptions) -> int:
     Raises InputError if the name of the search or a release is wrong, or the classes cannot be called.
     """
     _require_releases(options)
-    return explore_command.explore(options.name, options.versions, options.library)
+    return _worst(explore_command.explore(options.name, options.versions, options.library))
 
 
 def _require_releases(options: ConformOptions) -> None:

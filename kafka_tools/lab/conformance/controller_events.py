@@ -17,7 +17,7 @@ EventKind = Literal[
 
 @dataclass(frozen=True)
 class ControllerSetting:
-    """A cluster with one partition, and the kinds of events, each with its most occurrences (None: any number).
+    """A cluster with one partition, and the kinds of events, each with how often it may happen (None: any number).
 
     With `is_careful`, the operator does what the catalogue advises: no change of a setting while there is no leader, no
     reassignment that replaces another one, no cancellation that leaves fewer than min.insync.replicas, and an empty
@@ -104,7 +104,7 @@ class ControllerStep(NamedTuple):
 
 
 class ControllerEvents:
-    """The steps of a setting."""
+    """The steps that a setting allows."""
 
     def __init__(self, setting: ControllerSetting):
         self.setting = setting

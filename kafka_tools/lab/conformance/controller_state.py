@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kafka_tools.lab.conformance.registration import Brokers, Registration, brokers_text, numbers
+from kafka_tools.lab.conformance.registration import Brokers, Registration, brokers_text, registration_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,22 +76,13 @@ def state_of(line: str) -> ControllerState:
     )
     if not fields:
         return shared
-    min_isr, replicas, places, isr, elr, last_known, leader, adding, removing, recovering = fields
-    assignment = tuple(numbers(replicas))
-    registration = Registration(
-        replicas=assignment,
-        isr=frozenset(numbers(isr)),
-        elr=frozenset(numbers(elr)),
-        last_known=frozenset(numbers(last_known)),
-        leader=int(leader) if leader else None,
-        adding=frozenset(numbers(adding)),
-        removing=frozenset(numbers(removing)),
-    )
+    min_isr, replicas, places, *others, recovering = fields
+    registration = registration_of(replicas, *others)
     return replace(
         shared,
-        min_isr=min(int(min_isr), len(assignment)),
+        min_isr=min(int(min_isr), len(registration.replicas)),
         configured_min_isr=int(min_isr),
         registration=registration,
-        directories=tuple(zip(assignment, places, strict=True)),
+        directories=tuple(zip(registration.replicas, places, strict=True)),
         is_recovering=recovering == "1",
     )

@@ -27,8 +27,8 @@ _MOST_STATES = 1_000_000
 """The limit of the states of a search, of about 2 kB each."""
 
 
-def explore(name: str, versions: Sequence[str], library: Path | None) -> int:
-    """Search the classes of each release for sequences that break a property; return the exit status.
+def explore(name: str, versions: Sequence[str], library: Path | None) -> list[int]:
+    """Search the classes of each release for sequences that break a property; return the exit status of each search.
 
     Raises InputError if there is no search of that name, or a release has no such classes.
     """
@@ -40,8 +40,7 @@ def explore(name: str, versions: Sequence[str], library: Path | None) -> int:
     old = [version for version in versions if name != BUILDER_SEARCH and release(version) < _OLDEST]
     if old:
         raise InputError(f"--explore {name} calls the controller of Kafka 4.0.0 and later, not of {old[0]}")
-    statuses = [_explore_release(name, version, library) for version in versions]
-    return max(statuses, key=[EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED].index)
+    return [_explore_release(name, version, library) for version in versions]
 
 
 def _explore_release(name: str, version: str, library: Path | None) -> int:

@@ -95,17 +95,23 @@ def change_of(line: str) -> Change | str:
     """Return the answer in a line of the bridge: the change, or the exception as text."""
     if line.startswith("!"):
         return line[1:]
-    replicas, isr, elr, last_known, leader, adding, removing, leader_epoch, partition_epoch = line.split(";")
-    after = Registration(
-        replicas=tuple(numbers(replicas)),
-        isr=frozenset(numbers(isr)),
-        elr=frozenset(numbers(elr)),
-        last_known=frozenset(numbers(last_known)),
+    *fields, leader_epoch, partition_epoch = line.split(";")
+    return Change(registration_of(*fields), leader_epoch == "1", partition_epoch == "1")
+
+
+def registration_of(
+    replicas: str, isr: str, elr: str, last_known: str, leader: str, adding: str, removing: str
+) -> Registration:
+    """Return the registration that fields of a line describe: brokers as in "1,3", the leader "" if there is none."""
+    return Registration(
+        replicas=tuple(_numbers(replicas)),
+        isr=frozenset(_numbers(isr)),
+        elr=frozenset(_numbers(elr)),
+        last_known=frozenset(_numbers(last_known)),
         leader=int(leader) if leader else None,
-        adding=frozenset(numbers(adding)),
-        removing=frozenset(numbers(removing)),
+        adding=frozenset(_numbers(adding)),
+        removing=frozenset(_numbers(removing)),
     )
-    return Change(after, leader_epoch == "1", partition_epoch == "1")
 
 
 def _registration_text(registration: Registration) -> str:
@@ -119,8 +125,7 @@ def _commas(brokers: Iterable[int]) -> str:
     return ",".join(map(str, brokers))
 
 
-def numbers(text: str) -> list[int]:
-    """Return brokers of a line: [1, 3] for "1,3"."""
+def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",") if number]
 
 
