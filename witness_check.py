@@ -1,8 +1,9 @@
 """Verify the witness of an exploration: `python witness_check.py DIR SPEC.py [--scenario NAME] [--sample K] [--memo]`.
 
 This one file is a second checker. It shares no code with the engines, the front end or the packing of states. Of this
-project it uses public names of `checker.language` alone: its interpreter enumerates the instances of an action and runs
-the methods of the spec as Python. The properties, the fairness and the scenario come from the file of the spec.
+project it uses public names of the package `checker.language` alone: the interpreter there enumerates the instances of
+an action and runs the methods of the spec as Python. The properties, the fairness and the scenario come from the file
+of the spec.
 
 Nothing in DIR is trusted: the rules are checked on the states that it describes, whatever they are. The initial states
 are in the set, each successor of a state is in it, each state is reachable, each property of states and steps is true

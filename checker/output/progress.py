@@ -18,7 +18,7 @@ _FORECAST_AFTER = 10.0
 """Seconds before the progress shows how many states are to come: shorter runs end earlier."""
 
 _LONG = 300.0
-"""Seconds that a run is forecast to take from which a faster engine is named."""
+"""Seconds: if the rest of a run is forecast to take longer, the display names a faster engine."""
 
 _LINE_INTERVAL = 5.0
 """Seconds between two lines if the stream is not a terminal."""

@@ -75,13 +75,13 @@ class _Files:
 
     def __init__(self, folder: Path):
         self._folder = folder
-        with self._write():
+        with self._output_errors():
             folder.mkdir(parents=True, exist_ok=True)
             if any(folder.iterdir()):
                 raise OutputError(f"{folder} is not empty: --witness needs a folder of its own")
 
     @contextmanager
-    def _write(self) -> Iterator[None]:
+    def _output_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -90,7 +90,7 @@ class _Files:
     def write(self, name: str, items: Sequence[bytes]) -> dict[str, Any]:
         """Write a file with an item for each of some states, and return its entry in the manifest."""
         content = b"".join(items)
-        with self._write():
+        with self._output_errors():
             (self._folder / name).write_bytes(content)
         return {"file": name, "states": len(items), "sha256": hashlib.sha256(content).hexdigest()}
 

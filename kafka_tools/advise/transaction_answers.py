@@ -72,7 +72,7 @@ def _of_column(column: str, text: str, of: str, *events: str) -> TransactionQues
 
 
 _ROOM = ("max_arrivals", "max_epoch", "max_late", "max_marker_copies", "transactions")
-"""The constants of `Transactions` that types use for sizes only: code with room for more serves a question too."""
+"""The constants of `Transactions` that types use for sizes only: code for larger values serves smaller ones too."""
 
 _LATE_RECORD = ("network-delay", "delivery-timeout")
 """A client gives up a record after a delivery timeout, and the request may still arrive."""

@@ -92,7 +92,7 @@ scenarios = [
         "before leads without a record that was acknowledged since.",
         remedy="The change clears the ELR with the feature off too."),
     Bug("feature_on_without_leader", ReplicaSet, violates={"active_replicas_have_a_leader": 8},
-        size=dict(SWITCHED_ON), larger=dict(SWITCHED_ON, crashes=2, feature_changes=2, lagging=True),
+        size=SWITCHED_ON, larger=dict(SWITCHED_ON, crashes=2, feature_changes=2, lagging=True),
         faulty=dict(remembers_last_member=False),
         description="H-11: the feature is switched on while the last member of the ISR is down; it leaves the ISR when "
         "it returns, and no replica may lead.", remedy="The last member of the ISR is the last known leader."),

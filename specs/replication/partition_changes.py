@@ -14,7 +14,7 @@ class PartitionChanges(ReplicaSetState, abstract=True):
     """
 
     def change(self, isr, unclean, may_be_unclean):
-        """Change the ISR, complete a reassignment, and elect a leader if none may go on to lead.
+        """Change the ISR, complete a reassignment, and elect a leader if the present one may not lead.
 
         `unclean`: brokers that were not shut down cleanly. `may_be_unclean`: an unclean election is tried if the
         setting allows it.

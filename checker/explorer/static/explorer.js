@@ -1,8 +1,8 @@
 "use strict";
 
-// The server renders every page of the explorer. This script takes a step without leaving the page: it fetches the page
-// of the new address, and replaces the part with the id "view". The address is the path, so that reload, back and
-// forward of the browser need nothing else.
+// The server renders every page of the explorer; in a page without a server, stored.js does. This script takes a step
+// without leaving the page: it fetches the page of the new address, and replaces the part with the id "view". The
+// address is the path, so that reload, back and forward of the browser need nothing else.
 (function () {
   let request = null;  // The page that is being fetched.
   let searching = null;  // The search that is in progress.

@@ -302,7 +302,7 @@ def test_a_lost_record_ends_a_sequence():
 
 
 def without_leader(settled):
-    """Return a script in which no stop has a leader, and the controller settles as given."""
+    """Return a script in which no leader is left once broker 1 is fenced, and the controller settles as given."""
 
     def answer(events):
         if events[-1:] == ["settle"]:
