@@ -73,7 +73,7 @@ def load_spec(path, kind, constants, scenario):
     # Any error: the file is the user's, and is run.
     except Exception as error:
         raise WrongInputError(f"{path} has no {kind} {scenario or ''}: {type(error).__name__}: {error}") from None
-    require(spec.constants == constants, f"the constants are those of {constants}")
+    require(spec.constants == constants, f"the spec has other constants than the witness: {constants}")
     names = spec.properties if chosen.properties is None else list(chosen.properties)
     return spec, names + ["deadlock"] * (chosen.deadlock and "deadlock" not in names)
 

@@ -305,14 +305,14 @@ def two_steps(checker, tmp_path):
 
 def test_a_witness_of_another_scenario_is_refuted(capsys, two_steps):
     assert checked(capsys, *two_steps, "--scenario", "two")[0] == 0
-    assert "the constants are" in refuted(capsys, *two_steps, "--scenario", "three")
+    assert "the spec has other constants" in refuted(capsys, *two_steps, "--scenario", "three")
 
 
 @pytest.mark.parametrize("most", [0, 1, 3, 2.5, "two", None])
 def test_another_constant_is_refuted_or_shown(capsys, two_steps, most):
     """Without a scenario the witness says which constants the states have, so the report shows them."""
     edit(two_steps[0], lambda content: content["constants"].update(most=most))
-    assert "the constants are" in refuted(capsys, *two_steps, "--scenario", "two")
+    assert "the spec has other constants" in refuted(capsys, *two_steps, "--scenario", "two")
     status, out = checked(capsys, *two_steps)
     assert status == 2 if type(most) is not int else out.startswith(f"Steps(most={most}): 4 states"), out
 

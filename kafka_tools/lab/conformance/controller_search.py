@@ -193,7 +193,8 @@ class ControllerExploration:
             assert sentence is not None
             if line[0] == "!":
                 self._add_exception(situation, _SETTLES, call, line)
-            elif sentence not in self._result.violations and _due(
+            # After an election a completion may be due, which is not asked for here.
+            elif sentence not in self._result.violations and sentence == _due(
                 ControllerSituation(self._state(line), situation.ghost)
             ):
                 self._evidence[call] = line
