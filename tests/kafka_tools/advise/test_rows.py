@@ -62,7 +62,7 @@ IN_ORDER = {"enable.idempotence": "false", "acks": "all", "max.in.flight.request
         ("disk-lost", "loss", {"acks": "0", "min.insync.replicas": "2"}, "yes"),
         # The disk is empty, whether records were flushed or not.
         ("empty-disk", "loss", {"acks": "all", "min.insync.replicas": "1", "flush.messages": "1"}, "yes"),
-        ("power-loss", "loss", {"acks": "all", "min.insync.replicas": "1", "flush.messages": "1"}, "no"),
+        ("power-loss", "loss", {"acks": "all", "min.insync.replicas": "1", "flush.messages": "1"}, "known"),
         # I7 needs the records that the disk had.
         ("power-loss", "duplicates", {"acks": "all", "min.insync.replicas": "1"}, "yes"),
         ("empty-disk", "duplicates", {"acks": "all", "min.insync.replicas": "1"}, "no"),
