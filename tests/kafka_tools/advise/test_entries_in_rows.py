@@ -220,7 +220,7 @@ def test_a_cause_is_that_of_the_written_setting(version, producer, named):
 
 def test_a_rare_cause_comes_after_the_others_and_says_so():
     found = causes(TYPICAL["two in sync"], "loss", "power-loss")
-    assert [text.partition(" (")[0] for text in found] == ["R11", "rarer: R20"]
+    assert [text.partition(" (")[0] for text in found] == ["R11", "rarer: R20", "rarer: R26"]
 
 
 @pytest.mark.parametrize(("consumer", "verdict"), [({}, "no"), ({"client.rack": "a"}, "known")])
