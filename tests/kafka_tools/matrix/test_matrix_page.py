@@ -237,7 +237,7 @@ def test_a_setting_that_repairs_a_cell_turns_it_and_shows_the_refused_step(open_
     expect(page, "#repaired", "With acks=all (but for R26) the same schedule is refused at step 4.")
     assert cell(page, "crash/loss").get_attribute("class") == "known"
     expect(page, "#said", "refused now")
-    expect(page, "#picture h2", "An acknowledged record is never lost after a broker crash")
+    expect(page, "#picture h2", "An acknowledged record may be lost after a broker crash")
     address = page.evaluate("location.hash")
     again = open_page(address)
     expect(again, "#repaired", "is refused at step 4")
