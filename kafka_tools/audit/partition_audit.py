@@ -30,6 +30,7 @@ from kafka_tools.audit.partition_folder import (
     PartitionFolder,
     Segment,
     index_entries,
+    orphaned_indexes,
     snapshot_entries,
 )
 from kafka_tools.audit.producer_rules import Pair, broken_rules, by_producer, first_sequences, repeated_batches
@@ -275,11 +276,13 @@ class PartitionAudit:
         self.findings += limited(self._open_transactions(last_timestamp))
         if not self.damage:
             self.findings += limited(self._index_of_aborts())
+        self.findings += limited(self._lost_segments())
         self.findings += [
             *self._empty_segments(),
             *self._bounds(),
             *self._files_beyond_the_end(),
             *self._epochs_without_entry(),
+            *self._epochs_before_the_log(),
             *self._hint(),
         ]
         self.findings += limited(self._findings_of_repeats())
@@ -343,6 +346,17 @@ class PartitionAudit:
             if first >= start:
                 text = f"producer {producer}: offsets {first} to {last} are an aborted transaction in the index only"
                 yield AuditFinding(Kind.ABORTED_INDEX, text, str(self.folder.path), _index_name(segment), offset=first)
+
+    def _lost_segments(self) -> Iterator[AuditFinding]:
+        """Yield the index files without their segment."""
+        for path in orphaned_indexes(self.folder.path):
+            base = int(path.stem)
+            later = min(
+                (segment.base_offset for segment in self.folder.segments if segment.base_offset > base), default=0
+            )
+            records = f"from offset {base} to {later - 1}" if later else f"from offset {base} on"
+            text = f"its segment {path.stem}.log is missing, and deletion renames both: records {records} may be gone"
+            yield AuditFinding(Kind.INDEX, text, str(self.folder.path), path.name, offset=base)
 
     def _empty_segments(self) -> Iterator[AuditFinding]:
         """Yield the offsets of segments without a batch before the first batch. A broker keeps no such segment."""
@@ -413,6 +427,23 @@ class PartitionAudit:
                 text = f"leader-epoch-checkpoint begins with offset {start}, the log with {offset}"
         if text:
             yield AuditFinding(Kind.LEADER_EPOCH, text, str(folder.path), EPOCHS)
+
+    def _epochs_before_the_log(self) -> Iterator[AuditFinding]:
+        """Yield the epoch of offsets before the first segment.
+
+        Deletion moves the first epoch too (`LeaderEpochFileCache.truncateFromStart`). The log start of a log with
+        remote segments is before the first segment, and its checkpoint file always has it.
+        """
+        folder = self.folder
+        if not folder.epochs or not folder.segments or not folder.has_log_starts or folder.log_start is not None:
+            return
+        start, first = folder.epochs[0][1], folder.segments[0].base_offset
+        if start < first:
+            text = (
+                f"leader-epoch-checkpoint begins with offset {start}, the first segment with {first}: "
+                f"records from offset {start} to {first - 1} may be gone"
+            )
+            yield AuditFinding(Kind.LEADER_EPOCH, text, str(folder.path), EPOCHS, offset=start)
 
     def _hint(self) -> Iterator[AuditFinding]:
         """Yield a note about compaction, which explains gaps, if no file says whether the topic is compacted."""

@@ -58,6 +58,7 @@ EVERY_OFFSET = 1 << 62
 """The offset below which a log is compacted, if all of it is."""
 
 _FOLDER = re.compile(r"(?P<topic>[\w.-]+)-(?P<partition>\d+)")
+_INDEX = re.compile(r"[0-9]{20}\.(index|timeindex|txnindex)")
 _LEFTOVER = re.compile(r".*(\.deleted|\.cleaned|\.swap|\.snapshot\.tmp)")
 _SPECIAL_FOLDER = re.compile(r".*\.[0-9a-f]{32}-(delete|stray|future)")
 
@@ -268,6 +269,13 @@ def _not_compared(
 
 def _is_there(segment: Segment, suffix: str) -> bool:
     return segment.path.with_suffix(suffix).exists()
+
+
+def orphaned_indexes(path: Path) -> list[Path]:
+    """Return the index files of a folder without their segment. Deletion renames both (`LogSegment`)."""
+    files = sorted(file for file in path.glob("*index") if _INDEX.fullmatch(file.name))
+    # A running broker may delete a segment after the listing: then the index is gone too.
+    return [file for file in files if not file.with_suffix(".log").exists() and file.exists()]
 
 
 def index_problem(path: Path, kind: np.dtype[Any], *, is_last: bool) -> str | None:

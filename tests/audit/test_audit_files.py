@@ -95,7 +95,7 @@ INDEX, TIME, ABORTED = f"{ORDERS}/{FIRST}.index", f"{ORDERS}/{FIRST}.timeindex",
 OLD, NEW = f"{ORDERS}/{FIRST}.log", f"{ORDERS}/{NEWEST}.log"
 
 TABLE: list[tuple[str, Edit, Kind | str]] = [
-    (OLD, absent, NOTHING),
+    (OLD, absent, Kind.INDEX),
     (OLD, empty, Kind.OFFSET_GAP),
     (OLD, truncated, Kind.CUT_OFF),
     (OLD, zeroed, Kind.CUT_OFF),
@@ -242,6 +242,49 @@ def test_an_aborted_transaction_of_the_index_only(log_directory, first, is_named
     change(log_directory / ABORTED, lambda data: data + struct.pack(">hqqqq", version, producer, first, last, stable))
     texts = [finding.text for finding in audited(log_directory / PAYMENTS).findings if not finding.kind.is_note]
     assert texts == [f"producer 4711: offsets {first} to 9 are an aborted transaction in the index only"] * is_named
+
+
+@pytest.mark.parametrize("segment", ["00000000000000000000", "00000000000000000189", "00000000000000000378"])
+@pytest.mark.parametrize("kept", [".index", ".timeindex", ".txnindex"])
+def test_an_index_file_without_its_segment(log_directory, segment, kept):
+    """Deletion renames the files of a segment together: one that is left alone shows a loss."""
+    folder = log_directory / PAYMENTS
+    for suffix in {".log", ".index", ".timeindex", ".txnindex"} - {kept}:
+        (folder / f"{segment}{suffix}").unlink()
+    places = [(finding.file, finding.text) for finding in audited(folder).findings if finding.kind is Kind.INDEX]
+    records = {"0": "0 to 188", "189": "189 to 377", "378": "378 on"}[segment.lstrip("0") or "0"]
+    text = f"its segment {segment}.log is missing, and deletion renames both: records from offset {records} may be gone"
+    assert places == [(f"{segment}{kept}", text)]
+
+
+@pytest.mark.parametrize(
+    ("log_starts", "epochs", "is_loss"),
+    [
+        ("0\n0\n", "0\n1\n0 0\n", True),
+        ("0\n0\n", "0\n1\n0 1040\n", True),
+        ("0\n0\n", "0\n1\n0 1041\n", False),
+        ("0\n1\norders 0 1041\n", "0\n1\n0 0\n", False),
+        ("0\n1\norders 0 1500\n", "0\n1\n0 0\n", False),
+        (None, "0\n1\n0 0\n", False),
+    ],
+)
+def test_epochs_before_the_first_segment(log_directory, log_starts, epochs, is_loss):
+    """Retention moves the first epoch; the checkpoint of the log start can explain older ones."""
+    for path in (log_directory / ORDERS).glob(f"{FIRST}.*"):
+        path.unlink()
+    (log_directory / EPOCHS).write_text(epochs)
+    (log_directory / START).unlink()
+    if log_starts is not None:
+        (log_directory / START).write_text(log_starts)
+    assert wrong(audited(log_directory / ORDERS)) == ({Kind.LEADER_EPOCH} if is_loss else set())
+
+
+def test_index_files_of_a_deletion_are_healthy(log_directory):
+    folder = log_directory / ORDERS
+    for path in folder.glob(f"{FIRST}.*"):
+        path.rename(folder / f"{path.name}.deleted")
+    (log_directory / EPOCHS).write_text("0\n1\n0 1041\n")
+    assert wrong(audited(folder)) == set()
 
 
 def test_an_unused_partition_is_healthy(log_directory):
