@@ -52,9 +52,9 @@ class ProofSettings:
 class ProofTask:
     """One configuration to prove: the properties, the lemmas to use, and the settings.
 
-    `untreated` are the liveness properties that the method does not decide. `on_progress` receives a short text about
-    the current query. `found` is the text of the lemmas that a search has added to the spec. `notes` are the lines on
-    work that was cut off.
+    `untreated` are the liveness and reachable properties that the method does not decide. `on_progress` receives a
+    short text about the current query. `found` is the text of the lemmas that a search has added to the spec. `notes`
+    are the lines on work that was cut off.
     """
 
     run: Run
@@ -103,7 +103,7 @@ def proof_lines(task: ProofTask, outcome: ProofOutcome) -> list[Line]:
         name: "any" if name in task.settings.unbounded else value for name, value in run.spec.constants.items()
     }
     shown = [line((run.name, "bold"), f"  {constants_text(constants)}"), *outcome.lines, *_notes(task, outcome)]
-    shown += proof_text.lines_of_untreated_properties(task.untreated, task.settings.method)
+    shown += proof_text.lines_of_untreated_properties(run.spec, task.untreated, task.settings.method)
     shown += [line((f"  {sentence}", "red")) for sentence in outcome.differences]
     for violation in outcome.violations:
         replay(run.spec, violation)

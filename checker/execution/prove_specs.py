@@ -150,17 +150,18 @@ def _task(run: Run, settings: ProofSettings, requested: tuple[str, ...], progres
     A view is not used: the explorer looks up single states for the prover, and lemmas may read what a view leaves out.
     Properties that the scenario expects to be violated are proved only on request.
     """
-    untreated = liveness_names(run.spec, run.properties)
+    liveness = liveness_names(run.spec, run.properties)
     names = [name for name in run.properties if run.spec.roles.get(name) in PROVABLE]
     if settings.method == "bounded":
-        names, untreated = [*names, *untreated], []
+        names, liveness = [*names, *liveness], []
+    untreated = [name for name in run.properties if name in liveness or run.spec.roles.get(name) is Role.REACHABLE]
     expected = run.expected if isinstance(run.expected, Mapping) else {}
     if settings.method not in ("bounded", "pdr") and not requested:
         names = [name for name in names if name not in expected]
     if not names:
-        if untreated:
+        if liveness:
             raise InputError(
-                f"{', '.join(untreated)}: the method {settings.method} does not treat liveness properties; "
+                f"{', '.join(liveness)}: the method {settings.method} does not treat liveness properties; "
                 "use --method bounded, or the command run"
             )
         raise InputError("no invariant or step invariant is expected to hold, so nothing can be proved")

@@ -16,6 +16,7 @@ from checker.engines.smt.refutation import Refutation
 from checker.errors import BoundsError, Disabled
 from checker.explain.differences import changes
 from checker.explain.failures import explain
+from checker.language.liveness import liveness_names
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.output.counterexample_text import change_lines, constants_text, state_lines, trace_lines
@@ -297,12 +298,18 @@ def _states(count: int) -> str:
     return f"{count:,} state{'' if count == 1 else 's'}"
 
 
-def lines_of_untreated_properties(names: Sequence[str], method: str) -> list[Line]:
-    """Return the note that a method does not decide some liveness properties."""
-    if not names:
-        return []
-    note = f"  not treated: {', '.join(names)}: the method {method} decides no liveness property"
-    return [BLANK, line((f"{note}; use --method bounded, or the command run", "yellow"))]
+def lines_of_untreated_properties(spec: Spec, names: Sequence[str], method: str) -> list[Line]:
+    """Return the notes that a method does not decide some properties, liveness first."""
+    liveness = liveness_names(spec, names)
+    others = [name for name in names if name not in liveness]
+    notes = []
+    if liveness:
+        why = f"the method {method} decides no liveness property; use --method bounded, or the command run"
+        notes.append(line((f"  not treated: {', '.join(liveness)}: {why}", "yellow")))
+    if others:
+        why = "the command prove decides no reachable property; use the command run"
+        notes.append(line((f"  not treated: {', '.join(others)}: {why}", "yellow")))
+    return [BLANK, *notes] if notes else []
 
 
 def unknown_lines(unknown: list[UnansweredQuery]) -> list[Line]:

@@ -10,6 +10,7 @@ from checker.language.roles import Role
 from checker.output.styled_lines import BLANK, Line, line
 from checker.run import registry
 from spark_analysis.walks.records import WalkConfiguration, WalkRun
+from spark_analysis.walks.walk_request import liveness_in
 from spark_analysis.walks.walk_totals import WalkTotals, add_totals
 
 
@@ -36,6 +37,7 @@ def simulation_to_json(run: WalkRun, configuration: WalkConfiguration, summary: 
         "violated": dict(sorted(summary.violated.items())),
         "errors": dict(sorted(summary.errors.items())),
         "reached": dict(sorted(summary.reached.items())),
+        "not_checked": liveness_in(registry.select_spec(run.target).spec.roles),
         "expected": run.expected,
         "unexpected": texts_of_unexpected(run, summary),
     }
@@ -101,6 +103,8 @@ def _notes(run: WalkRun, summaries: list[WalkTotals]) -> list[Line]:
         missing = [name for name in run.expected if name not in whole.violated]
         notes += [line((f"no walk violates {name}, but exploration does", "yellow")) for name in missing]
     roles = registry.select_spec(run.target).spec.roles
+    if left_out := liveness_in(roles):
+        notes.append(line((f"not checked by walks: {', '.join(left_out)} (liveness)", "yellow")))
     unreached = [name for name in run.properties if roles.get(name) is Role.REACHABLE and name not in whole.reached]
     if unreached:
         notes.append(line((f"no walk reaches {', '.join(unreached)}", "yellow")))

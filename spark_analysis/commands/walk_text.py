@@ -37,7 +37,7 @@ def walk_lines(
         line(f"  {seconds:.2f} s, {rate:,.0f} steps per second"),
     ]
     if left_out:
-        lines.append(line((f"  not checked by walks: {', '.join(left_out)}", "yellow")))
+        lines.append(line((f"  not checked by walks: {', '.join(left_out)} (liveness)", "yellow")))
     for each in made.found.values():
         lines += [BLANK, *counterexample_lines(run.spec, run.name, each.violation)]
         if each.violation.length < each.found_length:

@@ -29,6 +29,7 @@ from spark_analysis.walks.exact_probability import exact_probabilities
 from spark_analysis.walks.importance_splitting import SplittingEstimator
 from spark_analysis.walks.local_simulation import MOST_WALKS as MOST_LOCAL_WALKS
 from spark_analysis.walks.records import WalkRun, configured_spec, read_walks, run_with_known_target, spec_of
+from spark_analysis.walks.walk_request import liveness_in
 from traces.storage import Location
 
 MOST_STATES = 2_000_000
@@ -135,13 +136,16 @@ class _ReportWork:
         counts = count_walks(source)
         if counts.foreign:
             notes.append(f"Not counted: {counts.foreign:,} walks of another version of {run.spec}.")
+        roles = _roles(run)
+        if left_out := liveness_in(roles):
+            notes.append(f"Not checked by walks: {', '.join(left_out)} (liveness).")
         clusters, shrunk = self._causes(source, counts, shipped, specs)
         self.on_stage("exploring all states for comparison")
         rare = {number: _rare_failures(run, counts, number) for number in specs}
         explore = partial(_explore, shipped, self.max_states, self.exact_states, self.splitting, rare)
         explored = dict(zip(specs, source.map(explore, list(specs), "explore the spec"), strict=True))
         known = {number: each.baseline for number, each in explored.items()}
-        data = report_data(run, _roles(run), counts, clusters, shrunk, explored, specs, _scenario(run, specs), notes)
+        data = report_data(run, roles, counts, clusters, shrunk, explored, specs, _scenario(run, specs), notes)
         missed = tuple(
             (specs[entry["configuration"]], _violation_in(known[entry["configuration"]], entry["property"]))
             for entry in data["missed"]

@@ -13,7 +13,7 @@ from checker.engines.native.walk.walker import MOST_WEIGHT, Walker
 from checker.errors import BoundsError, InputError
 from checker.frontend import compile_spec
 from checker.ir.digest import digest_of
-from checker.language.roles import LIVENESS_ROLES
+from checker.language.roles import LIVENESS_ROLES, Role
 from checker.language.spec import Scenario, Spec
 from checker.run import registry
 from checker.run.expectation import expectation_for, properties_to_check, property_names
@@ -118,13 +118,13 @@ def _check(
     """Return the properties to check, with `deadlock` last, and the expected verdict."""
     usual = properties_to_check(scenario) if scenario is not None else tuple(property_names(spec))
     # A walk is finite, so it decides no liveness property.
-    chosen = tuple(name for name in usual if name not in _liveness(spec))
+    chosen = tuple(name for name in usual if name not in liveness_in(spec.roles))
     if request.properties:
         known = [*property_names(spec), "deadlock"]
         for name in request.properties:
             if name not in known:
                 raise InputError(f"unknown property {name}: {registry.suggestion(name, known)}")
-            if name in _liveness(spec):
+            if name in liveness_in(spec.roles):
                 raise InputError(
                     f"{name} is a liveness property, which no finite walk decides: check it with python -m checker run"
                 )
@@ -138,8 +138,9 @@ def _check(
     return tuple(wanted), expected if isinstance(expected, str) else list(expected)
 
 
-def _liveness(spec: type[Spec]) -> list[str]:
-    return [name for name, role in spec.roles.items() if role in LIVENESS_ROLES]
+def liveness_in(roles: Mapping[str, Role]) -> list[str]:
+    """Return the names of the liveness properties among the roles of a spec, which no walk checks."""
+    return [name for name, role in roles.items() if role in LIVENESS_ROLES]
 
 
 def _weights(spec: type[Spec], given: tuple[str, ...]) -> dict[str, int]:

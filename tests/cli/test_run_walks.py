@@ -1,6 +1,7 @@
 """`simulate` without a folder: random walks in the process of the command."""
 
 import json
+import re
 import threading
 from types import SimpleNamespace
 
@@ -146,3 +147,11 @@ def test_the_old_spelling_is_a_hint(checker, tmp_path, count):
 def test_liveness_is_not_checked_by_walks(checker):
     outcome = checker("simulate", "examples/echo", "--traces", "5")
     assert "not checked by walks: " in outcome.out
+
+
+def test_written_walks_and_their_report_name_the_liveness_properties(checker, tmp_path):
+    folder = tmp_path / "walks"
+    outcome = checker("simulate", "examples/echo", "--traces", "5", "--out", str(folder), "--report")
+    (name,) = re.findall(r"^not checked by walks: (.+) \(liveness\)$", outcome.out, re.MULTILINE)
+    assert f"Not checked by walks: {name} (liveness)." in outcome.out
+    assert f"Not checked by walks: {name} (liveness)." in (folder / "report" / "report.html").read_text()

@@ -144,6 +144,17 @@ def test_a_stem_that_is_shorter_than_expected_is_a_difference(prove_count):
     assert "expected a counterexample to is_full of 2 states, but it has 1" in outcome.out
 
 
+@pytest.mark.parametrize(("method", "others"), [("induction", ["is_full", "is_counted"]), ("bounded", [])])
+def test_a_proof_names_the_reachable_properties(prove, tmp_path, method, others):
+    goal = "    @reachable\n    def is_begun(self):\n        return self.number == 1\n\n\nscenarios = ["
+    text = LASSOS.replace("\nscenarios = [", goal, 1)
+    (tmp_path / "count.py").write_text(f"from checker.language import reachable\n{text}")
+    outcome = prove("count.py/count/starved", "--method", method)
+    assert "not treated: is_begun: the command prove decides no reachable property; use the command run" in outcome.out
+    content = json.loads(prove("count.py/count/starved", "--method", method, "--json", "-").out)
+    assert content["untreated"] == [*others, "is_begun"]
+
+
 @pytest.mark.parametrize("method", ["induction", "k-induction", "pdr"])
 def test_the_other_methods_do_not_treat_liveness(prove_count, method):
     outcome = prove_count("/starved", "--method", method)
