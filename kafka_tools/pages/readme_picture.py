@@ -19,14 +19,15 @@ _SENTENCE_WIDTH = 46
 
 def render(entry: str, first: int = 1) -> str:
     """Return the SVG file of an entry: the sentences from step `first` on, the chart beside them, and their style."""
-    (shown,) = (each.shown_by for each in exhibits_of(entry))
-    assert shown is not None
-    run = run_scenario(shown.target)
+    (exhibit,) = exhibits_of(entry)
+    assert exhibit.shown_by is not None
+    run = run_scenario(exhibit.shown_by.target)
     counterexample = counterexample_of(run, run.result.violations[0])
     drawn = chart(counterexample.spec, counterexample.violation.trace, counterexample.violation)
     picture = rendered(
         "picture.svg.j2",
         package="kafka_tools.pages",
+        title=f"{exhibit.name}: {exhibit.story.title}",
         lines={row.number: textwrap.wrap(row.sentence, _SENTENCE_WIDTH) for row in drawn.rows},
         chart=drawn,
         first=drawn.rows[first - 1],

@@ -2,6 +2,7 @@
 
 import itertools
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from checker.output.page.chart import chart
 from checker.output.page.chart_boxes import boxes_of
 from checker.output.page.story import story_of
 from kafka_tools.pages import readme_picture
+from kafka_tools.pages.museum.named_entries import exhibits_of
 from tests.kafka_tools.pages.test_museum_stories import violations
 
 DRAWN_AS_A_MESSAGE = {"socket of connection 0", "socket of connection 1"}
@@ -51,3 +53,10 @@ def test_the_picture_of_readme_is_well_formed_and_has_only_the_rules_that_it_use
     picture = readme_picture.render("R18", 12)
     assert ElementTree.fromstring(picture).tag.endswith("svg")
     assert ".sign.election circle" in picture and ".matrix" not in picture and ".player" not in picture
+
+
+@pytest.mark.parametrize("entry", ["R1", "R18", "I7", "C7"])
+def test_the_title_of_a_picture_is_that_of_its_entry(entry):
+    (exhibit,) = exhibits_of(entry)
+    picture = ElementTree.parse(Path(__file__).parents[3] / "docs" / "pictures" / f"{entry.lower()}.svg").getroot()
+    assert picture.findtext("{*}title") == f"{entry}: {exhibit.story.title}"
