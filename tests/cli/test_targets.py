@@ -371,3 +371,21 @@ def test_a_file_comes_before_a_name_of_the_catalogue(checker, tmp_path, monkeypa
 
 def test_the_name_of_a_scenario_alone_is_completed(checker):
     assert "did you mean producer/plain_producer/p1_reorder_by_retry?" in checker("run", "p1_reorder_by_retry").err
+
+
+@pytest.mark.parametrize("command", ["run", "list"])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("controler H-10", "the catalogue has no entry controler H-10: did you mean controller H-10 or "),
+        ("R181", "the catalogue has no entry R181: did you mean R18 or "),
+        ("kip-1011", "the catalogue has no entry kip-1011: did you mean KIP-101"),
+        ("C99", "the catalogue has no entry C99: did you mean C9"),
+        ("KAFKA-99999", "the catalogue has no entry KAFKA-99999"),
+        ("zz-5", "the catalogue has no entry zz-5\n"),
+    ],
+)
+def test_a_name_that_looks_like_an_entry_gets_the_nearest_entries(checker, command, name, says):
+    outcome = checker(command, name)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert says in outcome.err

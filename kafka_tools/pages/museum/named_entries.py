@@ -5,6 +5,7 @@ The entry points `tidemark.names` and `tidemark.stories` of the checker are the 
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 
@@ -14,12 +15,15 @@ from kafka_tools.pages.museum.entries import Exhibit, exhibits
 from specs.hazards import Hazard, hazards
 from specs.kafka_releases import describe_releases
 
+_ENTRY_NAME = re.compile(r"(\w+ )?([a-z]+-|[a-z])\d+", re.IGNORECASE)
+"""What looks like a name of the catalogue, such as R18, C-1, `controller H-10` or KAFKA-7128."""
+
 
 def scenarios_of(name: str) -> list[str]:
-    """Return the scenarios that show an entry, or every entry of a ticket; none if the catalogue has no such name.
+    """Return the scenarios that show an entry, or every entry of a ticket; none if no entry could have such a name.
 
     Raises:
-        InputError: the catalogue has the entry, and no spec models it.
+        InputError: no spec models the entry, or the catalogue has no entry of a name that looks like one.
     """
     shown = [exhibit.shown_by.target for exhibit in exhibits_of(name) if exhibit.shown_by is not None]
     known = _hazards_of(name)
@@ -30,7 +34,20 @@ def scenarios_of(name: str) -> list[str]:
             f"no spec models {unmodelled[0].name} ({unmodelled[0].title}): "
             f"python -m checker show '{unmodelled[0].name}' has what is known"
         )
+    if not shown and _ENTRY_NAME.fullmatch(name):
+        raise InputError(f"the catalogue has no entry {name}{_nearest_names(name)}")
     return list(dict.fromkeys(shown))
+
+
+def _nearest_names(name: str) -> str:
+    """Return the end of a sentence about an unknown name: the most similar names of entries and tickets, if any."""
+    # Imported here, as most names are right.
+    import difflib
+
+    names = [*hazards(), *(known for each in exhibits() for known in (each.name, *each.story.tickets))]
+    spelt = {known.casefold(): known for known in names}
+    close = difflib.get_close_matches(name.casefold(), spelt)
+    return f": did you mean {' or '.join(spelt[each] for each in close)}?" if close else ""
 
 
 def story_of(name: str) -> list[str]:
