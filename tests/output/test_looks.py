@@ -68,6 +68,12 @@ def comparison(folder):
     return page.read_text()
 
 
+def comparison_with_long_names(folder):
+    """Return the second page of a demo, which names a scenario that is longer than a line of a small screen."""
+    assert main(["demo", "KAFKA-9449", "--out", str(folder), "--no-browser"]) == 0
+    return (folder / "KAFKA-9449-repaired.html").read_text()
+
+
 def bounds_error(folder):
     spec = Overflow()
     (violation,) = explore_in_python(spec, Plan(("never_falls",))).violations
@@ -121,6 +127,7 @@ KINDS = {
     "hostile_names": lambda folder: evil_page(),
     "bounds_error": bounds_error,
     "comparison": comparison,
+    "comparison_with_long_names": comparison_with_long_names,
     "induction": induction,
     "index": index,
     "validation": validation,
