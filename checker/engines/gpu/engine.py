@@ -30,7 +30,12 @@ from checker.engines.gpu.ptx import KERNELS, ptx_of, target_of
 from checker.engines.gpu.search import CardSearch, Device, Limits, Shape, search_on_card
 from checker.engines.native import engine as native
 from checker.engines.native.explore.lowered_spec import require_sizes
-from checker.engines.native.explore.results import failure_of_init, initial_states, property_mask
+from checker.engines.native.explore.results import (
+    evaluated_properties,
+    failure_of_init,
+    initial_states,
+    property_mask,
+)
 from checker.engines.native.explore.spec_functions import SpecFunctions
 from checker.engines.native.explore.workers import defer_interrupts
 from checker.engines.native.lowering.native_spec import lower
@@ -39,7 +44,7 @@ from checker.errors import BoundsError, InputError, InternalError
 from checker.explain.violations import never_reached, wrong_starts
 from checker.frontend import compile_spec
 from checker.language.liveness import liveness_names
-from checker.language.roles import SAFETY_ROLES, STEP_ROLES, Role
+from checker.language.roles import STEP_ROLES, Role
 from checker.language.spec import Spec
 from checker.run.endings import StoppedError
 from checker.run.memory import peak_memory
@@ -264,10 +269,7 @@ def _result(
         coverage=coverage,
         reached=reached,
         unreached=unreached,
-        evaluated=(
-            *(name for name in names if spec.roles[name] in SAFETY_ROLES),
-            *([DEADLOCK] if plan.deadlock else []),
-        ),
+        evaluated=evaluated_properties(spec, plan, names),
         levels_within=tuple(exploration.levels_within) if spec.names_of(Role.CONSTRAINT) else None,
     )
     if compiled.symmetry is not None:

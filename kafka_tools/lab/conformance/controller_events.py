@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from kafka_tools.lab.conformance.controller_state import ControllerState
-from kafka_tools.lab.conformance.registration import Brokers, Registration, brokers_text
+from kafka_tools.lab.conformance.registration import Brokers, Registration, brokers_text, commas
 
 EventKind = Literal[
     "stop", "kill", "session", "disk", "disk-fails", "produce", "reassign", "cancel", "min-isr", "elr", "delete"
@@ -39,7 +39,7 @@ class ControllerSetting:
     def start(self) -> str:
         """The event that makes the controller."""
         options = f"2 {int(self.has_elr)} {int(self.is_unclean)} {self.directories}"
-        return f"start {self.brokers} {_commas(self.replicas)} {options}"
+        return f"start {self.brokers} {commas(self.replicas)} {options}"
 
     def __str__(self) -> str:
         parts = [f"{self.brokers} brokers, replicas {brokers_text(self.replicas)}, min ISR 2"]
@@ -201,7 +201,7 @@ class ControllerEvents:
         both_work = leader is not None and all(self._works(state, ghost, each) for each in (leader, broker))
         if leader is not None and both_work and broker not in registration.isr:
             after = ghost.change(broker, records=ghost.at(leader).records, is_lost=False)
-            event = f"isr {_commas(sorted(registration.isr | {broker}))}"
+            event = f"isr {commas(sorted(registration.isr | {broker}))}"
             yield ControllerStep(f"Broker {broker} has caught up and joins the ISR.", event, after)
         each = ghost.at(broker)
         # KIP-966 protects the records while fewer than min.insync.replicas logs are lost.
@@ -248,7 +248,7 @@ class ControllerEvents:
                 if target != registration.replicas or not is_done:
                     after = self._use("reassign", ghost)._replace(asked=frozenset(target))
                     words = f"The operator reassigns the partition to {brokers_text(target)}."
-                    yield ControllerStep(words, f"reassign {_commas(target)}", after)
+                    yield ControllerStep(words, f"reassign {commas(target)}", after)
         rest = registration.isr - registration.adding
         if not is_done and self._may("cancel", ghost) and (len(rest) >= state.min_isr or not is_careful):
             after = self._use("cancel", ghost)._replace(asked=None)
@@ -268,7 +268,3 @@ class ControllerEvents:
 
 def _is_done(registration: Registration) -> bool:
     return not (registration.adding or registration.removing)
-
-
-def _commas(brokers: list[int] | tuple[int, ...]) -> str:
-    return ",".join(map(str, brokers))

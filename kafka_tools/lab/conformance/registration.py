@@ -57,10 +57,10 @@ class BuilderCall:
     @property
     def line(self) -> str:
         """The line for the bridge."""
-        wanted = "=" if self.target_isr is None else _commas(sorted(self.target_isr))
+        wanted = "=" if self.target_isr is None else commas(sorted(self.target_isr))
         options = [str(self.min_isr), str(int(self.has_elr)), self.election, wanted]
-        brokers = [_commas(sorted(self.unclean)), _commas(self.target)]
-        return ";".join([_registration_text(self.before), _commas(sorted(self.inactive)), *options, *brokers])
+        brokers = [commas(sorted(self.unclean)), commas(self.target)]
+        return ";".join([_registration_text(self.before), commas(sorted(self.inactive)), *options, *brokers])
 
     def __str__(self) -> str:
         parts = [f"replicas {brokers_text(self.before.replicas)}", str(self.before)]
@@ -117,11 +117,12 @@ def registration_of(
 def _registration_text(registration: Registration) -> str:
     sets = [registration.isr, registration.elr, registration.last_known]
     leader = "" if registration.leader is None else str(registration.leader)
-    parts = [_commas(registration.replicas), *(_commas(sorted(each)) for each in sets), leader]
-    return ";".join([*parts, *(_commas(sorted(each)) for each in (registration.adding, registration.removing))])
+    parts = [commas(registration.replicas), *(commas(sorted(each)) for each in sets), leader]
+    return ";".join([*parts, *(commas(sorted(each)) for each in (registration.adding, registration.removing))])
 
 
-def _commas(brokers: Iterable[int]) -> str:
+def commas(brokers: Iterable[int]) -> str:
+    """Return brokers as a driver reads them: 1,2,3."""
     return ",".join(map(str, brokers))
 
 
@@ -131,4 +132,4 @@ def _numbers(text: str) -> list[int]:
 
 def brokers_text(brokers: Brokers | tuple[int, ...]) -> str:
     """Return brokers as text: "1, 3", or "none"; those of a tuple in its order, which is that of the assignment."""
-    return _commas(brokers if isinstance(brokers, tuple) else sorted(brokers)).replace(",", ", ") or "none"
+    return commas(brokers if isinstance(brokers, tuple) else sorted(brokers)).replace(",", ", ") or "none"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from checker.engines.native.explore import exploration
@@ -27,6 +27,11 @@ def initial_states(spec: Spec) -> list[State]:
     if not initial:
         raise SpecError(f"{spec.name} has no initial state: `init` is disabled for every choice of its parameters")
     return initial
+
+
+def evaluated_properties(spec: Spec, plan: Plan, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the named properties of which an exploration has a bit, with `deadlock` if it looks for one."""
+    return (*(name for name in names if spec.roles[name] in SAFETY_ROLES), *([DEADLOCK] if plan.deadlock else []))
 
 
 def property_mask(spec: Spec, names: list[str], *roles: Role) -> int:
@@ -137,14 +142,9 @@ class ResultBuilder:
             coverage=self._coverage(),
             reached=reached,
             unreached=unreached,
-            evaluated=self._evaluated_properties(),
+            evaluated=evaluated_properties(self.spec, self.plan, self.names),
             levels_within=self._levels_within(),
         )
-
-    def _evaluated_properties(self) -> tuple[str, ...]:
-        """Return the properties of which the exploration had a bit, with `deadlock` if it looked for one."""
-        names = [name for name in self.names if self.spec.roles[name] in SAFETY_ROLES]
-        return (*names, *([DEADLOCK] if self.plan.deadlock else []))
 
     def _levels_within(self) -> tuple[int, ...] | None:
         if not self.spec.names_of(Role.CONSTRAINT) or not self.found.levels_within:
