@@ -30,6 +30,7 @@ from kafka_tools.audit.partition_folder import (
     PartitionFolder,
     Segment,
     index_entries,
+    is_being_deleted,
     orphaned_indexes,
     snapshot_entries,
 )
@@ -414,34 +415,41 @@ class PartitionAudit:
                 yield AuditFinding(Kind.LEADER_EPOCH, text, str(folder.path), EPOCHS, offset=end)
 
     def _epochs_without_entry(self) -> Iterator[AuditFinding]:
-        """Yield the batches before the first epoch of leader-epoch-checkpoint, if deletions cannot explain them."""
+        """Yield the batches before the first epoch of leader-epoch-checkpoint.
+
+        Deletion of records moves the first epoch at once, and log-start-offset-checkpoint a minute later: a crash
+        between them leaves such batches in a healthy log.
+        """
         folder, first, last = self.folder, self.first, self.last
         if folder.epochs is None or first is None or last is None or last["leader_epoch"] < 0:
             return
-        text = ""
         if not folder.epochs:
             text = f"leader-epoch-checkpoint has no epoch, and the last batch has epoch {last['leader_epoch']}"
+            yield AuditFinding(Kind.LEADER_EPOCH, text, str(folder.path), EPOCHS)
         elif folder.has_log_starts and folder.log_start is None and first["leader_epoch"] >= 0:
             offset, start = int(first["first_offset"]), folder.epochs[0][1]
             if start > offset:
-                text = f"leader-epoch-checkpoint begins with offset {start}, the log with {offset}"
-        if text:
-            yield AuditFinding(Kind.LEADER_EPOCH, text, str(folder.path), EPOCHS)
+                text = (
+                    f"leader-epoch-checkpoint begins with offset {start}, the log with {offset}: a crash soon after "
+                    "records were deleted leaves this; the epochs before are not compared"
+                )
+                yield AuditFinding(Kind.UNCHECKED, text, str(folder.path), EPOCHS)
 
     def _epochs_before_the_log(self) -> Iterator[AuditFinding]:
         """Yield the epoch of offsets before the first segment.
 
-        Deletion moves the first epoch too (`LeaderEpochFileCache.truncateFromStart`). The log start of a log with
-        remote segments is before the first segment, and its checkpoint file always has it.
+        Deletion moves the first epoch too (`UnifiedLog.deleteSegments`), in the background: a crash before that leaves
+        the segments that it renamed. The broker removes them when it starts. The log start of a log with remote
+        segments is before the first segment, and its checkpoint file always has it.
         """
         folder = self.folder
         if not folder.epochs or not folder.segments or not folder.has_log_starts or folder.log_start is not None:
             return
         start, first = folder.epochs[0][1], folder.segments[0].base_offset
-        if start < first:
+        if start < first and not is_being_deleted(folder.path, start):
             text = (
-                f"leader-epoch-checkpoint begins with offset {start}, the first segment with {first}: "
-                f"records from offset {start} to {first - 1} may be gone"
+                f"leader-epoch-checkpoint begins with offset {start}, the first segment with {first}: records from "
+                f"offset {start} to {first - 1} are gone, or the broker crashed while it deleted them"
             )
             yield AuditFinding(Kind.LEADER_EPOCH, text, str(folder.path), EPOCHS, offset=start)
 

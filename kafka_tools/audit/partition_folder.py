@@ -52,6 +52,9 @@ HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, CLEANED = CHECKPOINTS = (
 
 EPOCHS = "leader-epoch-checkpoint"
 
+DELETED = ".log.deleted"
+"""The end of the name of a segment between its deletion and the removal of the file a minute later."""
+
 _LARGEST_OFFSET = (1 << 63) - 1
 
 EVERY_OFFSET = 1 << 62
@@ -272,10 +275,21 @@ def _is_there(segment: Segment, suffix: str) -> bool:
 
 
 def orphaned_indexes(path: Path) -> list[Path]:
-    """Return the index files of a folder without their segment. Deletion renames both (`LogSegment`)."""
+    """Return the index files of a folder without their segment.
+
+    Deletion renames the segment first and then the indexes (`LogSegment.changeFileSuffixes`): a crash between leaves
+    the renamed segment.
+    """
     files = sorted(file for file in path.glob("*index") if _INDEX.fullmatch(file.name))
+    files = [file for file in files if not any(file.with_suffix(suffix).exists() for suffix in (".log", DELETED))]
     # A running broker may delete a segment after the listing: then the index is gone too.
-    return [file for file in files if not file.with_suffix(".log").exists() and file.exists()]
+    return [file for file in files if file.exists()]
+
+
+def is_being_deleted(path: Path, offset: int) -> bool:
+    """Return whether a folder has a segment that a broker renamed for deletion, from an offset on or before it."""
+    names = [file.name.removesuffix(DELETED) for file in path.glob(f"*{DELETED}")]
+    return any(name.isdigit() and int(name) <= offset for name in names)
 
 
 def index_problem(path: Path, kind: np.dtype[Any], *, is_last: bool) -> str | None:

@@ -145,7 +145,7 @@ TABLE: list[tuple[str, Edit, Kind | str]] = [
     (EPOCHS, truncated, Kind.WRONG_FILE),
     (EPOCHS, zeroed, Kind.WRONG_FILE),
     (EPOCHS, with_text("0\n1\n1 0\n"), Kind.LEADER_EPOCH),
-    (EPOCHS, with_text("0\n1\n0 500\n"), Kind.LEADER_EPOCH),
+    (EPOCHS, with_text("0\n1\n0 500\n"), NOTE),
     (EPOCHS, with_text("0\n2\n0 0\n1 3001\n"), Kind.LEADER_EPOCH),
     (EPOCHS, with_text("1\n1\n0 0\n"), Kind.WRONG_FILE),
     (EPOCHS, with_text("0\n2\n0 0\n1 3000\n"), NOTHING),
@@ -279,12 +279,27 @@ def test_epochs_before_the_first_segment(log_directory, log_starts, epochs, is_l
     assert wrong(audited(log_directory / ORDERS)) == ({Kind.LEADER_EPOCH} if is_loss else set())
 
 
-def test_index_files_of_a_deletion_are_healthy(log_directory):
+@pytest.mark.parametrize("renamed", [1, 2, 3])
+@pytest.mark.parametrize("epoch_start", [0, 1041])
+def test_a_crash_within_a_deletion_is_healthy(log_directory, renamed, epoch_start):
+    """A broker renames a segment, then its indexes, and writes the first epoch in the background."""
+    folder = log_directory / ORDERS
+    for suffix in ("log", "index", "timeindex")[:renamed]:
+        path = folder / f"{FIRST}.{suffix}"
+        path.rename(folder / f"{path.name}.deleted")
+    (log_directory / EPOCHS).write_text(f"0\n1\n0 {epoch_start}\n")
+    assert wrong(audited(folder)) == set()
+
+
+def test_a_deletion_explains_no_epoch_before_it(log_directory):
     folder = log_directory / ORDERS
     for path in folder.glob(f"{FIRST}.*"):
-        path.rename(folder / f"{path.name}.deleted")
-    (log_directory / EPOCHS).write_text("0\n1\n0 1041\n")
-    assert wrong(audited(folder)) == set()
+        path.unlink()
+    path = folder / "00000000000000001041.log"
+    path.rename(folder / f"{path.name}.deleted")
+    for suffix in ("index", "timeindex"):
+        path.with_suffix(f".{suffix}").unlink()
+    assert wrong(audited(folder)) == {Kind.LEADER_EPOCH}
 
 
 def test_an_unused_partition_is_healthy(log_directory):

@@ -546,7 +546,14 @@ STARTS = {"has_log_starts": True, "epochs": ((2, 1),)}
             ["leader-epoch-checkpoint has no epoch, and the last batch has epoch 0"],
         ),
         ("_epochs_without_entry", dict(epochs=(), rows={"leader_epoch": {5: -1}}), []),
-        ("_epochs_without_entry", STARTS, ["leader-epoch-checkpoint begins with offset 1, the log with 0"]),
+        (
+            "_epochs_without_entry",
+            STARTS,
+            [
+                "leader-epoch-checkpoint begins with offset 1, the log with 0: a crash soon after records were deleted "
+                "leaves this; the epochs before are not compared"
+            ],
+        ),
         ("_epochs_without_entry", STARTS | dict(epochs=((2, 0),)), []),
         ("_epochs_without_entry", STARTS | dict(has_log_starts=False), []),
         ("_epochs_without_entry", STARTS | dict(log_start=0), []),
