@@ -7,7 +7,7 @@ running a spec, not errors of the program.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -133,6 +133,14 @@ class BoundsError(Exception):
 
 class Disabled(Exception):  # noqa: N818 - an outcome, not an error
     """A `require` is false: the action instance is not enabled in this state."""
+
+
+def nearest_names(name: str, known: Iterable[str], most: int = 1, likeness: float = 0.6) -> list[str]:
+    """Return at most `most` known names that an unknown one is like, the nearest first; 1 is the likeness of itself."""
+    # Imported here, as most names are right.
+    import difflib
+
+    return difflib.get_close_matches(name, list(known), most, likeness)
 
 
 def exception_text(error: BaseException) -> str:

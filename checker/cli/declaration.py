@@ -27,7 +27,7 @@ from typing import Any, Literal
 import click
 from click.core import ParameterSource
 
-from checker.errors import InputError
+from checker.errors import InputError, nearest_names
 from traces.storage import Location, location_of
 
 
@@ -123,10 +123,7 @@ class CommandGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that the arguments name; raise UsageError, with the most similar name, if none has it."""
         if self.get_command(ctx, args[0]) is None:
-            # Imported here, as most names are right.
-            import difflib
-
-            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            close = nearest_names(args[0], self.list_commands(ctx))
             hint = f" Did you mean {close[0]!r}?" if close else self.hint_on_unknown_commands()
             ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)

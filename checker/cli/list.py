@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-from checker.cli.declaration import argument
+from checker.cli.declaration import argument, option
 from checker.cli.options import JsonFile
 
 
@@ -14,12 +14,13 @@ def list_specs(
         list[str] | None,
         argument("SPEC|FILE|DIR", help="Families, specs, files, folders, or bugs such as I7 (default: all families)."),
     ] = None,
+    constants: Annotated[bool, option(help="Show also the constants of each spec and scenario.")] = False,
     json: JsonFile = "",
 ) -> None:
     """List specs, or one with its scenarios.
 
-    A spec named alone is listed with its constants, its properties, and each scenario's verdict, constants and subject.
-    --json has all of them for every spec.
+    A spec named alone is listed with its properties, and each scenario's verdict and subject. --json has everything
+    about every spec.
     """
     from checker.output.files import JsonLines
     from checker.output.output_files import STANDARD_OUTPUT
@@ -32,4 +33,4 @@ def list_specs(
     with JsonLines(json) as output:
         output.write(listing_to_json(families))
     if json != STANDARD_OUTPUT:
-        write(listing_lines(families), sys.stdout)
+        write(listing_lines(families, constants), sys.stdout)

@@ -10,7 +10,7 @@ from checker.cli.declaration import argument, option, refuse_options
 from checker.cli.options import OutFile, SpecFile, TraceFormat
 from checker.errors import InputError
 from checker.output.styled_lines import line, write
-from checker.run.registered_functions import story_of
+from checker.run.registered_functions import scenarios_named, story_of
 
 
 def show(
@@ -37,7 +37,7 @@ def show(
         refuse_options(f"{trace} has no steps to replay: python -m checker run {trace} shows them")
         write(map(line, story), sys.stdout)
         return
-    if not trace.exists() and trace.name == str(trace) and not trace.suffix:
+    if not trace.exists() and trace.name == str(trace) and not trace.suffix and not scenarios_named(str(trace)):
         raise InputError(f"the catalogue has no entry {trace}, and there is no trace file of this name")
     from checker.execution.show_trace import show_trace
 

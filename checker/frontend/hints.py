@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterable
 from typing import Any
 
+from checker.errors import nearest_names
 from checker.language.declared_types import Domain, Range
 from checker.language.spec import Spec
 from checker.language.types import (
@@ -221,7 +222,5 @@ def choose(name: str, known: Iterable[str], what: str) -> str:
 
 def _similar(name: str, known: Iterable[str]) -> str:
     """Return "did you mean x?" with the most similar name, or "" if none is similar."""
-    import difflib
-
-    close = difflib.get_close_matches(name, list(known), n=1)
+    close = nearest_names(name, known)
     return f"did you mean {close[0]}?" if close else ""

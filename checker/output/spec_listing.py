@@ -31,33 +31,38 @@ def listing_to_json(families: list[registry.Family]) -> dict[str, Any]:
     }
 
 
-def listing_lines(families: list[registry.Family]) -> list[Line]:
-    """Return the lines that list families: a line for each spec, or everything about a single one."""
+def listing_lines(families: list[registry.Family], with_constants: bool = False) -> list[Line]:
+    """Return the lines that list families: a line for each spec, or the scenarios of a single one."""
     entries = [entry for family in families for entry in family.entries]
     if len(entries) == 1:
-        return _entry_lines(entries[0])
+        return _entry_lines(entries[0], with_constants)
     lines: list[Line] = []
     for family in families:
         lines += [line((family.name, "bold"), (f"  {family.summary}", "dim"))]
-        lines += [line("  ", (entry.target, "cyan"), f"  {entry.spec.summary()}") for entry in family.entries]
+        for entry in family.entries:
+            lines += [line("  ", (entry.target, "cyan"), f"  {entry.spec.summary()}")]
+            lines += _constant_lines(entry) if with_constants else []
     names = sum(len(entry.scenarios) for entry in entries)
     return [*lines, BLANK, line((f"{len(entries)} specs, {names} scenarios; list SPEC shows those of a spec", "dim"))]
 
 
-def _entry_lines(entry: registry.SpecEntry) -> list[Line]:
-    spec = entry.spec
-    constants = [_constant_text(name, constant) for name, constant in spec.declared_constants.items()]
-    properties = [_property_text(name, role) for name, role in _properties(spec).items()]
-    lines = [line((entry.target, "bold cyan"), f"  {spec.summary()}")]
-    if constants:
-        lines += _wrap("constants", constants)
-    if properties:
+def _entry_lines(entry: registry.SpecEntry, with_constants: bool) -> list[Line]:
+    lines = [line((entry.target, "bold cyan"), f"  {entry.spec.summary()}")]
+    lines += _constant_lines(entry) if with_constants else []
+    if properties := [_property_text(name, role) for name, role in _properties(entry.spec).items()]:
         lines += _wrap("properties", properties)
     for scenario in entry.scenarios:
         lines += [BLANK, line("  ", (scenario.name, "bold"), f"  {_expectation_text(scenario)}")]
-        details = (constants_text(scenario.constants), scenario.description)
+        details = (scenario.description, constants_text(scenario.constants) if with_constants else "")
         lines += [line(f"    {text}") for text in details if text]
+    if entry.spec.declared_constants and not with_constants:
+        lines += [BLANK, line((f"{len(entry.spec.declared_constants)} constants; list --constants shows them", "dim"))]
     return lines
+
+
+def _constant_lines(entry: registry.SpecEntry) -> list[Line]:
+    constants = [_constant_text(name, constant) for name, constant in entry.spec.declared_constants.items()]
+    return _wrap("constants", constants) if constants else []
 
 
 def _wrap(heading: str, words: list[str]) -> list[Line]:

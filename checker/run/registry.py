@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Never
 
-from checker.errors import CollectedErrors, InputError, SpecError
+from checker.errors import CollectedErrors, InputError, SpecError, nearest_names
 from checker.language.error_location import assignment_error, with_location
 from checker.language.spec import FILE_MODULE_PREFIX, Bug, Scenario, Spec, require_steps
 from checker.language.tables import Table
@@ -97,10 +97,7 @@ def suggestion(name: str, known: Iterable[str], listing: str = "") -> str:
     names = list(known)
     if not names:
         return "none is defined"
-    # Imported here, as most names are right.
-    import difflib
-
-    close = difflib.get_close_matches(name, names, n=1)
+    close = nearest_names(name, names)
     hint = f"did you mean {close[0]}? " if close else ""
     others = len(names) - _MOST_NAMES
     if others <= 0 or not listing:
@@ -124,8 +121,6 @@ def _suggest_target(name: str) -> str:
 
 def _similar_specs(parts: list[str]) -> list[str]:
     """Return up to three specs, or scenarios for a name of one part, that have a part of a name or a similar one."""
-    import difflib
-
     entries = [entry for family in families() for entry in family.entries]
     scenarios = [
         f"{entry.name}/{scenario.name}" for entry in entries for scenario in entry.scenarios if [scenario.name] == parts
@@ -135,13 +130,8 @@ def _similar_specs(parts: list[str]) -> list[str]:
     if same:
         return same[:3]
     return (
-        difflib.get_close_matches("/".join(parts[:2]), specs, n=3, cutoff=0.7)
-        or [
-            target
-            for part in parts
-            for target in specs
-            if difflib.get_close_matches(part, [target.partition("/")[2]], cutoff=0.8)
-        ][:3]
+        nearest_names("/".join(parts[:2]), specs, 3, 0.7)
+        or [target for part in parts for target in specs if nearest_names(part, [target.partition("/")[2]], 1, 0.8)][:3]
     )
 
 
@@ -253,10 +243,8 @@ def load_any_file(path: Path) -> Family:
 
 def _similar_file(path: Path) -> str:
     """Return a question about a file of a similar name in the folder, or about the library's module of the name."""
-    import difflib
-
     beside = [each.stem for each in path.parent.glob("*.py")] if path.parent.is_dir() else []
-    if close := difflib.get_close_matches(path.stem, beside, n=1, cutoff=0.7):
+    if close := nearest_names(path.stem, beside, 1, 0.7):
         return f": did you mean {path.with_name(f'{close[0]}.py')}?"
     modules = (folder / path.with_suffix("").name for root in _library_folders() for folder in Path(root).iterdir())
     same = next((each for each in modules if each.with_suffix(".py").is_file()), None)
@@ -406,12 +394,8 @@ def _suggest_spec(family: Family, name: str, spec_name: str) -> str:
         return f"did you mean the file {name}.py?" if Path(f"{name}.py").is_file() else f"did you mean ./{name}?"
     scenarios = {each.name: f"{entry.target}/{each.name}" for entry in family.entries for each in entry.scenarios}
     known = [known_entry.spec.name for known_entry in family.entries]
-    import difflib
-
     # A scenario without its spec, as a file with one spec suggests.
-    if not difflib.get_close_matches(spec_name, known, n=1) and (
-        meant := difflib.get_close_matches(spec_name, scenarios, n=1)
-    ):
+    if not nearest_names(spec_name, known) and (meant := nearest_names(spec_name, scenarios)):
         return f"did you mean the scenario {scenarios[meant[0]]}?"
     is_library = name.split("/")[0] in family_names()
     same = [target for target in _similar_specs([spec_name]) if target.endswith(f"/{spec_name}")] if is_library else []

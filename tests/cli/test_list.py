@@ -21,11 +21,18 @@ def test_several_specs_have_a_line_each(checker):
 
 def test_a_spec_has_everything(checker):
     outcome = checker("list", f"{TOY}/counter")
-    assert "  constants   limit=3, resets=false\n" in outcome.out
+    assert "limit=" not in outcome.out and "2 constants; list --constants shows them\n" in outcome.out
     names = "below_limit, never_falls (step), is_two (reachable), is_over (reachable)"
     assert names in " ".join(outcome.out.split())
-    assert "  reaches_limit  violated: below_limit 3\n    limit=2\n" in outcome.out
+    assert "  reaches_limit  violated: below_limit 3\n" in outcome.out
     assert "overflow" not in outcome.out
+
+
+def test_constants_are_behind_an_option(checker):
+    outcome = checker("list", f"{TOY}/counter", "--constants")
+    assert "  constants   limit=3, resets=false\n" in outcome.out
+    assert "  reaches_limit  violated: below_limit 3\n    limit=2\n" in outcome.out
+    assert "  constants   limit=3, resets=false\n" in checker("list", TOY, "--constants").out
 
 
 def test_a_scenario_has_its_description_and_no_other_scenario(checker):
@@ -77,6 +84,6 @@ def test_selecting_one_family_imports_no_other():
 def test_lists_fit_in_80_columns(checker, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     lines = checker("list").out.splitlines()
-    lines += checker("list", "producer/configured_producer").out.splitlines()
+    lines += checker("list", "producer/configured_producer", "--constants").out.splitlines()
     assert max(map(len, lines)) <= 80
     assert any(re.match(r" {14}version=\S+ \(\d+ values: 2.0.0, ..., \S+\)", line) for line in lines)

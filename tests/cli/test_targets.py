@@ -355,12 +355,24 @@ def test_an_entry_without_a_model_says_so(checker):
     assert "show 'producer H-1'" in refused.err
 
 
-def test_the_last_word_of_a_name_names_every_entry_that_has_it(checker):
+@pytest.mark.parametrize("command", ["show", "run", "list"])
+def test_the_last_word_of_two_names_is_neither(checker, command):
     """Controller H-4 has a scenario, producer H-4 has none."""
-    shown = checker("show", "h-4").out
-    assert "controller H-4: " in shown and "producer H-4: " in shown
+    refused = checker(command, "h-4")
+    assert refused.status == 2 and not refused.out
+    assert "'controller H-4' (A removed disk" in refused.err and "'producer H-4' (A late answer" in refused.err
+    assert checker(command, "Controller h-10").status == checker(command, "h-10").status == 0
+
+
+def test_an_entry_of_two_subjects_is_shown_by_its_whole_name(checker):
+    shown = checker("show", "controller h-4").out
+    assert shown.startswith("controller H-4: ") and "producer H-4" not in shown
     assert "check it  python -m checker run 'controller H-4'" in shown
-    assert [each.scenario.name for each in registry.select("H-4")] == ["removed_disk"]
+    assert [each.scenario.name for each in registry.select("controller H-4")] == ["removed_disk"]
+
+
+def test_show_names_the_nearest_entry(checker):
+    assert "the catalogue has no entry I99: did you mean I9" in checker("show", "I99").err
 
 
 def test_a_file_comes_before_a_name_of_the_catalogue(checker, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from checker.errors import InputError
+from checker.errors import InputError, nearest_names
 from kafka_tools.pages.catalogue_scenarios import entry_of
 from kafka_tools.pages.museum.entries import Exhibit, exhibits
 from specs.hazards import Hazard, hazards
@@ -23,8 +23,9 @@ def scenarios_of(name: str) -> list[str]:
     """Return the scenarios that show an entry, or every entry of a ticket; none if no entry could have such a name.
 
     Raises:
-        InputError: no spec models the entry, or the catalogue has no entry of a name that looks like one.
+        InputError: no spec models the entry, it is one of several, or the catalogue has none of a name like this.
     """
+    _require_one_entry(name)
     shown = [exhibit.shown_by.target for exhibit in exhibits_of(name) if exhibit.shown_by is not None]
     known = _hazards_of(name)
     shown += [hazard.shown_by for hazard in known if hazard.shown_by]
@@ -39,21 +40,33 @@ def scenarios_of(name: str) -> list[str]:
     return list(dict.fromkeys(shown))
 
 
+def _require_one_entry(name: str) -> None:
+    """Raise InputError if a name, such as H-4, is that of entries of several subjects; of a ticket all are meant."""
+    meant = {known: hazard.title for known, hazard in hazards().items() if _is_named(name, known)}
+    if len(meant) > 1:
+        raise InputError(
+            f"{name} is the name of {len(meant)} entries; write "
+            + " or ".join(f"{shlex.quote(known)} ({title})" for known, title in meant.items())
+        )
+
+
 def _nearest_names(name: str) -> str:
     """Return the end of a sentence about an unknown name: the most similar names of entries and tickets, if any."""
-    # Imported here, as most names are right.
-    import difflib
-
     names = [*hazards(), *(known for each in exhibits() for known in (each.name, *each.story.tickets))]
     spelt = {known.casefold(): known for known in names}
-    close = difflib.get_close_matches(name.casefold(), spelt)
+    close = nearest_names(name.casefold(), spelt, 3)
     return f": did you mean {' or '.join(spelt[each] for each in close)}?" if close else ""
 
 
 def story_of(name: str) -> list[str]:
-    """Return the text about an entry, a scenario or every entry of a ticket; nothing if the catalogue has none."""
+    """Return the text about an entry, a scenario or every entry of a ticket; nothing if the catalogue has none.
+
+    Raises:
+        InputError: the name is that of several entries.
+    """
     if name.count("/") == 2:
         return _story_of_scenario(name)
+    _require_one_entry(name)
     displayed = exhibits_of(name)
     known = {exhibit.name for exhibit in displayed}
     blocks = [*map(_of_exhibit, displayed), *(_of_hazard(each) for each in _hazards_of(name) if each.name not in known)]
