@@ -30,7 +30,7 @@ scenarios = [
     violates(ReplicaSet, "stale_eligible_replica_blocks",
         dict(reassignments=1, crashes=1, smallest_target=1, largest_target=1, eligible_are_replicas=False),
         {"active_replicas_have_a_leader": 4},
-        "C-1: the eligible replicas are none any more, and the only replica, which crashed, may not lead."),
+        "C-1: the only replica starts after a crash and may not lead, as the ELR has brokers that are no replicas."),
     violates(ReplicaSet, "stale_eligible_replica_cancelled",
         dict(MOVED, awaits_added_only=False, eligible_are_replicas=False, cancels="always"),
         {"no_acked_loss": 8}, "C-1 by a cancelled reassignment, with the rule of 4.0 to 4.2."),

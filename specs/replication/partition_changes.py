@@ -13,21 +13,25 @@ class PartitionChanges(ReplicaSetState, abstract=True):
     Source: PartitionChangeBuilder.build.
     """
 
-    def change(self, isr, unclean, may_be_unclean):
-        """Change the ISR, complete a reassignment, and elect a leader if the present one may not lead.
+    def change(self, isr):
+        """Change the ISR, complete a reassignment, and elect a leader if the present one may not lead."""
+        self.change_and_drop(isr, set())
 
-        `unclean`: brokers that were not shut down cleanly. `may_be_unclean`: an unclean election is tried if the
-        setting allows it.
-        """
+    def change_and_drop(self, isr, unclean):
+        """Change the ISR; brokers that were not shut down cleanly are not eligible any more."""
+        self.build_record(isr, unclean, self.unclean_elections)
+
+    def build_record(self, isr, unclean, elects_uncleanly):
+        """Change the ISR; if no leader can be elected cleanly, one may be elected uncleanly."""
         former_isr, former_elr, former_leader = self.isr, self.elr, self.leader
-        min_isr = self.controllers_min_isr()
+        min_isr = self.effective_min_isr()
         self.isr = isr
         self.complete_reassignment(former_isr | former_elr)
         if self.has_elr:
             self.elr = eligible_replicas(former_elr, former_isr, self.isr, min_isr) - unclean
         if self.eligible_are_replicas:
             self.elr = self.elr & self.replicas
-        self.elect(may_be_unclean, min_isr)
+        self.elect(elects_uncleanly, min_isr)
         if not self.has_elr:
             keeps = self.keeps_elr_without_leader and self.leader is None
             self.elr = self.elr - self.isr if keeps else set()
@@ -42,10 +46,10 @@ class PartitionChanges(ReplicaSetState, abstract=True):
             self.is_replicated = True
         elif len(self.replicas) < self.min_insync_replicas:
             self.is_replicated = False
-        if len(self.adding) == 0 and len(self.removing) == 0 and self.asked == self.replicas:
+        if not self.is_reassigning() and self.asked == self.replicas:
             self.asked = set()
 
-    def controllers_min_isr(self):
+    def effective_min_isr(self):
         """Return min.insync.replicas as the controller applies it. Source: getTopicEffectiveMinIsr."""
         replicas = self.replicas_of_partition_0 if self.replicas_of_partition_0 > 0 else len(self.replicas)
         return min(self.min_isr, replicas)
@@ -58,7 +62,7 @@ class PartitionChanges(ReplicaSetState, abstract=True):
         """
         kept = self.isr - self.removing
         awaited = self.adding if self.awaits_removed else self.adding - self.removing
-        is_running = len(self.adding) > 0 or len(self.removing) > 0
+        is_running = self.is_reassigning()
         adds_enough = self.awaits_added_only and len(self.adding) >= len(self.removing)
         if self.completes_with_min_isr_only:
             # Those that a smaller ISR makes eligible count as well.
@@ -73,7 +77,7 @@ class PartitionChanges(ReplicaSetState, abstract=True):
             self.adding = set()
             self.removing = set()
 
-    def elect(self, may_be_unclean, min_isr):
+    def elect(self, elects_uncleanly, min_isr):
         """Keep the leader or elect one: from the ISR, the ELR, as the last known leader, or uncleanly.
 
         Source: electAnyLeader, tryElection.
@@ -95,7 +99,7 @@ class PartitionChanges(ReplicaSetState, abstract=True):
         has_elr = self.has_elr or self.keeps_elr_without_leader
         if has_elr and len(self.isr) == 0 and len(self.elr) == 0:
             self.elect_last_known()
-        if self.leader is None and may_be_unclean and self.unclean_elections:
+        if self.leader is None and elects_uncleanly:
             self.elect_uncleanly()
 
     def in_order(self, replicas):

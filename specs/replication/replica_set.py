@@ -42,13 +42,13 @@ class ReplicaSet(PartitionChanges):
             self.complete.add(broker)
         else:
             self.complete.discard(broker)
-        self.change(self.isr | {broker}, set(), True)
+        self.change(self.isr | {broker})
 
     @action
     def leader_shrink_isr(self, broker: Broker):
         """The leader removes a follower that has lagged for replica.lag.time.max.ms. Source: alterPartition."""
         require(self.lagging and self.leader is not None and broker != self.leader and broker in self.isr)
-        self.change(self.isr - {broker}, set(), True)
+        self.change(self.isr - {broker})
 
     # Failures.
 
@@ -56,7 +56,7 @@ class ReplicaSet(PartitionChanges):
         """Fence a broker, and remove it from the ISR. Source: handleBrokerFenced, handleBrokerInControlledShutdown."""
         self.active.discard(broker)
         if broker in self.isr:
-            self.change(self.isr - {broker}, set(), True)
+            self.change(self.isr - {broker})
 
     @action
     def broker_stop(self, broker: Broker):
@@ -120,11 +120,11 @@ class ReplicaSet(PartitionChanges):
             # generateLeaderAndIsrUpdates throws an exception: the topic of the list does not exist.
             self.has_failed = True
         elif is_unclean and (broker in self.isr or broker in self.listed):
-            self.change(self.isr - {broker}, {broker}, True)
+            self.change_and_drop(self.isr - {broker}, {broker})
         if not self.has_failed:
             self.active.add(broker)
             if self.leader is None and not self.is_deleted:
-                self.change(self.isr, set(), True)
+                self.change(self.isr)
 
     # Operators.
 
@@ -138,7 +138,7 @@ class ReplicaSet(PartitionChanges):
         require(self.reassignments_left > 0 and not self.is_deleted)
         target = choose(subsets(Broker))
         require(self.smallest_target <= len(target) and len(target) <= self.largest_target)
-        require(target != self.replicas or len(self.adding) > 0 or len(self.removing) > 0)
+        require(target != self.replicas or self.is_reassigning())
         added = target - self.replicas
         require(len(self.isr) > 0 or not any(broker in self.elr and broker in self.active for broker in added))
         self.reassignments_left -= 1
@@ -151,7 +151,7 @@ class ReplicaSet(PartitionChanges):
             self.adding = added if len(added) > 0 else self.adding
         self.replicas = self.replicas | target
         self.asked = target
-        self.change(self.isr, set(), False)
+        self.build_record(self.isr, unclean=set(), elects_uncleanly=False)
 
     @action
     def operator_cancel(self):
@@ -159,7 +159,7 @@ class ReplicaSet(PartitionChanges):
 
         If none of the others is in sync, this needs unclean elections. Source: cancelPartitionReassignment.
         """
-        require(len(self.adding) > 0 or len(self.removing) > 0)
+        require(self.is_reassigning())
         replicas = self.replicas - self.adding
         isr = self.isr - self.adding
         require(len(replicas) > 0 and (len(isr) > 0 or self.unclean_elections))
@@ -171,7 +171,7 @@ class ReplicaSet(PartitionChanges):
         self.adding = set()
         self.removing = set()
         self.asked = set()
-        self.change(isr, set(), True)
+        self.change(isr)
 
     def keeps_enough_copies(self, replicas):
         """Return whether a cancellation leaves min.insync.replicas copies, if there are as many now."""
@@ -252,14 +252,12 @@ class ReplicaSet(PartitionChanges):
     @invariant(says="every replica is in sync, and the controller still adds {self.adding} and removes {self.removing}")
     def reassignment_completes(self):
         """No reassignment is running if all replicas are in the ISR: no later event would complete it."""
-        is_running = len(self.adding) > 0 or len(self.removing) > 0
-        return not (is_running and self.leader is not None and self.replicas <= self.isr)
+        return not (self.is_reassigning() and self.leader is not None and self.replicas <= self.isr)
 
     @invariant(says="the operator asked for {self.asked}, and the reassignment has ended with {self.replicas}")
     def reassignment_ends_as_asked(self):
         """A reassignment that has ended has the replicas that the operator asked for."""
-        is_running = len(self.adding) > 0 or len(self.removing) > 0
-        return is_running or len(self.asked) == 0
+        return self.is_reassigning() or len(self.asked) == 0
 
     @invariant(says="the ELR is {self.elr}, and the lists of {self.listed} have the partition")
     def lists_match_the_elr(self):
@@ -281,8 +279,8 @@ class ReplicaSet(PartitionChanges):
     @reachable
     def replicas_change(self):
         """If there are reassignments, one ends with other replicas."""
-        is_running = len(self.adding) > 0 or len(self.removing) > 0
-        return self.reassignments == 0 or (Broker[0] not in self.replicas and not is_running and not self.is_deleted)
+        has_ended = not self.is_reassigning() and not self.is_deleted
+        return self.reassignments == 0 or (Broker[0] not in self.replicas and has_ended)
 
     @reachable
     def eligible_replica_exists(self):

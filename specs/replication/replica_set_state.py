@@ -147,6 +147,10 @@ class ReplicaSetState(Spec, abstract=True):
         """Return whether a broker runs and is not fenced."""
         return broker in self.active
 
+    def is_reassigning(self):
+        """Return whether a reassignment is running."""
+        return len(self.adding) > 0 or len(self.removing) > 0
+
     @assume
     def elr_tolerates_the_losses(self):
         """If logs are lost, they and the crashes are fewer than min.insync.replicas, and the settings do not change."""
