@@ -16,7 +16,7 @@ from kafka_tools.pages.museum import museum_page
 from kafka_tools.pages.museum.entries import AREAS, Exhibit
 from kafka_tools.pages.museum.tickets import ticket_url
 from kafka_tools.site.counterexample_pages import ShownScenario
-from kafka_tools.site.step_pages import MOST_STATES, StepsPage
+from kafka_tools.site.step_pages import MOST_STATES, StepPage
 from specs.hazards import OUTCOMES
 from specs.kafka_releases import RELEASES
 
@@ -48,7 +48,7 @@ class MuseumPages:
     """The pages of scenarios, by their names: the counterexamples, and for small ones the steps by hand."""
 
     shown: Mapping[str, ShownScenario]
-    steps: Mapping[str, StepsPage]
+    step_pages: Mapping[str, StepPage]
 
 
 def write_museum(exhibits: Sequence[Exhibit], pages: MuseumPages, ledger: Ledger, stage: Path) -> list[Path]:
@@ -62,8 +62,8 @@ def write_museum(exhibits: Sequence[Exhibit], pages: MuseumPages, ledger: Ledger
             exhibit=exhibit,
             area=AREAS[exhibit.story.area][0],
             shown=pages.shown.get(exhibit.shown_by.target) if exhibit.shown_by is not None else None,
-            by_hand=pages.steps.get(exhibit.shown_by.target) if exhibit.shown_by is not None else None,
-            most_by_hand=MOST_STATES,
+            step_page=pages.step_pages.get(exhibit.shown_by.target) if exhibit.shown_by is not None else None,
+            most_states=MOST_STATES,
             further=[pages.shown[given.target] for given in exhibit.further],
             remedy=_remedy(exhibit, ledger),
             constants=_constants(exhibit),

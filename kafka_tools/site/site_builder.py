@@ -61,18 +61,21 @@ def build_site(
         for made in (stage, extra):
             made.mkdir()
         on_stage("copying the pages")
-        pages = StagedDocs(docs, stage).copy()
+        staged = StagedDocs(docs, stage)
+        pages = staged.copy()
         entries = exhibits() if shown is None else shown
         on_stage("exploring the scenarios of the museum")
         scenarios = [given for each in entries for given in (each.shown_by, *each.further) if given is not None]
         counterexamples = write_counterexamples(scenarios, extra / exhibit_pages.COUNTEREXAMPLES)
         on_stage("storing the steps of small scenarios")
         mains = {each.shown_by.target: counterexamples[each.shown_by.target] for each in entries if each.shown_by}
-        steps = write_step_pages(list(mains.values()), extra / exhibit_pages.COUNTEREXAMPLES)
-        museum = exhibit_pages.MuseumPages(counterexamples, steps)
+        step_pages = write_step_pages(list(mains.values()), extra / exhibit_pages.COUNTEREXAMPLES)
+        museum = exhibit_pages.MuseumPages(counterexamples, step_pages)
         paths = exhibit_pages.write_museum(entries, museum, ledger.read(ledger.default_path()), stage)
         pages += _write_long_pages(stage)
         _add_navigation(stage, pages, entries, paths)
+        # After the navigation, which follows the links of the index.
+        staged.add_examples()
         if with_matrix:
             write_matrix(extra, default_cache(), on_stage=on_stage)
             _link(stage, matrix_page.PAGE)
@@ -186,7 +189,7 @@ def _run_sphinx(stage: Path, extra: Path, output: Path) -> None:
     settings = {
         "project": "Tidemark",
         "html_title": "Tidemark",
-        "extensions": ["myst_parser"],
+        "extensions": ["myst_parser", "kafka_tools.site.search_words"],
         "html_theme": "furo",
         "html_static_path": [str(_STATIC)],
         "html_css_files": ["museum.css"],

@@ -64,8 +64,22 @@ class StagedDocs:
         (self._stage / target).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, self._stage / target)
 
+    def add_examples(self) -> None:
+        """Put the examples of README.md into the copied index, before its first heading."""
+        readme, index = self._checkout / "README.md", self._stage / INDEX
+        if readme in (source for source, _ in self._pages[1:]):
+            sections = re.split(r"^(?=## )", readme.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            examples = "".join(each for each in sections if each.startswith("## Your "))
+            head, rest = index.read_text(encoding="utf-8").split("\n## ", 1)
+            index.write_text(f"{head}\n{self._with_links(examples, readme, Path(INDEX))}## {rest}", encoding="utf-8")
+
     def _write(self, source: Path, target: Path) -> None:
-        """Write a page of which the links lead to copies."""
+        file = self._stage / target
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(self._with_links(source.read_text(encoding="utf-8"), source, target), encoding="utf-8")
+
+    def _with_links(self, text: str, source: Path, target: Path) -> str:
+        """Return the text of a page with links that lead to copies, from the page `target`."""
 
         def replaced(link: re.Match[str]) -> str:
             path = (source.parent / link["path"]).resolve()
@@ -74,10 +88,7 @@ class StagedDocs:
             place = os.path.relpath(self._copy_of(path), target.parent)
             return f"{link['head']}{Path(place).as_posix()}{link['tail'] or ''}"
 
-        file = self._stage / target
-        file.parent.mkdir(parents=True, exist_ok=True)
-        parts = (part if is_code else _LINK.sub(replaced, part) for part, is_code in split_code(source.read_text()))
-        file.write_text("".join(parts), encoding="utf-8")
+        return "".join(part if is_code else _LINK.sub(replaced, part) for part, is_code in split_code(text))
 
 
 def split_code(text: str) -> Iterator[tuple[str, bool]]:

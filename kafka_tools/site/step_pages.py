@@ -23,17 +23,17 @@ MOST_STATES = 5_000
 
 
 @dataclass(frozen=True)
-class StepsPage:
+class StepPage:
     """A page in the folder of counterexamples, and the number of its states."""
 
     file: str
     states: int
 
 
-def write_step_pages(shown: Sequence[ShownScenario], folder: Path) -> dict[str, StepsPage]:
+def write_step_pages(shown: Sequence[ShownScenario], folder: Path) -> dict[str, StepPage]:
     """Write the pages of the scenarios that have few states, and return them by the names of the scenarios."""
 
-    def write(number: int, cancelled: threading.Event) -> StepsPage | None:
+    def write(number: int, cancelled: threading.Event) -> StepPage | None:
         return _write(shown[number], folder)
 
     pages = results_in_order(len(shown), default_workers(), write, threading.Event())
@@ -41,7 +41,7 @@ def write_step_pages(shown: Sequence[ShownScenario], folder: Path) -> dict[str, 
     return {target: page for target, page in named if page is not None}
 
 
-def _write(given: ShownScenario, folder: Path) -> StepsPage | None:
+def _write(given: ShownScenario, folder: Path) -> StepPage | None:
     target = given.scenario.target
     variant = variant_of(target)
     session = ExplorerSession((variant,))
@@ -57,4 +57,4 @@ def _write(given: ShownScenario, folder: Path) -> StepsPage | None:
         return None
     file = f"{target.replace('/', '-')}.steps.html"
     (folder / file).write_text(page.text, encoding="utf-8")
-    return StepsPage(file, page.states)
+    return StepPage(file, page.states)

@@ -87,7 +87,7 @@ class Partition(
             for offset in range(self.remote_end[leader][follower])
         )
 
-    @step_invariant(says="{follower} received a request to truncate, and its log is still {self.log[follower]}")
+    @step_invariant(says="{follower} has to truncate and truncates nothing; its next fetch gets the same answer")
     def truncation_makes_progress(self, old):
         """A follower that must truncate drops a record or an epoch; otherwise it would be asked again forever."""
         return all(

@@ -3,12 +3,34 @@
 from checker.language import Arrow, Drawing, Event, Lane
 from specs.replication.state import LOG, Replica
 
+_RECORD = (
+    "('record ' + str(answers[follower].record) + ', ' if answers[follower].record is not None else '')"
+    " + 'HW ' + str(answers[follower].high_watermark)}"
+)
 _ANSWER = (
-    "{'logs diverge: ' + str(answers[follower].diverging) if answers[follower].diverging is not None else "
-    "('record ' + str(answers[follower].record) + ', ' if answers[follower].record is not None else '') "
-    "+ 'HW ' + str(answers[follower].high_watermark)}"
+    "{'out of range' if answers[follower].diverging is not None and answers[follower].diverging.epoch < 0 else"
+    " 'logs diverge: epoch ' + str(answers[follower].diverging.epoch) + ' ends at '"
+    " + str(answers[follower].diverging.end) if answers[follower].diverging is not None else " + _RECORD
 )
 """The label of an answer to a fetch: the record and the high watermark, or where the logs diverge."""
+
+_GETS_ANSWER = (
+    "{'its fetch is out of range, and its log is not longer, so it truncates nothing and will fetch again'"
+    " if answers[follower].diverging is not None"
+    " and is_out_of_range_within_the_log(follower, answers[follower].diverging) else"
+    " 'its fetch is out of range, so it truncates to the log end ' + str(answers[follower].diverging.end)"
+    " if answers[follower].diverging is not None and answers[follower].diverging.epoch < 0 else"
+    " 'the logs diverge, epoch ' + str(answers[follower].diverging.epoch) + ' ends at offset '"
+    " + str(answers[follower].diverging.end) + ' there' if answers[follower].diverging is not None else " + _RECORD
+)
+"""The part of a sentence about a follower that gets an answer: what it says, and what the follower does with it."""
+
+_OUT_OF_RANGE = (
+    "{', but does not know epoch ' + str(fetches[follower].last_epoch) + ', the last one of ' + str(follower)"
+    " + ', and so cannot tell where it ends' if fetches[follower].last_epoch >= 0 and"
+    " end_offset_for(fetches[follower].leader, fetches[follower].last_epoch).end < 0 else ''}"
+)
+"""The part of a sentence about a leader that does not have the last leader epoch of its follower."""
 
 _STILL = (
     "{', still in epoch ' + str(leader_epoch[follower]) + ',' if leader_epoch[follower] < len(requests) - 1 else ''}"
@@ -63,6 +85,10 @@ _JOINS = (
 _NOT_IN_CACHE = (
     "{'. Its cache has no epoch ' + str(questions[follower].epoch)"
     " + (', as its records carry none' if not records_carry_epochs else '')"
+    " + (', so it answers for epoch '"
+    " + str(end_offset_for(questions[follower].leader, questions[follower].epoch).epoch) + ', the newest before it'"
+    " if 0 <= end_offset_for(questions[follower].leader, questions[follower].epoch).epoch < questions[follower].epoch"
+    " else '')"
     " if any(record.epoch == questions[follower].epoch for record in log[questions[follower].leader])"
     " and not any(known.epoch == questions[follower].epoch for known in epoch_starts[questions[follower].leader])"
     " else ''}"
@@ -120,14 +146,15 @@ DRAWING = Drawing(
             + _NOT_IN_CACHE),
     Event("follower_truncate",
         "{follower} truncates its log by the answer of {leader[follower]}: " + _EPOCH_END + "{', so it truncates to "
-            "its high watermark ' + str(high_watermark[follower]) if epoch_ends[follower].end < 0 else ', and at ' + "
-            "str(truncation_offset(follower, epoch_ends[follower])) + ' in its own log' if truncation_offset(follower, "
-            "epoch_ends[follower]) < min(epoch_ends[follower].end, len(log[follower])) else ''}"),
+            "its high watermark ' + str(high_watermark[follower]) if epoch_ends[follower].end < 0 else ' there, but "
+            "at ' + str(truncation_offset(follower, epoch_ends[follower])) + ' in its own log' if "
+            "truncation_offset(follower, epoch_ends[follower]) "
+            "< min(epoch_ends[follower].end, len(log[follower])) else ''}"),
     Event("follower_fetch",
         "{follower}" + _STILL + " fetches from {leader[follower]}, from offset {len(log[follower])} on"),
     Event("leader_handle_fetch", "{fetches[follower].leader} handles the fetch of {follower} from offset "
         "{fetches[follower].offset}{', sent in epoch ' + str(fetches[follower].leader_epoch) if "
-        "fetches[follower].leader_epoch != leader_epoch[fetches[follower].leader] else ''}" + _JOINS),
+        "fetches[follower].leader_epoch != leader_epoch[fetches[follower].leader] else ''}" + _OUT_OF_RANGE + _JOINS),
     Event("leader_park_fetch", "{fetches[follower].leader} parks the fetch of {follower} from offset "
         "{fetches[follower].offset}, although it has a record there by now", "park the fetch of {follower}"),
     Event("leader_answer_as_read", "{fetches[follower].leader} answers the fetch of {follower} from offset "
@@ -143,7 +170,8 @@ DRAWING = Drawing(
         "{leader}'s high watermark {'no longer waits' if follower in awaited[leader] else 'waits'} for {follower}, "
             "which is outside the ISR", "{'stop waiting' if follower in awaited[leader] else 'wait'} for {follower}"),
     Event("follower_receive",
-        "{follower}" + _STILL + " gets the answer of {leader[follower]}: " + _ANSWER + _FROM_THE_FILE, _OTHER_RECORD),
+        "{follower}" + _STILL + " gets the answer of {leader[follower]}: " + _GETS_ANSWER + _FROM_THE_FILE,
+        _OTHER_RECORD),
     Event("follower_take_high_watermark",
         "{follower} adopts the high watermark of an answer that makes it truncate, before it truncates", "take HW"),
     Event("leader_ask_to_shrink_isr", "{leader} asks the controller to remove {follower} from the ISR, because it lags",

@@ -31,7 +31,7 @@ class EpochStart(Struct):
 
     epoch: LeaderEpoch
     start: Offset
-    shows = "e{epoch} from {start}"
+    shows = "epoch {epoch} from {start}"
 
 
 class EpochEnd(Struct):
@@ -39,7 +39,7 @@ class EpochEnd(Struct):
 
     epoch: Range(UNDEFINED, "max_leader_epoch")
     end: Range(UNDEFINED, "log_size")
-    shows = "e{epoch} ends at {end}"
+    shows = "epoch {epoch} ends at {end}"
 
 
 class EpochQuestion(Struct):

@@ -335,7 +335,7 @@ def test_a_diverging_fetch_is_answered_with_the_truncation_offset_and_does_not_c
     spec = Partition(replicas=2, preferred_elections=True, lagging=False)
     state = play(spec, "leader_append b1", "controller_elect b2", "become_leader 1", "leader_append b2")
     state = play(spec, "become_follower b1 1", *each(COUNTED, "b1"), state=state)
-    assert str(state.answers[B1].diverging) == "e0 ends at 0"
+    assert str(state.answers[B1].diverging) == "epoch 0 ends at 0"
     assert (state.remote_end[B2][B1], state.high_watermark[B2]) == (0, 0)
     state = play(spec, "follower_receive b1", *each(FETCH, "b1"), state=state)
     assert str(state.log) == "{b1: [r1@1], b2: [r1@1]}"
@@ -345,7 +345,7 @@ def test_a_new_leaders_epoch_starts_with_its_election():
     """PartitionTest.testMakeLeaderUpdatesEpochCache; KAFKA-7415."""
     spec = Partition(replicas=2, preferred_elections=True)
     state = play(spec, "leader_append b1", *each(FETCH, "b2"), "controller_elect b2", "become_leader 1")
-    assert str(state.epoch_starts[B2]) == "[e0 from 0, e1 from 1]"
+    assert str(state.epoch_starts[B2]) == "[epoch 0 from 0, epoch 1 from 1]"
     assert state.epoch_start[B2] == 1
 
 
@@ -561,7 +561,7 @@ def test_alter_partition_rejects_fenced_brokers_and_stale_broker_epochs():
 def test_a_moved_log_and_the_epochs_without_records():
     """The test of KAFKA-20961: an epoch without records is in the cache that the moved log replaces."""
     moves = ["controller_elect b2", "become_leader 1", "controller_elect b1", "become_leader 2", "become_follower b2 2"]
-    for rule, known in ((True, "[e2 from 0]"), (False, "[]")):
+    for rule, known in ((True, "[epoch 2 from 0]"), (False, "[]")):
         spec = Partition(replicas=2, preferred_elections=True, log_moves=1, moves_epochs_without_records=rule)
         state = play(spec, *moves, "leader_move_log b1")
         assert str(state.epoch_starts[B1]) == known
@@ -578,7 +578,7 @@ def test_a_fetch_whose_last_epoch_the_leader_does_not_know_is_out_of_range():
     state = play(spec, *each(COUNTED, "b2"), state=state)
     assert (state.remote_end[B1][B2], state.answers[B2].record) == (0, None)
     state = play(spec, "follower_receive b2", state=state)
-    assert (str(state.log[B2]), str(state.epoch_starts[B2])) == ("[r0@0]", "[e0 from 0]")  # nothing is truncated
+    assert (str(state.log[B2]), str(state.epoch_starts[B2])) == ("[r0@0]", "[epoch 0 from 0]")  # nothing is truncated
 
 
 def test_a_follower_below_the_log_start_starts_there():
@@ -586,7 +586,7 @@ def test_a_follower_below_the_log_start_starts_there():
     for rule, high_watermark in ((False, 1), (True, 0)):
         spec = LogStart(replicas=2, starts_in_sync=False, leaves_high_watermark=rule)
         state = play(spec, "leader_append b1", "leader_append b1", "leader_delete_records b1 1")
-        assert str(state.epoch_starts[B1]) == "[e0 from 1]"
+        assert str(state.epoch_starts[B1]) == "[epoch 0 from 1]"
         state = play(spec, *each(COUNTED, "b2"), state=state)
         assert (state.out_of_range, state.remote_end[B1][B2]) == ({B2}, 0)
         assert not is_enabled(spec, state, "follower_fetch b2")
@@ -607,7 +607,7 @@ def test_a_follower_past_the_leaders_log_end_truncates_to_it():
 
 def test_records_without_epochs_are_not_in_the_cache():
     """KAFKA-7897, LeaderEpochIntegrationTest: only the election is, if formats without epochs have a cache."""
-    for rule, known in ((True, "[e0 from 0]"), (False, "[]")):
+    for rule, known in ((True, "[epoch 0 from 0]"), (False, "[]")):
         spec = OldFormats(replicas=2, caches_epochs_of_old_formats=rule)
         state = play(spec, "leader_append b1", "follower_fetch b2", "leader_handle_fetch b2", "follower_receive b2")
         assert (str(state.epoch_starts[B1]), str(state.epoch_starts[B2])) == (known, "[]")

@@ -160,6 +160,17 @@ def open_page(browser, site):
     assert problems == []
 
 
+@pytest.mark.browser
+def test_a_search_for_a_ticket_has_its_entry_first_and_no_page_without_it(browser, site):
+    page = browser.new_page()
+    page.goto(f"{(site / 'search.html').as_uri()}?q=kafka-17754")
+    page.wait_for_selector("#search-results li a")
+    results = page.eval_on_selector_all("#search-results li a", "links => links.map(link => link.href)")
+    page.close()
+    assert results[0].partition("?")[0].partition("#")[0].endswith("/museum/T3.html")
+    assert not any("/myths.html" in result for result in results)
+
+
 def shown(page):
     return page.eval_on_selector_all(
         ".museum-card", "cards => cards.filter(c => c.offsetParent).map(c => c.querySelector('span').textContent)"

@@ -49,6 +49,21 @@ def copied(docs, stage):
     return [path.as_posix() for path in StagedDocs(docs, stage).copy()]
 
 
+def test_the_home_has_the_examples_of_the_readme(tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "index.md").write_text("# Index\n\n## Start\n\n[README](../README.md), [a](a.md)\n")
+    (docs / "a.md").write_text("# A\n")
+    example = "## Your settings\n\n```sh\n# [a](docs/a.md)\n```\n\n[a](docs/a.md)\n\n"
+    (tmp_path / "README.md").write_text(f"# Name\n\n## Install\n\n{example}## Where to go\n")
+    staged = StagedDocs(docs, tmp_path / "stage")
+    staged.copy()
+    staged.add_examples()
+    examples = "## Your settings\n\n```sh\n# [a](docs/a.md)\n```\n\n[a](a.md)\n\n"
+    rest = "## Start\n\n[README](files/README.md), [a](a.md)\n"
+    assert (tmp_path / "stage" / "index.md").read_text() == f"# Index\n\n{examples}{rest}"
+
+
 def test_a_copy_has_every_linked_file_and_its_links_lead_there(checkout, tmp_path):
     stage = tmp_path / "stage"
     assert copied(checkout, stage) == ["a.md", "findings/b.md"]
