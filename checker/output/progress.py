@@ -20,6 +20,9 @@ _FORECAST_AFTER = 10.0
 _LONG = 300.0
 """Seconds: if the rest of a run is forecast to take longer, the display names a faster engine."""
 
+_LARGE_AFTER = 20.0
+"""Seconds before a run without a forecast says how it can be ended."""
+
 _LINE_INTERVAL = 5.0
 """Seconds between two lines if the stream is not a terminal."""
 
@@ -37,6 +40,7 @@ class ProgressDisplay:
         self._shown_at = time.monotonic()
         self._last = ExplorationProgress(0, 0, 0, 0, 0.0, 0)
         self._rate = 0.0
+        self._says_how_to_end = True
 
     def __enter__(self) -> Self:
         return self
@@ -58,6 +62,14 @@ class ProgressDisplay:
         if self._faster and progress.seconds >= _FORECAST_AFTER and to_come > _LONG * progress.distinct_states:
             self.notice(self._faster)
             self._faster = ""
+        # Most states wait in the queue: each has many successors, and too few levels are known for a forecast.
+        is_growing = progress.states_to_come is None and 2 * progress.queue > progress.distinct_states
+        if self._says_how_to_end and is_growing and progress.seconds >= _LARGE_AFTER and not progress.activity:
+            self.notice(
+                f"{self._name}: {progress.queue:,} of {progress.distinct_states:,} states wait to be expanded, and no "
+                "end is in sight: smaller constants have fewer; --max-depth N or --max-states N ends a run earlier"
+            )
+            self._says_how_to_end = False
 
     def notice(self, sentence: str) -> None:
         """Show a sentence; in a terminal, above the line that is redrawn."""

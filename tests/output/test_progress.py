@@ -69,6 +69,19 @@ def test_a_long_run_names_a_faster_engine_once(seconds, to_come, count):
     assert stream.getvalue().count("a card is faster\n") == count
 
 
+@pytest.mark.parametrize(
+    ("seconds", "queue", "to_come", "count"),
+    [(20, 51, None, 1), (20, 50, None, 0), (19, 51, None, 0), (20, 51, 600, 0)],
+)
+def test_a_run_without_an_end_in_sight_says_once_how_to_end_it(seconds, queue, to_come, count):
+    stream = io.StringIO()
+    with display.ProgressDisplay("toy", stream) as shown:
+        for _ in range(2):
+            shown.update(ExplorationProgress(4, 100, 300, queue, seconds, 10**6, states_to_come=to_come))
+    assert stream.getvalue().count(f"{queue} of 100 states wait to be expanded") == count
+    assert "--max-depth N or --max-states N" in stream.getvalue() or not count
+
+
 def test_a_card_is_named_where_there_is_one(monkeypatch, tmp_path):
     monkeypatch.setattr(engine_choice, "_DEVICE", tmp_path)
     assert "--engine gpu" in engine_choice.faster_engine("native")
