@@ -51,6 +51,13 @@ EVENTS = {"none": "a slow follower at most", "leader-change": "a planned leader 
     "split": "a batch that is too large and is split", "share-group": "records of a share group (KIP-932)"}  # fmt: skip
 """The events after which something can go wrong. The slugs of the failures of `advise` are among them."""
 
+LEADER_LOST = ("leader-change", "crash", "cut-off", "unclean-election", "power-loss", "crash-and-power-loss",
+    "blackout", "empty-disk", "disk-lost", "reassignment", "disk-removed")  # fmt: skip
+"""The events in which another broker may become the leader, or none: what `leader-lost` stands for in `after`."""
+
+_INCLUDED = {"power-loss": "crash", "crash-and-power-loss": "two-crashes"}
+"""By event, one that it includes: a machine that loses power may keep all that its broker wrote."""
+
 
 STORY_FIELDS = frozenset({"area", "tickets", "story", "remedied_by"})
 """The fields of an entry that only its story has."""
@@ -189,7 +196,8 @@ class Hazard:
 
     def events_with(self, config: Mapping[str, str], outcome: str = "") -> tuple[str, ...]:
         """Return the events of its own that an outcome can follow with effective settings, where the entry exists."""
-        return tuple(each for each in self.after if all(one.allows(each, config, outcome) for one in self.conditions))
+        own = [each for each in self.after if all(one.allows(each, config, outcome) for one in self.conditions)]
+        return tuple(dict.fromkeys([*own, *(wider for wider, event in _INCLUDED.items() if event in own)]))
 
     def can_happen(
         self, version: str, config: Mapping[str, str], events: frozenset[str] | None = None, outcome: str = ""
@@ -263,6 +271,8 @@ def _value(key: str, value: Any) -> Any:
         return tuple(map(_condition, value))
     if key == "sightings":
         return tuple(BrokerSighting(**each) for each in value)
+    if key == "after":
+        return tuple(event for each in value for event in (LEADER_LOST if each == "leader-lost" else (each,)))
     if isinstance(value, list):
         return tuple(value)
     return " ".join(value.split()) if isinstance(value, str) else value

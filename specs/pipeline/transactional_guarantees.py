@@ -5,7 +5,7 @@ The cells are compared with Kafka's documentation of `isolation.level`, `transac
 """
 
 from checker.language.tables import GuaranteeCell, GuaranteeCheck, GuaranteeNote, GuaranteeRow
-from specs.known_exceptions import noted_table, unexplored
+from specs.known_exceptions import exceptions, noted_table, unexplored
 from specs.transactions.exactly_once import ExactlyOnceLoop
 from specs.transactions.guarantees import ENTRIES, RULES, Question
 from specs.transactions.reader import TransactionalReader
@@ -47,7 +47,11 @@ QUESTIONS = {
 """The heading of each column, its spec, the size at which it is explored, and the properties it checks."""
 
 COLUMNS = {name: question.heading for name, question in QUESTIONS.items()}
+OF_LEADER = tuple(name for name, question in QUESTIONS.items() if "elections" in question.size)
 
+FACTS = {"client": "java", "transactional": "true", "enable.idempotence": "true", "acks": "all",
+    "transaction.partition.verification.enable": "true"}  # fmt: skip
+"""The effective settings of every row, as the conditions of `specs/catalogue.toml` name them."""
 
 RECOMMENDED = dict(kafka="4.3", transactional_id="instance", offsets="group metadata", isolation_level="read_committed",
     unclean=False, repeats_commit=True)  # fmt: skip
@@ -135,7 +139,15 @@ def cell(column, settings):
     answer = documented(column, settings)
     is_refuted = column == "late" and answer is False and transaction_version(release(settings)) == 1
     check = GuaranteeCheck(spec, constants, properties)
-    return GuaranteeCell((check,), answer, differs="T2" if is_refuted else "")
+    return GuaranteeCell((check,), answer, differs="T2" if is_refuted else "", exceptions=known(column, settings))
+
+
+def known(column, settings):
+    """Return the entries of the catalogue that lose a record or a marker of a transaction when the leader crashes."""
+    if column not in OF_LEADER:
+        return ()
+    releases = ((release(settings), release(settings)),)
+    return exceptions("loss", ["crash"], {**FACTS, "replication.factor": "2", "controller": "kraft"}, releases)
 
 
 def row(settings):
@@ -148,9 +160,7 @@ def row(settings):
 
 
 LEFT_OUT = unexplored(["transactions", "loss"], answered=("crash", "unclean-election"),
-    config={"client": "java", "transactional": "true", "enable.idempotence": "true", "acks": "all",
-        "transaction.partition.verification.enable": "true"},
-    releases=tuple((release(settings), release(settings)) for settings in SETTINGS),
+    config=FACTS, releases=tuple((release(settings), release(settings)) for settings in SETTINGS),
     shown=[ENTRIES[column] for column in ("late_hang", "late_read", "late_torn")])  # fmt: skip
 
 tables = [noted_table("transactions", COLUMNS, map(row, SETTINGS), NOTES, (*LEGEND, LEFT_OUT))]

@@ -310,6 +310,18 @@ def test_brokers_that_keep_version_1_have_the_entries_of_version_1():
             assert answers[column] == hazards()[name].can_happen("4.3.0", config), name
 
 
+def test_what_loses_records_with_their_leader_loses_those_of_transactions():
+    """A record that a new leader lacks may be one of a committed transaction, or its marker."""
+    columns = [each for each, heading in transactional_guarantees.COLUMNS.items() if "the leader crashes" in heading]
+    assert columns
+    for row in transactional_guarantees.tables[0].rows:
+        release = row.settings["Kafka"] + ".0"
+        config = {**EXACTLY_ONCE, "controller": "kraft", "replication.factor": "2"}
+        losses = {h.name for h in hazards().values() if "loss" in h.outcomes and h.is_rare}
+        known = {name for name in losses if "crash" in hazards()[name].events(release, config, "loss")}
+        assert known and all(known <= {*row.cells[column].exceptions} for column in columns), row.settings
+
+
 # What no table answers.
 
 EXACTLY_ONCE = {

@@ -29,7 +29,7 @@ from kafka_tools.advise.versions import EXPLORED, unexplored_bugs
 from kafka_tools.advise.written_settings import ConfigurationFile, WrittenSetting
 from kafka_tools.experiments.experiment import HARM, experiment_files, read_experiment
 from kafka_tools.pages.catalogue_scenarios import all_scenarios
-from specs.hazards import EVENTS, OUTCOMES, Condition, hazards
+from specs.hazards import EVENTS, LEADER_LOST, OUTCOMES, Condition, hazards
 from specs.kafka_releases import RELEASES
 from specs.kafka_versions import (
     ELIGIBLE_LEADER_REPLICAS,
@@ -742,12 +742,51 @@ def test_the_explored_entries_are_those_that_the_models_have_with_all_their_even
     } == EXPLORED
 
 
-@pytest.mark.parametrize("failure", ["leader-change", "crash", "two-crashes", "power-loss", "empty-disk", "blackout"])
+TAKES_LEADER_AWAY = [
+    failure
+    for failure in FAILURES
+    if not (failure.of_consumer_group or failure.happens_to("producer") or failure.happens_to("consumer"))
+    if failure.slug != "slow-follower"
+]
+"""The rows about brokers: a new one counts as one in which the leader is lost."""
+
+
+@pytest.mark.parametrize("failure", TAKES_LEADER_AWAY, ids=lambda failure: failure.slug)
 def test_a_forgotten_request_for_the_isr_is_in_each_row_that_takes_the_leader_away(failure):
-    """The leader has acknowledged a record that a member of the ISR lacks: whatever ends its term loses the record."""
+    """The leader counts a record as committed that a member of the ISR lacks: whatever ends its term loses it."""
     cluster = gather([ConfigurationFile("f", {"producer": (WrittenSetting("acks", "all", "f", 1),)})], "4.3.0")
-    (answer,) = answer_questions(cluster, find_nothing, [BY_SLUG[failure]], [BY_NAME["loss"]]).answers
-    assert answer.verdict == "known" and hazards()["R26"] in answer.hazards
+    cluster = cluster.changed("topic", "unclean.leader.election.enable", str(failure.is_unclean).lower())
+    asked = [BY_NAME[name] for name in ("loss", "vanishing-reads", "gaps") if is_relevant(BY_NAME[name], failure)]
+    answers = answer_questions(cluster, find_nothing, [failure], asked).answers
+    assert len(answers) == len(asked) > 0
+    assert all(each.verdict == "known" and hazards()["R26"] in each.hazards for each in answers)
+
+
+def test_an_entry_that_loses_records_with_the_leader_is_in_each_event_that_takes_it_away():
+    for hazard in hazards().values():
+        if {"leader-change", "crash"} <= {*hazard.after} and {"loss", "vanishing-reads"} & {*hazard.outcomes}:
+            assert {*LEADER_LOST} <= {*hazard.after}, hazard.name
+
+
+def test_power_loss_includes_a_crash():
+    """Machines that lose power may keep every record: what crashes suffice for happens then too."""
+    flushed = {"flush.messages": "1", "replication.factor": "3"}
+    assert "crash-and-power-loss" in hazards()["R4"].events("2.0.0", flushed, "loss")
+    assert {"power-loss"} & {*hazards()["I7"].events("4.4.0", flushed, "duplicates")}
+    assert not hazards()["R4"].can_happen("2.0.0", {**flushed, "replication.factor": "1"})
+
+
+def test_an_exploration_decides_each_further_outcome():
+    """No model of advice has a rare entry: an outcome in `also` would be a no there."""
+    columns, rows = {*BY_NAME}, {*BY_SLUG}
+    assert [h.name for h in IN_RELEASES if h.is_rare and columns & {*h.also} and rows & {*h.after}] == []
+
+
+@pytest.mark.parametrize("change", [{}, {"preferred_elections": False, "crashes": 1, "max_partition_epoch": 5}])
+def test_the_record_of_a_forgotten_request_was_read(change):
+    scenario = SCENARIOS[hazards()["R26"].shown_by]
+    spec = scenario.spec(**{**scenario.constants, "consumers": True, **change})
+    assert explore(spec, Plan(["reads_are_stable"])).violations
 
 
 def test_a_crash_loses_the_record_of_a_forgotten_request():

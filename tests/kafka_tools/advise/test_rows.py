@@ -57,7 +57,7 @@ IN_ORDER = {"enable.idempotence": "false", "acks": "all", "max.in.flight.request
         ("retries-exhausted", "stuck", {**IN_ORDER, "retries": "3"}, "yes"),
         ("retries-exhausted", "stuck", {**IN_ORDER, "retries": str(2**31 - 2)}, "yes"),
         ("disk-lost", "loss", {"acks": "all", "min.insync.replicas": "1"}, "yes"),
-        ("disk-lost", "loss", {"acks": "all", "min.insync.replicas": "2"}, "no"),
+        ("disk-lost", "loss", {"acks": "all", "min.insync.replicas": "2"}, "known"),
         ("disk-lost", "loss", {"acks": "1", "min.insync.replicas": "2"}, "yes"),
         ("disk-lost", "loss", {"acks": "0", "min.insync.replicas": "2"}, "yes"),
         # The disk is empty, whether records were flushed or not.
