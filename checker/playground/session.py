@@ -80,6 +80,8 @@ class Playground:
         return {
             "verdict": "incomplete" if done.is_open else result.verdict,
             "text": verdict_text(done),
+            "states": result.distinct_states,
+            "seconds": result.seconds,
             "sentences": [*sentences, *(done.comparison.sentences if done.comparison is not None else ())],
             "details": dedent(styled_lines.plain(run_details(result, done.account))),
             "counterexamples": [self._counterexample(each) for each in result.violations if each.trace],

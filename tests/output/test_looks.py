@@ -74,6 +74,12 @@ def comparison_with_long_names(folder):
     return (folder / "KAFKA-9449-repaired.html").read_text()
 
 
+def long_comparison(folder):
+    """Return a comparison with so many steps and lanes that the page leaves some out."""
+    assert main(["demo", "R18", "--out", str(folder), "--no-browser"]) == 0
+    return (folder / "R18-repaired.html").read_text()
+
+
 def bounds_error(folder):
     spec = Overflow()
     (violation,) = explore_in_python(spec, Plan(("never_falls",))).violations
@@ -128,6 +134,7 @@ KINDS = {
     "bounds_error": bounds_error,
     "comparison": comparison,
     "comparison_with_long_names": comparison_with_long_names,
+    "long_comparison": long_comparison,
     "induction": induction,
     "index": index,
     "validation": validation,

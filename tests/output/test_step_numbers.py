@@ -7,6 +7,9 @@ import pytest
 from checker.explain.step_sentences import step_sentences
 from checker.output.comparison_text import comparison_as_page, comparison_lines
 from checker.output.formats import FORMATS, Counterexample
+from checker.output.page import comparison
+from checker.output.page.comparison import ComparedView
+from checker.output.page.lanes import LaneView, MemberColumn, StateView
 from checker.output.styled_lines import plain
 from specs.replication.kip320 import Kip320
 from traces.compare import replay_against
@@ -64,3 +67,31 @@ def test_comparison(numbered):
     page = comparison_as_page(found, sides)
     headings = re.findall(r'<h2><span class="number">(\d+)</span> <code>(.*?)</code>', page)
     assert {int(number): call for number, call in headings} == steps
+
+
+def test_a_long_comparison_leaves_out_lanes_that_are_unchanged_and_equal(numbered, monkeypatch):
+    found, _ = numbered
+    sides = [replay_against(found.spec, found.violation, "replication/kip320", Kip320)]
+    whole = comparison_as_page(found, sides)
+    monkeypatch.setattr(comparison, "MOST_BYTES", len(whole.encode()))
+    assert comparison_as_page(found, sides) == whole and "is left out" not in whole
+    monkeypatch.setattr(comparison, "MOST_BYTES", len(whole.encode()) - 1)
+    short = comparison_as_page(found, sides)
+    assert "between the first and the last step, a lane that the step changes in no column" in short
+    before, after = (page.split('<section class="step"')[1:] for page in (whole, short))
+    assert before[0] == after[0] and before[-1] == after[-1]
+    # What a step changes or shows differently stays, and something is left out.
+    marks = re.compile(r'class="[^"]*\b(?:changed|added|removed|unlike)\b')
+    assert [len(marks.findall(each)) for each in before] == [len(marks.findall(each)) for each in after]
+    assert sum(each.count("lane-name") for each in after) < sum(each.count("lane-name") for each in before)
+
+
+def test_a_lane_stays_in_every_column_if_one_shows_it_differently_or_a_member_changes():
+    def column(differs, members=()):
+        observer = MemberColumn("c", "ISR", frozenset(members), frozenset())
+        lanes = tuple(LaneView(name, is_changed=name == "b4") for name in ("b1", "b2", "b3", "b4", "b5"))
+        return ComparedView(None, None, False, StateView(lanes, (observer,)), (), frozenset(differs))
+
+    views = [column([("fact", "b1", "epoch"), ("member", "c", "ISR", "b2")]), column([], members=["b3"])]
+    for view in comparison._with_fewer_lanes(views):
+        assert [lane.title for lane in view.view.lanes] == ["b1", "b2", "b3", "b4"]

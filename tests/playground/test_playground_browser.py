@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import re
 import threading
 from pathlib import Path
 
@@ -103,6 +104,9 @@ def test_the_example_of_the_readme_shows_its_counterexample_and_its_steps(page):
     page.select_option("#example", "retry")
     assert verdict_of(page) == "retry/retry: no_duplicate is violated"
     assert "distinct states" in page.inner_text("#result") and "It started in" in page.inner_text("#started")
+    explored = re.search(r"([\d,]+) distinct states", page.inner_text("#result"))[1]
+    rate = re.fullmatch(r"The last run explored ([\d,]+) states, ([\d,]+) states a second\.", page.inner_text("#rate"))
+    assert rate[1] == explored and int(rate[2].replace(",", "")) > 0
     counterexample = page.frame_locator("#page")
     assert "The initial state." in counterexample.locator(".chart").inner_text()
     counterexample.locator("#forward").click()
@@ -143,7 +147,7 @@ def test_stop_ends_a_run_and_the_next_one_works(page):
     page.fill("#most", "200000")
     page.fill("#text", ENDLESS)
     page.click("#start")
-    page.locator("#status", has_text="states").wait_for()
+    page.locator("#status", has_text="states a second").wait_for()
     page.click("#stop")
     page.wait_for_selector(".verdict.incomplete")
     assert page.inner_text(".verdict").endswith("states: nothing is decided.")

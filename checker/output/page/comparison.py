@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from checker.output.page.chart import chart
 from checker.output.page.chart_parts import SequenceChart
 from checker.output.page.lanes import StateRenderer, StateView
 from checker.output.page.lasso import lasso_view
-from checker.output.page.render import STEPS_SCRIPT, PageContext, render
+from checker.output.page.render import MOST_BYTES, STEPS_SCRIPT, PageContext, render
 from checker.output.page.state_tables import StateTable, tables
 from checker.output.page.story import bindings_of, legend_of
 from checker.output.page.view_differences import PartKey, differing_parts
@@ -103,14 +103,17 @@ def original_column(spec: Spec, violation: Violation, name: str) -> ComparedSpec
 
 
 def render_comparison(violation: Violation, columns: Sequence[ComparedSpec], context: PageContext) -> str:
-    """Return the page that shows the schedule of a violation on several specs; the first column is the original."""
+    """Return the page that shows the schedule of a violation on several specs; the first column is the original.
+
+    A page above `MOST_BYTES` leaves out the lanes that a step neither changes nor shows differently.
+    """
     original = columns[0]
     drawing = drawing_of(original.spec)
     calls = [str(step) for step in violation.trace]
     if violation.failed_action is not None:
         calls.append(str(violation.failed_action))
     renderers = [_renderer(column, violation, is_original=column is original) for column in columns]
-    steps = []
+    steps: list[dict[str, Any]] = []
     for index, call in enumerate(calls):
         step = violation.trace[index] if index < len(violation.trace) else None
         is_violated = index == len(calls) - 1 if violation.loop_start is None else index >= violation.loop_start
@@ -120,20 +123,24 @@ def render_comparison(violation: Violation, columns: Sequence[ComparedSpec], con
         views = _with_differences(views)
         summary = summary_of(original.spec, step.action or "") if step is not None else ""
         steps.append({"number": index + 1, "call": call, "summary": summary, "views": views})
-    return render(
-        "comparison.html.j2",
-        script=STEPS_SCRIPT,
-        title=f"{violation.property}: {', '.join(column.name for column in columns)}",
-        violation=violation,
-        constants=constants_text(non_default_constants(original.spec)),
-        columns=columns,
-        charts=_charts(violation, columns),
-        steps=steps,
-        divergences=frozenset().union(*(column.divergences for column in columns)),
-        context=context,
-        lasso=lasso_view(violation),
-        legend=legend_of(drawing) if drawing is not None else None,
-    )
+    content: dict[str, Any] = {
+        "script": STEPS_SCRIPT,
+        "title": f"{violation.property}: {', '.join(column.name for column in columns)}",
+        "violation": violation,
+        "constants": constants_text(non_default_constants(original.spec)),
+        "columns": columns,
+        "charts": _charts(violation, columns),
+        "divergences": frozenset().union(*(column.divergences for column in columns)),
+        "context": context,
+        "lasso": lasso_view(violation),
+        "legend": legend_of(drawing) if drawing is not None else None,
+    }
+    page = render("comparison.html.j2", **content, steps=steps, is_compact=False)
+    if len(page.encode(errors="replace")) <= MOST_BYTES:
+        return page
+    # The first and the last step show every lane.
+    steps[1:-1] = [{**each, "views": _with_fewer_lanes(each["views"])} for each in steps[1:-1]]
+    return render("comparison.html.j2", **content, steps=steps, is_compact=True)
 
 
 def _charts(violation: Violation, columns: Sequence[ComparedSpec]) -> list[SequenceChart]:
@@ -168,3 +175,24 @@ def _with_differences(views: list[ComparedView]) -> list[ComparedView]:
     differences = [differing_parts(first.view or first.tables, view.view or view.tables) for view in others]
     differs = [frozenset[PartKey]().union(*differences), *differences]
     return [replace(view, differs=parts) for view, parts in zip(views, differs, strict=True)]
+
+
+def _with_fewer_lanes(views: Sequence[ComparedView]) -> list[ComparedView]:
+    """Return the columns of a step without the lanes that it changes in no column and that are equal in all."""
+    shown = {title for view in views for title in _lanes_of_interest(view)}
+    return [
+        replace(view, view=replace(view.view, lanes=tuple(lane for lane in view.view.lanes if lane.title in shown)))
+        if view.view is not None
+        else view
+        for view in views
+    ]
+
+
+def _lanes_of_interest(view: ComparedView) -> Iterator[str]:
+    if view.view is None:
+        return
+    yield from (lane.title for lane in view.view.lanes if lane.is_changed or lane.is_violation)
+    for column in view.view.member_columns:
+        yield from column.members ^ column.before
+    # The lane is the second part of a key, and the last one of a member.
+    yield from (str(key[-1] if key[0] == "member" else key[1]) for key in view.differs)

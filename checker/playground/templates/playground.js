@@ -23,11 +23,16 @@ function start() {
     if (data.id !== undefined) pending.get(data.id)?.resolve(data.result);
     else ({ states } = data);
     if (data.id !== undefined) pending.delete(data.id);
-    else $("status").textContent = `${states.toLocaleString("en")} states, ${data.seconds.toFixed(1)} s`;
+    else $("status").textContent = `${states.toLocaleString("en")} states, ${data.seconds.toFixed(1)} s, ${rateOf(data)}`;
   };
   worker.onerror = () => { $("status").textContent = "Python cannot be loaded: this browser is too old, or a file is missing."; };
   if (opened) call("open", ...opened);
   return call("ready");
+}
+
+// The states a second of a run in this page.
+function rateOf({ states, seconds }) {
+  return `${Math.round(states / Math.max(seconds, 1e-3)).toLocaleString("en")} states a second`;
 }
 
 function call(name, ...values) {
@@ -101,6 +106,7 @@ async function run() {
     found = result.counterexamples;
     if (!path) path = found.length ? found[0].path : "";
     $("status").textContent = "";
+    $("rate").textContent = `The last run explored ${result.states.toLocaleString("en")} states, ${rateOf(result)}.`;
     show(found.some((each) => each.property === view) || view === "Steps" ? view : found.length ? found[0].property : "Steps");
   } catch (error) {
     if (error.name !== "AbortError") throw error;
