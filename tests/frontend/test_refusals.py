@@ -293,6 +293,10 @@ STATEMENTS = {
     "t = 1\nfor x in self.line:\n    t = t - 1\nself.small = t * 2": "the result has no known bounds",
     "for n in self.names | {self.node}:\n    self.node = n": "Python does not order a set that is not in the state",
     "x = set(n for n in Node)\nfor n in x:\n    self.node = n": "Python does not order a set that is not in the state",
+    "for x in subsets({self.node}):\n    self.names = x": "Python does not order a set that is not in the state",
+    # Each pass over the body shows one more local that may hold the set.
+    "x = self.names\ny = self.names\nz = self.names\nfor n in Node:\n"
+    "    for m in z:\n        self.node = m\n    z = y\n    y = x\n    x = {n}": "Python does not order a set",
     "self.line = [x for x in {1, self.small}]": "iterate over range(0, 6) and test with `in`",
     "x = self.line + self.line\nself.small = x[self.small - 1]": "write max(self.small - 1, 0)",
     "self.line = (self.line + [1])[self.small - 1 :]": "write max(self.small - 1, 0)",
@@ -401,6 +405,11 @@ METHODS = {
     ("action", "inside(self)", "if self.flag:\n    x = choose(Node)"): "make the branch an action of its own",
     ("action", "inside(self)", "for n in Node:\n    x = choose(Node)"): "a loop takes all items in one step",
     ("action", "nested(self)", "self.small = len(choose(subsets(Node)))"): "value = choose(...)",
+    (
+        "invariant",
+        "nested(self)",
+        "return len(choose(subsets(Node))) > 0",
+    ): "a statement of its own in an action",
     ("action", "late(self)", "if self.flag:\n    return\nx = choose(Node)"): "put the choice before the `return`",
     ("action", "again(self, n: Node)", "n = choose(Node)"): "n has a value already: choose into a new name",
     ("action", "untyped(self)", "x = choose(range(2))"): "annotate it, x: TYPE = choose(range(2))",
@@ -414,6 +423,23 @@ METHODS = {
         "self.small = 1\nx: Range(0, 9999) = choose(range(9))",
     ): "put x = choose(...) at the start",
     ("action", "fails(self, m: Message)", "require(m in self.nets[self.maybe])"): "self.maybe may have no value",
+    **{
+        (
+            "action",
+            "fails(self, m: Message)",
+            f"require(m in {{k for k in self.net if {part} == 1}})",
+        ): "may have no value"
+        for part in (
+            "9 // self.small",
+            "9 % self.small",
+            "self.line[0]",
+            "self.line.index(1)",
+            "min(self.line)",
+            "max(self.line)",
+            "len(self.line[self.small - 1 :])",
+            "len(self.line[: self.small - 1])",
+        )
+    },
     ("invariant", "free(self)", "return len(subsets(Node)) > 1"): "name the subset",
     ("invariant", "listed(self)", "return any(n in s for s in subsets(self.line) for n in Node)"): "a type or a set",
     ("invariant", "large(self)", "return all(len(s) == 0 for s in subsets(Wide))"): "of at most 16 values",

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from checker.frontend import compile_spec
 from checker.frontend.type_relations import arithmetic_range, can_become, union_type, widen_towards
+from checker.language import Range, Seq, Spec, invariant
 from checker.language.type_joins import NONE, NOTHING, is_bounded, join
 from checker.language.types import LARGEST, BagType, BoolType, IntType, MapType, OptionType, SeqType, SetType
 
@@ -101,3 +103,16 @@ def test_a_display_is_typed_by_its_items_too() -> None:
     assert widen_towards(SMALL, None) == SMALL
     assert widen_towards(IntType(0, None), SMALL) == IntType(0, None)
     assert not is_bounded(IntType(0, None))
+
+
+@pytest.mark.parametrize(("low", "high", "total"), [(-2, 3, (-6, 9)), (1, 3, (0, 9)), (-3, -1, (-9, 0))])
+def test_a_sum_has_room_for_any_number_of_items(low: int, high: int, total: tuple[int, int]) -> None:
+    class Summed(Spec):
+        items = Seq(Range(low, high), 3)
+
+        @invariant
+        def is_zero(self):
+            return sum(self.items) == 0
+
+    (returned,) = compile_spec(Summed(), ["is_zero"]).properties[0].function.body
+    assert (returned.value.left.type.low, returned.value.left.type.high) == total

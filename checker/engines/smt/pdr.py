@@ -58,7 +58,7 @@ class PdrResult:
 def solve(system: TransitionSystem, names: list[str], limits: QueryLimits) -> PdrResult:
     """Decide whether properties and lemmas hold in all reachable states, and no action leaves the bounds of a type.
 
-    Raises SpecError if the spec is not finite, has more than `MAX_BITS` bits, has no initial state, or has constraints
+    Raises SpecError if the spec has more than `MAX_BITS` bits, has no initial state, or has constraints
     that are false in every state.
     """
     return _Spacer(system, names, limits).solve()
@@ -68,8 +68,6 @@ class _Spacer:
     def __init__(self, system: TransitionSystem, names: list[str], limits: QueryLimits):
         self.system, self.names, self.limits = system, names, limits
         name = system.spec.name
-        if not system.is_finite:
-            raise SpecError(f"pdr supports finite specs only: {name} has unbounded numbers, use --method induction")
         self.bits = [
             Bit(number, place)
             for number, term in enumerate(system.constants)

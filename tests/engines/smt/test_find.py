@@ -202,6 +202,26 @@ def test_a_state_that_is_added_is_not_separated(queue_samples):
         assert separator.clause(samples.truths_in(state), ()) is None
 
 
+class AtMostOne(Spec):
+    """Of any two processes, one is not chosen."""
+
+    chosen = SetOf(Process)
+
+    @action
+    def exchange(self, process: Process):
+        self.chosen = {process}
+
+
+def test_a_clause_has_two_variables_even_if_each_atom_has_one():
+    spec = AtMostOne()
+    with spec.bound():
+        atoms = [atom for atom in atoms_of(spec) if atom.slots and "in self.chosen" in atom.text]
+        samples = sample(spec, atoms, 1)
+        clause = Separator(samples).clause(samples.truths_in(State({"chosen": frozenset(Process)})), ())
+    assert clause is not None
+    assert "for process in Process for other in Process if process != other" in clause.source()
+
+
 def test_a_sample_without_most_states_finds_lemmas(monkeypatch):
     monkeypatch.setattr(sampling, "MAX_SAMPLED", 2)
     found = find_lemmas(Bare(), goals_of(Bare()), 1, QueryLimits(20))

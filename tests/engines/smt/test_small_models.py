@@ -31,6 +31,15 @@ class Large(Spec):
         return self.total != 9
 
 
+class Traded(Large):
+    """With a sequence that is not shorter than necessary, `total` can be smaller."""
+
+    @action
+    def add(self, amount: Number):
+        require(self.total >= 7 or (self.total >= 5 and len(self.seen) > 1))
+        self.total = amount
+
+
 def counterexample_of(spec):
     proof = prove(TransitionSystem(spec, ["is_not_nine"]), ["is_not_nine"], [], QueryLimits(10))
     (cell,) = [cell for cell in proof.cells if cell.outcome == "fails"]
@@ -49,3 +58,8 @@ def test_without_time_the_first_model_remains(monkeypatch):
     monkeypatch.setattr(small_models, "MAX_SECONDS", -1.0)
     found = counterexample_of(Large())
     assert found.before.total >= 5 and found.arguments[0] == 9
+
+
+def test_sequences_are_as_short_as_they_can_be_before_numbers_are_small():
+    before = counterexample_of(Traded()).before
+    assert (before.total, list(before.seen), before.last) == (7, [], None)

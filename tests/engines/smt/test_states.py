@@ -10,7 +10,8 @@ from checker.engines.smt.lowering.integers import SymbolicInteger
 from checker.engines.smt.lowering.logic import truth_term
 from checker.engines.smt.lowering.symbolic_values import parts_of, z3_constants
 from checker.engines.smt.transition_system import TransitionSystem
-from checker.language import Bag, Domain, Enum, Map, Option, Range, Seq, SetOf, Spec, Struct, action, invariant
+from checker.language import Bag, Domain, Enum, Map, OneOf, Option, Range, Seq, SetOf, Spec, Struct, action, invariant
+from checker.language.interpreter import State
 from tests.engines.smt.single_state import SymbolicStateEngine
 
 
@@ -29,6 +30,10 @@ class Pair(Struct):
     name: Option(Name)
 
 
+class Alone(Struct):
+    name: Name
+
+
 class Everything(Spec):
     """A variable of each type that has ill-formed encodings."""
 
@@ -40,6 +45,7 @@ class Everything(Spec):
     few = SetOf(Range(0, 4), 2)
     bag = Bag(Range(0, 2), 2)
     of_each = Map(Name, Option(Colour))
+    either = OneOf(Pair, Alone)
 
     @action
     def stay(self):
@@ -139,3 +145,22 @@ def test_states_of_the_interpreter_are_well_formed():
             parts = [part for value in probe.system.encoded(state).values() for part in parts_of(value)]
         assert all(isinstance(part, (bool, SymbolicInteger)) for part in parts)
         assert [step for words in probe.expand(state).words.values() for step in words] == [state]
+
+
+class Spread(Spec):
+    at = Name
+    is_at = Map(Name, bool)
+
+    @action
+    def spread(self):
+        self.is_at = {name: name == self.at for name in Name}
+
+
+def test_the_value_of_a_built_map_depends_on_its_key():
+    spec = Spread()
+    engine = SymbolicStateEngine(spec)
+    (first,) = spec.initial_states()
+    with spec.bound():
+        for name in Name:
+            moved = State(first.values | {"at": name})
+            assert engine.expand(moved).words == {0: [step.state for step in spec.successors(moved)]}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from functools import cached_property
 
 from checker.engines.native.engine import explore
 from checker.engines.smt.lemmas.helper_terms import helper_terms
@@ -39,9 +40,15 @@ class ExcludingFacts:
 
     def __init__(self, spec: Spec, workers: int):
         self._spec, self._workers = spec, workers
-        self._samples: Samples | None = None
-        self._separator: Separator | None = None
         self._facts: set[str] = set()
+
+    @cached_property
+    def _samples(self) -> Samples:
+        return sample(self._spec, _atoms(self._spec), self._workers)
+
+    @cached_property
+    def _separator(self) -> Separator:
+        return Separator(self._samples)
 
     def fact_against(self, state: State) -> str:
         """Return the simplest fact of all reachable states that is false in a state, as Python.
@@ -61,9 +68,6 @@ class ExcludingFacts:
         return dataclasses.replace(where, fact=self.fact_against(state))
 
     def _finding_text(self, state: State) -> str:
-        if self._samples is None or self._separator is None:
-            self._samples = sample(self._spec, _atoms(self._spec), self._workers)
-            self._separator = Separator(self._samples)
         if not self._samples.is_complete:
             return ""
         truths = self._samples.truths_in(state)

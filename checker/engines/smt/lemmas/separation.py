@@ -214,7 +214,7 @@ def _quantifiers(atoms: list[Atom]) -> list[tuple[Slot, ...]]:
     """Return the variable types of each quantifier that some atom needs, and two variables of the type of one."""
     prefixes = dict.fromkeys([(), *(atom.slots for atom in atoms)])
     singles = [slots[0] for slots in prefixes if len(slots) == 1]
-    prefixes.update(dict.fromkeys((kind, kind) for kind in singles if kind.cardinality() > 1))
+    prefixes.update(dict.fromkeys((kind, kind) for kind in singles))
     return [slots for slots in prefixes if choices(slots)]
 
 

@@ -7,6 +7,7 @@ import cvc5
 import pytest
 import z3
 
+from checker.engines.smt.instantiation.model_values import Evaluators
 from checker.engines.smt.instantiation.prepared import Preparation
 from checker.engines.smt.instantiation.refuter import SATURATED, InstanceRefuter
 from checker.engines.smt.second_solver import _answer
@@ -140,3 +141,24 @@ def test_every_instance_follows_from_its_formula():
         solver.add(link, *[LINK(i, i + 1) for i in range(3)], z3.Not(LINK(0, 3)), z3.Not(instance))
         assert solver.check() == z3.unsat
     assert len(asked.asserted) < len(list(itertools.product(range(4), repeat=3)))
+
+
+def test_a_term_has_the_same_value_in_python_as_in_the_model():
+    x, y, p = z3.Int("x"), z3.Int("y"), z3.Bool("p")
+    terms = [
+        *(x == y, x <= y, x < y, x >= y, x > y, x + y, x - y, x * y, -x, z3.If(p, x, y), z3.If(x < y, y, x)),
+        *(z3.And(p, x < y), z3.Or(p, x < y), z3.Not(p), z3.Implies(p, x < y), NEXT(x) + MARK, LINK(x, y), x % 2),
+    ]
+    solver = z3.Solver()
+    solver.add(NEXT(1) == 4, MARK == 3, LINK(1, 2), z3.Not(LINK(2, 1)))
+    assert solver.check() == z3.sat
+    model = solver.model()
+    evaluators = Evaluators()
+    values = evaluators.values(model)
+    for term in terms:
+        compiled = evaluators.compiled(term, {variable.get_id(): variable for variable in (x, y, p)})
+        for one, other, truth in itertools.product((-1, 1, 2), (1, 2), (False, True)):
+            given = [(x, z3.IntVal(one)), (y, z3.IntVal(other)), (p, z3.BoolVal(truth))]
+            wanted = model.eval(z3.substitute(term, *given), model_completion=True)
+            result = compiled(values, {x.get_id(): one, y.get_id(): other, p.get_id(): truth})
+            assert result == (wanted.as_long() if z3.is_int_value(wanted) else z3.is_true(wanted)), (term, given)
