@@ -121,3 +121,25 @@ def browser():
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def new_page(browser):
+    """Return a function that makes a page; at the end, fail on its messages and on requests beyond `within`."""
+    problems, contexts = [], []
+
+    def make(width=1280, *, within=("file:", "data:"), reads_console=True, **options):
+        contexts.append(browser.new_context(viewport={"width": width, "height": 800}, **options))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(20_000)
+        if reads_console:
+            page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: problems.append(dialog.message))
+        page.on("request", lambda request: request.url.startswith(within) or problems.append(request.url))
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert problems == []

@@ -23,30 +23,17 @@ class Node(Domain):
 
 
 @pytest.fixture
-def open_page(browser, tmp_path):
-    """Return a function that opens a page; at the end, fail on messages of the page and on network requests."""
-    problems, pages = [], []
+def open_page(new_page, tmp_path):
+    """Return a function that opens a page with a content."""
 
     def open_(content, address="", width=1280):
         file = tmp_path / "page.html"
         file.write_text(content, encoding="utf-8")
-        page = browser.new_page(viewport={"width": width, "height": 800})
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("dialog", lambda dialog: problems.append(dialog.message))
-        page.on("request", lambda request: _note(request.url))
-        pages.append(page)
+        page = new_page(width)
         page.goto(file.as_uri() + address)
         return page
 
-    def _note(url):
-        if not url.startswith(("file:", "data:")):
-            problems.append(url)
-
-    yield open_
-    for page in pages:
-        page.close()
-    assert problems == []
+    return open_
 
 
 def wait_until(page, selector, value="", text=""):
