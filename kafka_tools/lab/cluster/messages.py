@@ -9,6 +9,7 @@ import struct
 from dataclasses import dataclass
 
 from kafka_tools.experiments.api_keys import API_KEYS
+from kafka_tools.lab.cluster.wire_reader import WireReader
 
 _NAMES = {key: name for name, key in API_KEYS.items()}
 
@@ -42,9 +43,6 @@ _FIRST_FLEXIBLE = {
 LARGEST = 100 * 1024 * 1024
 """The largest message in bytes: `socket.request.max.bytes` of a broker."""
 
-MOST_TAGGED_FIELDS = 1000
-"""The tagged fields of a struct that are read. Kafka defines fewer than 10 for each."""
-
 LENGTH = struct.Struct(">i")
 _HEADER = struct.Struct(">hhih")
 
@@ -70,7 +68,9 @@ def request_header(message: bytes) -> RequestHeader:
         end = body = _HEADER.size + max(size, 0)
         kind = _NAMES.get(key, str(key))
         if kind in API_KEYS and version >= _FIRST_FLEXIBLE.get(kind, 0):
-            body = _after_tagged_fields(message, end)
+            reader = WireReader(message, end)
+            reader.end_of_struct(True)
+            body = reader.position
     except (struct.error, IndexError):
         raise ValueError("a request header is cut off") from None
     if body > len(message):
@@ -83,29 +83,3 @@ def correlation_of(response: bytes) -> int:
     if len(response) < LENGTH.size:
         raise ValueError("a response header is cut off")
     return int(LENGTH.unpack_from(response)[0])
-
-
-def _after_tagged_fields(message: bytes, position: int) -> int:
-    count, position = read_unsigned_varint(message, position)
-    if count > MOST_TAGGED_FIELDS:
-        raise ValueError(f"a request header of more than {MOST_TAGGED_FIELDS} tagged fields")
-    for _ in range(count):
-        _, position = read_unsigned_varint(message, position)
-        size, position = read_unsigned_varint(message, position)
-        position += size
-    return position
-
-
-def read_unsigned_varint(message: bytes, position: int) -> tuple[int, int]:
-    """Return an unsigned number of at most five bytes, and the position after it.
-
-    Raises IndexError if the message ends before, and ValueError if the number is longer.
-    """
-    value = 0
-    for shift in range(0, 35, 7):
-        byte = message[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if not byte & 0x80:
-            return value, position
-    raise ValueError("a number of variable length with more than 5 bytes")

@@ -20,9 +20,12 @@ from kafka_tools.experiments.faults import FaultRule, Side
 from kafka_tools.lab.cluster.process import LOOPBACK
 from kafka_tools.lab.cluster.proxy import Link, PassingRequest, ProxyNetwork, TrafficObserver
 from kafka_tools.lab.librdkafka.mock_cluster import MockCluster
-from kafka_tools.lab.librdkafka.wire_format import NEWEST_PRODUCE, ProduceRequest, produce_request, produce_response
+from kafka_tools.lab.librdkafka.wire_format import ProduceRequest, produce_request, produce_response
 
 TOPIC = "recorded"
+NEWEST_PRODUCE = 7
+"""The version that the mock cluster offers."""
+
 SECONDS = 20.0
 """The time limit of a run."""
 
@@ -146,7 +149,7 @@ class ProduceRecorder(TrafficObserver):
     def answered(self, request: PassingRequest, response: bytes) -> None:
         """Note the response to a Produce request."""
         if request.header.kind == "Produce":
-            answer = produce_response(response)
+            answer = produce_response(response, request.header.version)
             offset = {"offset": answer.offset} if answer.error == 0 else {}
             error = ERRORS.get(answer.error, str(answer.error))
             self._journal.note("response", records=_records(produce_request(request.data)), error=error, **offset)

@@ -1,6 +1,6 @@
-"""The part of Kafka's wire format that the recorder reads: Produce up to version 7, and record batches.
+"""The part of Kafka's wire format that recorders read: Produce requests with one batch, and record batches.
 
-Source: Kafka's protocol guide, the message definitions ProduceRequest.json and ProduceResponse.json, KIP-98.
+Source: Kafka's protocol guide, the message definitions ProduceRequest.json and ProduceResponse.json, KIP-98, KIP-482.
 """
 
 from __future__ import annotations
@@ -8,8 +8,17 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-NEWEST_PRODUCE = 7
-"""The newest supported version. Later versions have the same content in another encoding."""
+from checker.errors import InputError
+from kafka_tools.lab.cluster.wire_reader import WireReader
+
+OLDEST_PRODUCE = 3
+"""The first version with a transactional.id, and with record batches of the format that is read here."""
+
+FLEXIBLE_PRODUCE = 9
+"""The first version with compact types and tagged fields."""
+
+_TOPIC_IDS = 13
+"""The first version that names topics by id."""
 
 _BATCH = struct.Struct(">q i i b I h i q q q h i i")
 
@@ -26,7 +35,7 @@ class RecordBatch:
 
 @dataclass(frozen=True)
 class ProduceRequest:
-    """A Produce request with one batch for one partition, as librdkafka sends it."""
+    """A Produce request with one batch for one partition."""
 
     correlation: int
     acks: int
@@ -42,65 +51,46 @@ class ProduceResponse:
     offset: int
 
 
-class WireReader:
-    """Reads a message from its beginning to its end."""
-
-    def __init__(self, data: bytes):
-        self._data, self._at = data, 0
-
-    @property
-    def position(self) -> int:
-        """The position of the next byte."""
-        return self._at
-
-    def number(self, kind: str) -> int:
-        """Return the next number; `kind` is a format character of `struct`."""
-        numbers = struct.unpack_from(f">{kind}", self._data, self._at)
-        self._at += struct.calcsize(f">{kind}")
-        return int(numbers[0])
-
-    def take(self, length: int) -> bytes:
-        """Return the next bytes; none for a negative length, which encodes null."""
-        taken = self._data[self._at : self._at + max(length, 0)]
-        self._at += max(length, 0)
-        return taken
-
-    def varint(self) -> int:
-        """Return a zigzag-encoded number of variable length."""
-        raw = shift = 0
-        while True:
-            byte = self.number("B")
-            raw |= (byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                return (raw >> 1) ^ -(raw & 1)
-
-
 def produce_request(message: bytes) -> ProduceRequest:
-    """Return a Produce request; `message` has no length prefix."""
+    """Return a Produce request without its length; raise InputError for an older version or several batches."""
     reader = WireReader(message)
-    reader.number("h"), reader.number("h")
+    reader.number("h")
+    version = reader.number("h")
+    if version < OLDEST_PRODUCE:
+        raise InputError(f"a Produce request of version {version} cannot be recorded: the oldest is {OLDEST_PRODUCE}")
+    is_flexible = version >= FLEXIBLE_PRODUCE
     correlation = reader.number("i")
     reader.take(reader.number("h"))  # client.id
-    reader.take(reader.number("h"))  # transactional.id
+    reader.end_of_struct(is_flexible)
+    reader.text(is_flexible)  # transactional.id
     acks = reader.number("h")
     reader.number("i")  # timeout
-    reader.number("i")  # topics: one
-    reader.take(reader.number("h"))
-    reader.number("i")  # partitions: one
-    reader.number("i")
-    return ProduceRequest(correlation, acks, record_batch(reader.take(reader.number("i"))))
+    _to_only_partition(reader, version)
+    return ProduceRequest(correlation, acks, record_batch(reader.records(is_flexible)))
 
 
-def produce_response(message: bytes) -> ProduceResponse:
-    """Return a Produce response; `message` has no length prefix."""
+def produce_response(message: bytes, version: int) -> ProduceResponse:
+    """Return the response to a Produce request of a version; `message` has no length prefix."""
     reader = WireReader(message)
     correlation = reader.number("i")
-    reader.number("i")  # topics: one
-    reader.take(reader.number("h"))
-    reader.number("i")  # partitions: one
-    reader.number("i")
+    reader.end_of_struct(version >= FLEXIBLE_PRODUCE)
+    _to_only_partition(reader, version)
     return ProduceResponse(correlation, reader.number("h"), reader.number("q"))
+
+
+def _to_only_partition(reader: WireReader, version: int) -> None:
+    """Read up to the content of the only partition; raise InputError if there are several."""
+    is_flexible = version >= FLEXIBLE_PRODUCE
+    for what in ("topics", "partitions"):
+        count = reader.count(is_flexible)
+        if count != 1:
+            raise InputError(
+                f"a Produce request with {count} {what} cannot be recorded: let the producer use one partition"
+            )
+        if what == "topics":
+            # The name of the topic, or its id.
+            reader.take(16) if version >= _TOPIC_IDS else reader.text(is_flexible)
+    reader.number("i")
 
 
 def record_batch(data: bytes) -> RecordBatch:

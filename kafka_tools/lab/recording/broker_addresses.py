@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from kafka_tools.experiments.api_keys import API_KEYS
 from kafka_tools.lab.cluster.messages import RequestHeader
-from kafka_tools.lab.recording.produce_messages import FlexibleReader
+from kafka_tools.lab.cluster.wire_reader import WireReader
 from kafka_tools.lab.recording.produced_batches import read_answers
 
 Address = tuple[str, int]
@@ -46,7 +46,7 @@ class AddressRewriter:
             raise ValueError(f"a {header.kind} response of version {header.version} cannot be read") from None
 
 
-class _Copier(FlexibleReader):
+class _Copier(WireReader):
     """Reads a response and writes a copy, with other addresses."""
 
     def __init__(self, data: bytes, proxy_of: Callable[[int, Address], Address]):
@@ -112,10 +112,10 @@ def _coordinator(copier: _Copier, version: int) -> None:
         copier.number("i")
     if version >= 4:
         for _ in range(copier.count(is_flexible)):
-            copier.compact()  # the key
+            copier.text(True)  # the key
             copier.broker(is_flexible)
-            copier.number("h"), copier.compact()  # the error and its message
-            copier.skip_tags()
+            copier.number("h"), copier.text(True)  # the error and its message
+            copier.end_of_struct(True)
         return
     copier.number("h")
     if version >= 1:
@@ -125,11 +125,11 @@ def _coordinator(copier: _Copier, version: int) -> None:
 
 def _cluster(copier: _Copier, version: int) -> None:
     copier.number("i")
-    copier.skip_tags()
-    copier.number("i"), copier.number("h"), copier.compact()  # the throttle time, the error and its message
+    copier.end_of_struct(True)
+    copier.number("i"), copier.number("h"), copier.text(True)  # the throttle time, the error and its message
     if version >= 1:
         copier.number("b")  # the kind of the endpoint
-    copier.compact(), copier.number("i")  # the identifier of the cluster, and its controller
+    copier.text(True), copier.number("i")  # the identifier of the cluster, and its controller
     copier.brokers(is_flexible=True, has_rack=True)
 
 
@@ -153,7 +153,7 @@ def _produce(copier: _Copier, version: int) -> None:
         for _ in read_answers(copier, version):
             pass
         start = copier.position
-        copier.skip_tags()
+        copier.end_of_struct(True)
         copier.replace(start, _unsigned_varint(0))
 
 

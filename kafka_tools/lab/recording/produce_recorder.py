@@ -15,9 +15,8 @@ from typing import Any
 from kafka_tools.lab.cluster.producer_process import RecordFuture
 from kafka_tools.lab.cluster.proxy import CLIENT, PassingRequest, TrafficObserver
 from kafka_tools.lab.librdkafka.recorder import ERRORS
-from kafka_tools.lab.librdkafka.wire_format import ProduceRequest
+from kafka_tools.lab.librdkafka.wire_format import ProduceRequest, produce_request, produce_response
 from kafka_tools.lab.recording.broker_log import milliseconds
-from kafka_tools.lab.recording.produce_messages import flexible_request, flexible_response
 
 Event = dict[str, Any]
 
@@ -33,15 +32,15 @@ class ProducerTraffic(TrafficObserver):
         """Note a Produce request that reaches its broker."""
         if _is_produce(request):
             self._connections.add(request.connection)
-            self._note("request", request, **_batch(flexible_request(request.data)))
+            self._note("request", request, **_batch(produce_request(request.data)))
 
     def answered(self, request: PassingRequest, response: bytes) -> None:
         """Note the answer to a Produce request, whether or not the client receives it."""
         if _is_produce(request):
-            answer = flexible_response(response, request.header.version)
+            answer = produce_response(response, request.header.version)
             error = ERRORS.get(answer.error, f"error {answer.error}")
             offset = {"offset": answer.offset} if not answer.error else {}
-            self._note("response", request, **_batch(flexible_request(request.data)), error=error, **offset)
+            self._note("response", request, **_batch(produce_request(request.data)), error=error, **offset)
 
     def closed(self, connection: int, unanswered: list[PassingRequest]) -> None:
         """Note that a connection with Produce requests has closed."""

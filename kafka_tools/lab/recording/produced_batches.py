@@ -11,12 +11,12 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafka_tools.lab.recording.produce_messages import FlexibleReader
+from kafka_tools.lab.cluster.wire_reader import WireReader
+from kafka_tools.lab.librdkafka.wire_format import FLEXIBLE_PRODUCE, OLDEST_PRODUCE
 
-VERSIONS = range(3, 13)
-"""The versions that are read. Version 3 has the first record batches with sequences."""
+VERSIONS = range(OLDEST_PRODUCE, 13)
+"""The versions that are read."""
 
-_FLEXIBLE = 9
 _BATCH = struct.Struct(">q i i b I h i q q q h i i")
 _TRANSACTIONAL = 0x10
 _TOPIC = re.compile(rb"[A-Za-z0-9._-]{1,249}")
@@ -60,9 +60,9 @@ def expects_answer(body: bytes, version: int) -> bool:
     """Return whether the broker answers a Produce request, from its body: with acks=0 it does not."""
     if version not in VERSIONS:
         return True
-    reader = FlexibleReader(body)
+    reader = WireReader(body)
     try:
-        reader.text(version >= _FLEXIBLE)  # transactional.id
+        reader.text(version >= FLEXIBLE_PRODUCE)  # transactional.id
         return bool(reader.number("h") != 0)
     except (struct.error, IndexError, ValueError):
         return True
@@ -72,8 +72,8 @@ def produced_batches(body: bytes, version: int) -> list[ProducedBatch]:
     """Return the batches of a Produce request, from its body; raise ValueError if it cannot be read."""
     if version not in VERSIONS:
         raise ValueError(f"a Produce request of version {version}")
-    reader = FlexibleReader(body)
-    is_flexible = version >= _FLEXIBLE
+    reader = WireReader(body)
+    is_flexible = version >= FLEXIBLE_PRODUCE
     try:
         reader.text(is_flexible)  # transactional.id
         reader.number("h"), reader.number("i")  # acks, timeout
@@ -87,8 +87,7 @@ def produced_batches(body: bytes, version: int) -> list[ProducedBatch]:
                 if len(batches) == MOST_BATCHES:
                     raise ValueError(f"a Produce request of more than {MOST_BATCHES} batches")
                 partition = reader.number("i")
-                records = reader.compact() if is_flexible else reader.take(reader.number("i"))
-                batches.append(_batch(topic.decode(), partition, records))
+                batches.append(_batch(topic.decode(), partition, reader.records(is_flexible)))
                 reader.end_of_struct(is_flexible)
             reader.end_of_struct(is_flexible)
     except (struct.error, IndexError):
@@ -111,14 +110,14 @@ def _batch(topic: str, partition: int, records: bytes) -> ProducedBatch:
 def produce_answers(response: bytes, version: int) -> list[ProduceAnswer]:
     """Return the answers of a Produce response without its length; raise ValueError if it cannot be read."""
     try:
-        return list(read_answers(FlexibleReader(response), version))
+        return list(read_answers(WireReader(response), version))
     except (struct.error, IndexError, UnicodeDecodeError):
         raise ValueError("a Produce response cannot be read") from None
 
 
-def read_answers(reader: FlexibleReader, version: int) -> Iterator[ProduceAnswer]:
+def read_answers(reader: WireReader, version: int) -> Iterator[ProduceAnswer]:
     """Iterate over the answers of a response; the reader is then at its tagged fields, if it has any."""
-    is_flexible = version >= _FLEXIBLE
+    is_flexible = version >= FLEXIBLE_PRODUCE
     reader.number("i")  # the correlation id
     reader.end_of_struct(is_flexible)
     for _ in range(reader.count(is_flexible)):

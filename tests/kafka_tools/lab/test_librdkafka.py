@@ -127,7 +127,8 @@ def test_any_other_list_of_unanswered_requests_is_rejected(validations, name, al
     assert sorted(conforming) == allowed
 
 
-def test_the_wire_format():
+@pytest.mark.parametrize("version", [3, 7, 8])
+def test_the_wire_format(version):
     def varint(number: int) -> bytes:
         return bytes([number << 1])
 
@@ -135,14 +136,14 @@ def test_the_wire_format():
     record_body = bytes([0]) + varint(0) + varint(0) + bytes([1]) + varint(len(value)) + value + varint(0)
     header = struct.pack(">qiibIhiqqqhii", 0, 0, 0, 2, 0, 0, 0, 0, 0, 9, 3, 7, 1)
     batch = header + varint(len(record_body)) + record_body
-    front = struct.pack(">hhi", 0, 7, 5) + struct.pack(">h", 1) + b"c" + struct.pack(">hhi", -1, -1, 1000)
+    front = struct.pack(">hhi", 0, version, 5) + struct.pack(">h", 1) + b"c" + struct.pack(">hhi", -1, -1, 1000)
     topic = struct.pack(">i", 1) + struct.pack(">h", 1) + b"t" + struct.pack(">iii", 1, 0, len(batch))
     request = wire_format.produce_request(front + topic + batch)
     assert request == wire_format.ProduceRequest(
         5, -1, wire_format.RecordBatch((b"42",), producer_id=9, epoch=3, sequence=7)
     )
     answer = struct.pack(">ii", 5, 1) + struct.pack(">h", 1) + b"t" + struct.pack(">iihq", 1, 0, 19, -1)
-    assert wire_format.produce_response(answer) == wire_format.ProduceResponse(5, 19, -1)
+    assert wire_format.produce_response(answer, version) == wire_format.ProduceResponse(5, 19, -1)
 
 
 def test_an_unknown_fault_is_an_error():

@@ -20,11 +20,11 @@ from checker.errors import OutputError
 from kafka_tools.lab.cluster.broker_connection import answers_as_broker
 from kafka_tools.lab.cluster.messages import LARGEST, RequestHeader, request_header
 from kafka_tools.lab.cluster.proxy import Link, PassingRequest, ProxyLimits, ProxyNetwork
+from kafka_tools.lab.cluster.wire_reader import WireReader
 from kafka_tools.lab.recording import bootstrap_command, passing_producers
 from kafka_tools.lab.recording.bootstrap_command import address_of
 from kafka_tools.lab.recording.broker_addresses import NEWEST, AddressRewriter
 from kafka_tools.lab.recording.passing_producers import PassingProducers
-from kafka_tools.lab.recording.produce_messages import FlexibleReader
 from kafka_tools.lab.recording.produced_batches import VERSIONS, expects_answer, produce_answers, produced_batches
 from tests.kafka_tools.lab.cluster.real_brokers import why_no_brokers_run
 from traces.validate.events import RecordedEvent, RecordedTrace
@@ -70,7 +70,7 @@ def test_addresses_are_replaced_in_every_version(kind, versions):
 
 def offered(response, version):
     """Return the oldest and newest version of each request in an ApiVersions response."""
-    reader, is_flexible = FlexibleReader(response), version >= 3
+    reader, is_flexible = WireReader(response), version >= 3
     reader.number("i"), reader.number("h")
     found = {}
     for _ in range(reader.count(is_flexible)):
@@ -167,12 +167,12 @@ def test_a_request_that_no_broker_accepts_is_not_recorded(body, says):
 
 
 def test_numbers_of_variable_length_and_tagged_fields_end():
-    assert FlexibleReader(b"\xff\xff\xff\xff\x0f").unsigned() == 2**32 - 1
+    assert WireReader(b"\xff\xff\xff\xff\x0f").unsigned() == 2**32 - 1
     with pytest.raises(ValueError, match="more than 5 bytes"):
-        FlexibleReader(b"\xff" * 6).unsigned()
-    FlexibleReader(b"\xe8\x07" + b"\0\0" * 1000).skip_tags()
+        WireReader(b"\xff" * 5 + b"\x01").unsigned()
+    WireReader(b"\xe8\x07" + b"\0\0" * 1000).end_of_struct(True)
     with pytest.raises(ValueError, match="more than 1000 tagged fields"):
-        FlexibleReader(b"\xe9\x07" + b"\0\0" * 1001).skip_tags()
+        WireReader(b"\xe9\x07" + b"\0\0" * 1001).end_of_struct(True)
     assert expects_answer(b"\xff" * 6, 9)
 
 
@@ -475,7 +475,7 @@ def closes(sends, limits, connections=1):
         (b"", ProxyLimits(connections=2), 3, "more than 2 connections at a time"),
         (REQUEST * 4, ProxyLimits(unanswered=2), 1, "more than 2 requests without an answer"),
         (frame(VOTE + b"\xff" * 6), ProxyLimits(), 1, "a number of variable length with more than 5 bytes"),
-        (frame(VOTE + b"\xe9\x07"), ProxyLimits(), 1, "a request header of more than 1000 tagged fields"),
+        (frame(VOTE + b"\xe9\x07"), ProxyLimits(), 1, "a message of more than 1000 tagged fields"),
     ],
 )
 def test_connections_time_and_memory_have_limits(sends, limits, connections, reason):

@@ -13,8 +13,8 @@ from checker.output.styled_lines import plain
 from kafka_tools.lab.cluster.messages import request_header
 from kafka_tools.lab.cluster.producer_process import RecordFuture
 from kafka_tools.lab.cluster.proxy import CLIENT, PassingRequest
+from kafka_tools.lab.librdkafka.wire_format import produce_request, produce_response
 from kafka_tools.lab.recording import recorded_experiment
-from kafka_tools.lab.recording.produce_messages import flexible_request, flexible_response
 from kafka_tools.lab.recording.produce_recorder import ProducerTraffic
 from tests.kafka_tools.lab.recording.kept_cluster import extract
 
@@ -59,17 +59,17 @@ def response(version: int, error: int, offset: int) -> bytes:
 
 @pytest.mark.parametrize("version", [9, 12, 13])
 def test_flexible_versions(version):
-    found = flexible_request(request(version))
+    found = produce_request(request(version))
     assert (found.correlation, found.acks, found.batch.values) == (5, -1, (b"r9",))
     assert (found.batch.producer_id, found.batch.epoch, found.batch.sequence) == (1000, 1, 7)
-    assert flexible_response(response(version, 45, -1), version).error == 45
+    assert produce_response(response(version, 45, -1), version).error == 45
 
 
 def test_requests_that_cannot_be_recorded():
-    with pytest.raises(InputError, match="version 7 cannot be recorded"):
-        flexible_request(request(7))
+    with pytest.raises(InputError, match="version 2 cannot be recorded: the oldest is 3"):
+        produce_request(request(2))
     with pytest.raises(InputError, match="2 partitions cannot be recorded"):
-        flexible_request(request(9, partitions=2))
+        produce_request(request(9, partitions=2))
 
 
 def passing(broker: int, connection: int = 1) -> PassingRequest:
