@@ -25,7 +25,12 @@ class CooperativeGroup(ConsumerGroup):
     """
 
     draws = ConsumerGroup.draws.with_events(
-        Event("join", JOINS, "", "member"),
+        Event("join", JOINS + "{', and claims the partition that it got in generation ' + str(generation_of[member]) "
+            "if owns(member) else ''}", "", "member"),
+        Event("complete_rebalance", "Generation {generation + 1} begins, and the assignor chooses {owner}{'; but ' + "
+            "' and '.join(str(each) for each in in_group if position[each] is not None) + ' claim the partition' "
+            "if sum(1 for each in in_group if position[each] is not None) > 1 else ''}",
+            "generation {generation + 1}", "'coordinator'", "new epoch"),
         Event("sync", "{member} gets its assignment{', and begins at the committed offset ' + str(committed) if member "
             "in owners and position[member] is None else ''}{', and gives the partition up' + (' after a commit of "
             "offset ' + str(position[member]) if commits_when_revoked and accepts_commit_of(member) else '') if "

@@ -93,7 +93,9 @@ class TruncatedLog(Spec):
         Event("fetch_out_of_range", "Offset {position} is out of range, and the consumer {'throws an exception' if "
             "auto_offset_reset == 'none' else 'continues at the ' + ('beginning' if auto_offset_reset == 'earliest' "
             "else 'end')}", "out of range", "'consumer'", "refusal"),
-        Event("metadata_update", "The consumer learns of leader epoch {leader_epoch}", at="'consumer'"),
+        Event("metadata_update", "The consumer learns of leader epoch {leader_epoch}"
+            "{', but its position ' + str(position) + ' has no epoch, so it cannot ask whether the log was truncated' "
+            "if position_epoch is None else ''}", at="'consumer'"),
         Event("validate", "Epoch {position_epoch} ends at {end_of(position_epoch)}, as the consumer learns",
             at="'consumer'"),
         Event("commit", "The consumer commits position {position}", "commit {position}", "'consumer'"),

@@ -57,6 +57,13 @@ _BROKER_EPOCH = (
     " if checks_broker_epochs and not (acts_before_registration and broker not in unregistered) else ''}"
 )
 
+_STAYS = (
+    "{'. The controller did not see that it was down, and leaves it in the ISR' if controller == 'kraft'"
+    " and not registration_leaves_isr and not acts_before_registration and not eligible_leader_replicas"
+    " and broker in quorum.isr and broker not in fenced else ''}"
+)
+"""The end of a sentence about a broker that registers before its former process was fenced (KAFKA-18106)."""
+
 _AT_FOLLOWING = (
     "{' as before, so it truncates nothing' if follows_by_leader_id and leader[follower] == requests[epoch].leader"
     " else ', after it has truncated its log to its high watermark ' + str(high_watermark[follower])"
@@ -214,7 +221,7 @@ DRAWING = Drawing(
         "power loss", "broker"),
     Event("broker_shut_down", "{broker} shuts down cleanly", "shutdown", "broker", "shutdown"),
     Event("broker_restart", "{broker} restarts{' and registers with the controller' if not acts_before_registration "
-        "else ''}" + _BROKER_EPOCH, "restart" + _BROKER_EPOCH),
+        "else ''}" + _BROKER_EPOCH + _STAYS, "restart" + _BROKER_EPOCH),
     Event("broker_register", "The controller registers {broker}" + _BROKER_EPOCH, "register {broker}", "'controller'"),
     Event("broker_checkpoint", "{broker} writes its high watermark {high_watermark[broker]} to disk", "checkpoint"),
     Event("broker_reconnect", "{broker} reaches the controller again, which unfences it", "unfenced"),

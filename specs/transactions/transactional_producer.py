@@ -798,7 +798,7 @@ class Transactions(PartitionRules, CoordinatorRules):
             for p in Partition
         )
 
-    @invariant(says="{p} has an open transaction, and the coordinator will not send a marker: {self.metadata}")
+    @invariant(says="{p} has an open transaction, and the coordinator will send no marker to it")
     def open_is_known(self):
         """The coordinator knows every partition with an open transaction, so that a marker ends it."""
         return all(not self.has_open(p, id) or self.will_mark(p, id) for p in Partition for id in ProducerId)

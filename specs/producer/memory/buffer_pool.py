@@ -150,7 +150,10 @@ class BufferPool(Pool):
         Lane("pool", boxes={"waiters": "waiting", "signalled": "signalled"}, facts={"pool_closed": "closed"}),
         gains={"waiters": "the queue for memory gets", "signalled": "is signalled:"},
     ).with_events(
-        Event("allocate", "{thread} asks for {size} unit{'' if size == 1 else 's'} of memory", "", "thread"),
+        Event("init", "No thread has asked for memory; the pool has {memory} unit{'' if memory == 1 else 's'}"),
+        Event("allocate", "{thread} asks for {size} unit{'' if size == 1 else 's'} of memory, and "
+            "{'is refused, as the producer is closed' if pool_closed else 'gets it' if available() >= size else "
+            "'waits: ' + str(available()) + ' are free'}", "", "thread"),
         Event("wake", "{thread}, which was signalled, takes the available memory", "wakes up", "thread"),
         Event("wake_spuriously", "{thread} runs without a signal, as Java allows", "runs", "thread"),
         Event("time_out", "max.block.ms passes for {thread}", "timeout", "thread", "timeout"),
@@ -336,6 +339,11 @@ class CloseLeavesWaiters(BufferPool):
 
     Source: Apache Kafka, KafkaProducer.close and BufferPool before commit 80438f7b1a.
     """
+
+    draws = BufferPool.draws.with_events(
+        Event("close", "The producer is closed, and does not wake who waits for memory{': '[:2 * len(waiters)]}"
+            "{', '.join(str(t) for t in waiters)}", "closed", "'pool'", "shutdown"),
+    )  # fmt: skip
 
     def close_pool(self):
         """Refuse further allocations without a signal."""
