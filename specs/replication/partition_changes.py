@@ -63,15 +63,16 @@ class PartitionChanges(ReplicaSetState, abstract=True):
         kept = self.isr - self.removing
         awaited = self.adding if self.awaits_removed else self.adding - self.removing
         is_running = self.is_reassigning()
-        adds_enough = self.awaits_added_only and len(self.adding) >= len(self.removing)
+        removes_more = len(self.adding) < len(self.removing)
+        awaits_all = self.awaits == "all" or (self.awaits == "added_or_all" and removes_more)
         if self.completes_with_min_isr_only:
             # Those that a smaller ISR makes eligible count as well.
             left = kept | (copies & (self.replicas - self.removing))
             min_isr = min(self.min_isr, len(self.replicas - self.removing))
             is_running = is_running and (len(left) >= min_isr or len(copies) < min_isr)
-        are_enough_in_sync = adds_enough or self.replicas - self.removing <= kept
-        has_awaited = not self.awaits_added_only or awaited <= kept
-        if is_running and len(kept) > 0 and has_awaited and are_enough_in_sync:
+        has_added = awaited <= kept or self.awaits == "all"
+        has_all = self.replicas - self.removing <= kept
+        if is_running and len(kept) > 0 and has_added and (has_all or not awaits_all):
             self.replicas = self.replicas - self.removing
             self.isr = kept
             self.adding = set()
@@ -117,7 +118,7 @@ class PartitionChanges(ReplicaSetState, abstract=True):
         The controller looks up the directory of the replica, and throws an exception if it is no replica.
         Source: canElectLastKnownLeader, PartitionRegistration.directory.
         """
-        if self.last_known is not None and self.last_known in self.active:
+        if self.last_known is not None and (self.last_known in self.active or not self.last_known_is_active):
             if self.last_known in self.replicas:
                 self.leader = self.last_known
                 self.isr = {self.last_known}

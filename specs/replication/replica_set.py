@@ -130,13 +130,17 @@ class ReplicaSet(PartitionChanges):
 
     @action
     def operator_reassign(self):
-        """An operator asks for other replicas; a reassignment that is running is replaced.
+        """An operator asks for other replicas; a reassignment that is running is replaced."""
+        target = choose(subsets(Broker))
+        self.reassign(target)
+
+    def reassign(self, target):
+        """Add the replicas of the target that are missing, and mark the others as replicas to remove.
 
         With a stale ELR the request may fail: the controller looks up the directory of a replica that is added only
         now. Source: changePartitionReassignment.
         """
         require(self.reassignments_left > 0 and not self.is_deleted)
-        target = choose(subsets(Broker))
         require(self.smallest_target <= len(target) and len(target) <= self.largest_target)
         require(target != self.replicas or self.is_reassigning())
         added = target - self.replicas
@@ -180,6 +184,15 @@ class ReplicaSet(PartitionChanges):
         return self.cancels == "always" or len(copies & replicas) >= min_isr or len(copies) < min_isr
 
     @action
+    def operator_move_log(self, broker: Broker):
+        """An operator moves a log to another directory of its broker. Source: handleAssignReplicasToDirs."""
+        require(self.log_moves_left > 0 and broker in self.active & self.replicas)
+        self.log_moves_left -= 1
+        if not self.log_move_keeps_elr:
+            self.listed = self.listed - self.elr
+            self.elr = set()
+
+    @action
     def operator_set_min_isr(self, value: MinIsr):
         """An operator changes min.insync.replicas: the eligible replicas are those of the old value, and are dropped.
 
@@ -189,7 +202,7 @@ class ReplicaSet(PartitionChanges):
         require(value != self.min_isr and value <= self.replication_factor)
         self.setting_changes_left -= 1
         self.min_isr = value
-        is_clearing = self.has_elr or self.clears_with_feature_off
+        is_clearing = self.clears_eligible == "always" or (self.clears_eligible == "with_feature" and self.has_elr)
         if is_clearing and (self.leader is not None or self.clears_leaderless):
             if self.clears_lists:
                 self.listed = self.listed - self.elr
@@ -233,6 +246,27 @@ class ReplicaSet(PartitionChanges):
         """The ISR has replicas only, and none of them is also in the ELR; a leader is in the ISR."""
         is_disjoint = len(self.isr & self.elr) == 0
         return self.isr <= self.replicas and is_disjoint and (self.leader is None or self.leader in self.isr)
+
+    @invariant(says="{self.leader} leads, and only {self.active} are active")
+    def leader_is_active(self):
+        """The leader runs and is not fenced."""
+        return self.leader is None or self.leader in self.active
+
+    @invariant(says="the ISR is {self.isr}, the ELR {self.elr}, the replicas are {self.replicas}")
+    def enough_copies_are_electable(self):
+        """Fewer than min.insync.replicas members of ISR and ELR are left only after as many failures.
+
+        KIP-966 promises it for records that were written with the settings of now, and without unclean elections.
+        """
+        copies = len((self.isr | self.elr) & self.replicas) + self.failures()
+        has_promise = self.keeps_settings() and self.is_replicated and not self.unclean_elections
+        return copies >= min(self.min_isr, len(self.replicas)) or not has_promise
+
+    def failures(self):
+        """Return how many processes, machines and disks have failed."""
+        crashes = self.crashes - self.crashes_left
+        power_failures = self.power_failures - self.power_failures_left
+        return crashes + power_failures + self.disk_losses - self.disk_losses_left
 
     @invariant(says="{broker} runs and lacks acknowledged records: the ISR is {self.isr}, the ELR {self.elr}")
     def members_are_complete(self):

@@ -35,6 +35,8 @@ DRAWING = Drawing(
         "'controller'"),
     Event("operator_cancel", "An operator cancels the reassignment: {adding} are replicas no more, and delete their "
         "logs", "cancel", "'controller'"),
+    Event("operator_move_log", "An operator moves the log of {broker} to another of its directories", "move log",
+        "broker"),
     Event("operator_set_min_isr", "An operator sets min.insync.replicas from {min_isr} to {value}{', while the "
         "partition has no leader' if leader is None else ''}", "min.insync.replicas={value}", "'controller'"),
     Event("operator_change_feature", "An operator switches eligible leader replicas {'off' if has_elr else 'on'}{', "

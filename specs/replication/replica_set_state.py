@@ -18,8 +18,8 @@ class MinIsr(Range):
 class ReplicaSetState(Spec, abstract=True):
     """One partition as the KRaft controller has it, and its logs; each of the constants below is a rule or a limit.
 
-    The default of a rule is the remedy, so that a scenario shows one fault. No release has a remedy but for H-6
-    and H-10, which began with 4.3.
+    The default of a rule is the remedy, so that a scenario shows one fault. No release has a remedy of C-1, C-2 and
+    H-1 to H-11, but H-6 and H-10 began with 4.3.
     """
 
     brokers = Constant(4, at_least=2)
@@ -29,9 +29,10 @@ class ReplicaSetState(Spec, abstract=True):
     unclean_elections = Constant(False)  # unclean.leader.election.enable
 
     # Rules of reassignments.
-    # KAFKA-19975, PartitionReassignmentReplicas.maybeCompleteReassignment: since 4.3 a reassignment is complete if each
-    # added replica is in the ISR, unless it removes more than it adds. In 4.0 to 4.2 every target replica has to be.
-    awaits_added_only = Constant(True)
+    # PartitionReassignmentReplicas.maybeCompleteReassignment: which replicas a reassignment awaits in the ISR. Kafka
+    # 3.3 to 3.7: those that it adds; 3.8 to 4.2: all that it asks for (KAFKA-15665); since 4.3: those that it adds, and
+    # all if it removes more than it adds (KAFKA-19975).
+    awaits = Constant("added_or_all", one_of=("added", "all", "added_or_all"))
     # H-10, the same method: a reassignment is not complete if it would leave fewer than min.insync.replicas copies in
     # ISR and ELR. Kafka 4.3 and 4.4: False.
     completes_with_min_isr_only = Constant(True)
@@ -60,25 +61,32 @@ class ReplicaSetState(Spec, abstract=True):
     # H-2, ConfigurationControlManager.createClearElrRecordsAsNeeded: a change of min.insync.replicas clears the
     # eligible replicas of a partition without a leader too. Kafka 4.0 to 4.4: True.
     clears_leaderless = Constant(False)
-    # H-9, the same method: with the feature off, a change of min.insync.replicas clears the eligible replicas as well.
-    # Kafka 4.0 to 4.4: False.
-    clears_with_feature_off = Constant(True)
+    # The same method: whether a change of min.insync.replicas clears the eligible replicas. Kafka 3.7 to 3.9: never
+    # (KAFKA-16540); 4.0 to 4.4: with the feature on (H-9).
+    clears_eligible = Constant("always", one_of=("never", "with_feature", "always"))
     # H-3, PartitionChangeBuilder.maybeUpdateRecordElr: with the feature off, a partition without a leader keeps its
     # eligible replicas, and its last known leader may lead. Kafka 4.0 to 4.4: False.
     keeps_elr_without_leader = Constant(True)
     # H-11, PartitionChangeBuilder.maybeUpdateLastKnownLeader: if the ISR of a partition without a leader becomes empty,
     # as after the feature was switched on, its last member counts as the last known leader. Kafka 4.0 to 4.4: False.
     remembers_last_member = Constant(True)
+    # KAFKA-19522, PartitionChangeBuilder.canElectLastKnownLeader: the last known leader leads only if it is active.
+    # Kafka 3.7 to 4.0: False.
+    last_known_is_active = Constant(True)
 
     # H-4, ClusterControlManager.registerBroker: a broker that registers without the directory of a replica has lost its
     # log, also after a clean shutdown. Kafka 4.0 to 4.4: False.
     missing_directory_is_unclean = Constant(True)
+    # PR 20716, ReplicationControlManager.handleAssignReplicasToDirs: the report that a log is in another directory
+    # keeps the eligible replicas. Kafka 4.0 to 4.2: False.
+    log_move_keeps_elr = Constant(True)
 
     # Events: whether they may happen, or how often.
     stops = Constant(True)  # brokers may be shut down cleanly
     crashes = Constant(0, at_least=0)  # a process dies, its log survives
     power_failures = Constant(0, at_least=0)  # a machine dies, its log is lost
     disk_losses = Constant(0, at_least=0)  # a stopped broker loses its disk
+    log_moves = Constant(0, at_least=0)  # an operator moves a log to another directory
     lagging = Constant(False)  # the leader may remove a follower that lags
     reassignments = Constant(0, at_least=0)
     smallest_target = Constant(3, at_least=1)  # how many replicas a reassignment asks for
@@ -118,6 +126,7 @@ class ReplicaSetState(Spec, abstract=True):
     crashes_left = Range(0, "crashes")
     power_failures_left = Range(0, "power_failures")
     disk_losses_left = Range(0, "disk_losses")
+    log_moves_left = Range(0, "log_moves")
     reassignments_left = Range(0, "reassignments")
     setting_changes_left = Range(0, "setting_changes")
     feature_changes_left = Range(0, "feature_changes")
@@ -138,6 +147,7 @@ class ReplicaSetState(Spec, abstract=True):
         self.crashes_left = self.crashes
         self.power_failures_left = self.power_failures
         self.disk_losses_left = self.disk_losses
+        self.log_moves_left = self.log_moves
         self.reassignments_left = self.reassignments
         self.setting_changes_left = self.setting_changes
         self.feature_changes_left = self.feature_changes
@@ -155,8 +165,11 @@ class ReplicaSetState(Spec, abstract=True):
     def elr_tolerates_the_losses(self):
         """If logs are lost, they and the crashes are fewer than min.insync.replicas, and the settings do not change."""
         losses = self.power_failures + self.disk_losses
-        keeps_settings = self.eligible_leader_replicas and self.setting_changes == 0 and self.feature_changes == 0
-        return losses == 0 or (losses + self.crashes < self.min_insync_replicas and keeps_settings)
+        return losses == 0 or (losses + self.crashes < self.min_insync_replicas and self.keeps_settings())
+
+    def keeps_settings(self):
+        """Return whether the feature is on, and no setting changes."""
+        return self.eligible_leader_replicas and self.setting_changes == 0 and self.feature_changes == 0
 
     def has_records(self, broker: Broker):
         """Return whether a broker's log has every acknowledged record."""
