@@ -17,7 +17,7 @@ from checker.errors import InputError
 from checker.language.spec import Spec
 from checker.run import process_pool
 from checker.run.workers import default_workers
-from kafka_tools.advise import pipeline_code
+from kafka_tools.advise import pipeline_code, transaction_answers
 from kafka_tools.advise import survey as surveys
 from kafka_tools.advise.advice import Advice, GuaranteeAnswer, answer_questions
 from kafka_tools.advise.answer_cache import AnswerCache
@@ -28,8 +28,9 @@ from kafka_tools.advise.questions import FAILURES, QUESTIONS, cannot_happen
 from kafka_tools.advise.remedies import SettingChange, changes_for, is_last_resort
 from kafka_tools.advise.remedy_search import RemedySearch
 from kafka_tools.advise.survey import Found, Survey
+from kafka_tools.advise.transaction_answers import TransactionAnswer
 from kafka_tools.matrix.pictures import Divergence, Picture, PictureBook
-from kafka_tools.matrix.switches import SWITCHES, Settings, cluster_of, key_of
+from kafka_tools.matrix.switches import ISOLATION, SWITCHES, TRANSACTIONAL, Settings, cluster_of, key_of
 from specs.pipeline.pipeline import Pipeline
 
 Returned = TypeVar("Returned")
@@ -121,10 +122,31 @@ def answers_of(
     for number, group in enumerate(_in_processes(len(groups_of_answers), illustrate)):
         whole += group
         on_stage(f"drawing their counterexamples: {number + 1} of {len(groups_of_answers)}")
+    _answer_about_transactions(whole, cache)
     return whole
 
 
-_SHARED = frozenset({"release", "client", "enable.idempotence", "eligible.leader.replicas.version"})
+def _answer_about_transactions(answers: Sequence[ConfigurationAnswers], cache: AnswerCache | None) -> None:
+    """Add the answers about transactions, which the release alone decides: no other switch of the page does.
+
+    In this process: their specs cannot be sent to another one, and they take seconds.
+    """
+    explore = transaction_answers.explorer(None, threading.Event(), cache)
+    by_release: dict[str, list[TransactionAnswer]] = {}
+    for each in answers:
+        advice, release = each.advice, each.settings["release"]
+        if each.settings[TRANSACTIONAL] == "set":
+            if release not in by_release:
+                asked = transaction_answers.transaction_answers(
+                    advice.cluster, advice.config, explore, threading.Event()
+                )
+                by_release[release] = list(asked)
+            advice.transactions.extend(by_release[release])
+
+
+_SHARED = frozenset(
+    {"release", "client", "controller", "enable.idempotence", "eligible.leader.replicas.version", ISOLATION}
+)
 
 
 def _sharing(settings: Settings) -> tuple[str, ...]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import base64
 import gzip
+import importlib.metadata
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
@@ -20,9 +22,19 @@ from checker.output.page.render import render
 from kafka_tools.advise import answer_sentences
 from kafka_tools.advise.answer_cache import AnswerCache, default_folder
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode
+from kafka_tools.advise.transaction_answers import TransactionAnswer, transaction_notes
 from kafka_tools.matrix.matrix_answers import ConfigurationAnswers, Repair, answers_of, refusal_of
 from kafka_tools.matrix.pictures import Divergence, Picture
-from kafka_tools.matrix.switches import COMMITS, SWITCHES, Settings, assignment, configurations, defaults, key_of
+from kafka_tools.matrix.switches import (
+    LABELS,
+    SWITCHES,
+    Settings,
+    assignment,
+    configurations,
+    controllers,
+    defaults,
+    key_of,
+)
 from kafka_tools.pages.museum.entries import exhibits
 from kafka_tools.pages.museum.tickets import ticket_url
 from specs.hazards import Hazard
@@ -34,6 +46,7 @@ PAGE, FOLDER = "matrix.html", "matrix"
 
 _MOST_CACHED = 40_000
 """The explorations that are kept between builds: twice those of the page, each a few hundred bytes."""
+
 
 _VERDICTS = ("no", "yes", "known", "undecided")
 
@@ -67,11 +80,17 @@ class PageData:
         """Add the answers of a configuration."""
         advice = each.advice
         size = answer_sentences.explored_sentence(advice)
-        notes = (*answer_sentences.caveats(advice), *advice.config.notes, f"{size[0].upper()}{size[1:]}.")
+        notes = (
+            *answer_sentences.caveats(advice),
+            *transaction_notes(advice.cluster, advice.config),
+            *advice.config.notes,
+            f"{size[0].upper()}{size[1:]}.",
+        )
         self._configurations[key_of(each.settings)] = {
             "verdict": [self._texts.number(text) for text in answer_sentences.verdict_sentences(advice)],
             "notes": [self._texts.number(text) for text in notes],
             "idempotence": advice.config["enable.idempotence"],
+            "transactions": [self._texts.number(text) for text in map(_transaction_text, advice.transactions)],
             "unexplored": self._texts.number(answer_sentences.unexplored_sentence(advice)),
             "rows": [self._rows.number(self._row(each, failure)) for failure in FAILURES],
         }
@@ -84,6 +103,7 @@ class PageData:
         """Return everything but the pictures."""
         return {
             "switches": [_switch(number) for number in range(len(SWITCHES))],
+            "controllers": {release: controllers(release) for release in SWITCHES[0].values},
             "presets": {key: defaults(*key.split("/")) for key in _presets()},  # type: ignore[arg-type]
             "questions": [
                 {
@@ -109,6 +129,14 @@ class PageData:
     def pictures(self) -> Sequence[Any]:
         """Return the pictures in their order: the sentences of the steps, the outcome, and the chart as HTML."""
         return self._pictures.values
+
+    def figures(self, size: int) -> str:
+        """Return what the page has, as text; its files of data have `size` bytes."""
+        refused = sum("refused" in each for each in self._configurations.values())
+        return (
+            f"{len(self._configurations) - refused:,} configurations with answers, {refused:,} that Kafka refuses, "
+            f"{len(self._pictures.values):,} counterexamples, {size / 1e6:.1f} MB of data"
+        )
 
     def _row(self, each: ConfigurationAnswers, failure: FailureMode) -> Any:
         """Return the number of the cell for each question, -1 if none; or of the text that says why there is none."""
@@ -166,13 +194,15 @@ def write_matrix(
     cache: AnswerCache | None,
     chosen: Iterable[Settings] | None = None,
     on_stage: Callable[[str], None] = lambda stage: None,
-) -> None:
+) -> str:
     """Compute the answers of some configurations (None: all), and write the page and its data into a folder.
+
+    Returns a sentence with the figures of the page, and the seconds that it took.
 
     Raises:
         OSError: a file cannot be written.
     """
-    data, asked = PageData(), []
+    data, asked, started = PageData(), [], time.monotonic()
     for settings in configurations() if chosen is None else chosen:
         why = refusal_of(settings)
         if why:
@@ -184,18 +214,23 @@ def write_matrix(
     if cache is not None:
         cache.prune()
     (folder / FOLDER).mkdir(parents=True, exist_ok=True)
-    for name, text in _files(data):
-        (folder / name).write_text(text, encoding="utf-8")
+    size = 0
+    for name, text in _data_files(data):
+        size += (folder / name).write_text(text, encoding="ascii")
+    figures = data.figures(size)
+    (folder / FOLDER / "matrix.js").write_text(_text("matrix.js"), encoding="utf-8")
+    made_by = f"Tidemark {importlib.metadata.version('tidemark')}"
+    content: dict[str, Any] = {"own_style": _text("matrix.css"), "figures": figures, "made_by": made_by}
+    (folder / PAGE).write_text(render("matrix.html.j2", package="kafka_tools.matrix", **content), encoding="utf-8")
+    return f"{PAGE}: {figures}, in {time.monotonic() - started:.0f} s"
 
 
-def _files(data: PageData) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each file."""
+def _data_files(data: PageData) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each file of data."""
     yield f"{FOLDER}/answers.js", _script("answers", data.answers())
     pictures = data.pictures()
     for number, start in enumerate(range(0, len(pictures), PER_FILE)):
         yield f"{FOLDER}/pictures-{number}.js", _script(f"pictures-{number}", pictures[start : start + PER_FILE])
-    yield f"{FOLDER}/matrix.js", _text("matrix.js")
-    yield PAGE, render("matrix.html.j2", package="kafka_tools.matrix", own_style=_text("matrix.css"))
 
 
 def _script(name: str, content: Any) -> str:
@@ -215,7 +250,7 @@ def _presets() -> list[str]:
 
 def _switch(number: int) -> dict[str, Any]:
     switch = SWITCHES[number]
-    labels = [COMMITS.get(value, value) for value in switch.values]
+    labels = [LABELS.get(value, value) for value in switch.values]
     sets = [assignment(switch, value) for value in switch.values]
     return {
         "name": switch.name,
@@ -236,6 +271,11 @@ def _failure(failure: FailureMode) -> dict[str, Any]:
         "ofGroup": failure.of_consumer_group,
         "ofConsumer": failure.of_consumer_group or failure.happens_to("consumer"),
     }
+
+
+def _transaction_text(answer: TransactionAnswer) -> str:
+    text = f"{answer.verdict}: {answer.question.text} ({answer_sentences.transaction_size(answer)})"
+    return f"{text}, with transaction.version={answer.transaction_version}"
 
 
 def _picture(picture: Picture) -> list[Any]:

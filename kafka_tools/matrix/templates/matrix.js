@@ -24,15 +24,24 @@ function element(tag, attributes = {}, ...children) {
 // The settings and their answers.
 
 const usual = (release, client) => data.presets[`${release}/${client}`];
-const keyOf = (given) => data.switches.map((each) => each.values.indexOf(given[each.name])).join("");
+
+// Settings with equal answers have one key, as key_of in switches.py says.
+function keyOf(given) {
+  const base = usual(given.release, given.client);
+  const same = given["transactional.id"] === "none" ? { "isolation.level": base && base["isolation.level"] }
+    : given["enable.idempotence"] === "true" ? { "enable.idempotence": "unset" } : {};
+  return data.switches.map((each) => each.values.indexOf({ ...given, ...same }[each.name])).join("");
+}
+
 const only = (given, part) => Object.fromEntries(
   data.switches.filter((each) => each.part === part).map((each) => [each.name, given[each.name]]));
 
 // The answers of the settings: their own, or those of the two parts, each with the defaults of the other one.
 function answersOf(given) {
   const whole = data.configurations[keyOf(given)];
-  const base = usual(given.release, given.client);
-  if (whole || !base) return whole;
+  const usually = usual(given.release, given.client);
+  if (whole || !usually || given["transactional.id"] === "set") return whole;
+  const base = { ...usually, controller: given.controller };
   const writes = data.configurations[keyOf({ ...base, ...only(given, "writes") })];
   const consumer = data.configurations[keyOf({ ...base, ...only(given, "consumer") })];
   if (!writes || !consumer) return undefined;
@@ -64,10 +73,13 @@ function cellOf(given, at) {
 const verdictOf = (found) => (Array.isArray(found) ? data.verdicts[found[0]] : "open");
 
 function commandOf(given, failure) {
-  const sets = data.switches.map((each) => each.sets[each.values.indexOf(given[each.name])]).filter(Boolean);
+  const named = data.switches.filter((each) => each.name !== "isolation.level" || given["transactional.id"] === "set");
+  const sets = named.map((each) => each.sets[each.values.indexOf(given[each.name])]).filter(Boolean);
   const commits = given.commits === "auto" ? "" : ` --commits ${given.commits}`;
+  const controller = data.controllers[given.release].length > 1 && given.controller !== "unknown"
+    ? ` --controller ${given.controller}` : "";
   const options = [...sets.map((each) => `--set ${each}`), ...(failure ? [`--failure ${failure}`] : [])];
-  const head = `python -m checker advise my.properties --kafka ${given.release} --client ${given.client}${commits}`;
+  const head = `python -m checker advise my.properties --kafka ${given.release} --client ${given.client}${controller}${commits}`;
   return `echo acks=${given.acks} > my.properties\n${[head, ...options].join(" \\\n  ")}`;
 }
 
@@ -92,11 +104,18 @@ function readAddress() {
     client: valid(client) ? given.get("client") : latest.client };
   settings = { ...latest, ...usual(named.release, named.client), ...named };
   for (const each of data.switches) if (valid(each)) settings[each.name] = given.get(each.name);
+  settings = fitted(settings);
   const [failure, question] = (given.get("cell") || "").split("/");
   const exists = data.failures.some((each) => each.slug === failure) && data.questions.some((each) => each.name === question);
   cell = exists ? { failure, question } : null;
   step = Number(given.get("step")) || 1;
   was = given.get("was") ? Object.fromEntries(given.get("was").split(",").map((pair) => pair.split(":"))) : null;
+}
+
+// The settings with a controller that their release has.
+function fitted(given) {
+  const modes = data.controllers[given.release];
+  return modes.includes(given.controller) ? given : { ...given, controller: modes[0] };
 }
 
 function show() {
@@ -110,7 +129,7 @@ function show() {
 
 // The switches.
 
-const TITLES = { "": "Release and client", producer: "Producer", topic: "Topic and brokers", consumer: "Consumer" };
+const TITLES = { "": "Release, client and controller", producer: "Producer", topic: "Topic and brokers", consumer: "Consumer" };
 
 function makeSwitches() {
   for (const [role, title] of Object.entries(TITLES)) {
@@ -132,7 +151,11 @@ function makeSwitches() {
 }
 
 function showSwitches() {
-  for (const input of document.querySelectorAll("#groups input")) input.checked = settings[input.name] === input.value;
+  for (const input of document.querySelectorAll("#groups input")) {
+    input.checked = settings[input.name] === input.value;
+    input.disabled = input.name === "controller" && !data.controllers[settings.release].includes(input.value);
+  }
+  $("of-isolation.level").textContent = `isolation.level${settings["transactional.id"] === "set" ? "" : " (no effect without transactional.id)"}`;
   const answers = answersOf(settings);
   const decided = settings["enable.idempotence"] === "unset" && answers && answers.idempotence;
   $("of-enable.idempotence").textContent = `enable.idempotence${decided ? ` (${answers.idempotence} in effect)` : ""}`;
@@ -142,7 +165,7 @@ function showSwitches() {
 
 function change(values) {
   stop();
-  settings = { ...settings, ...values };
+  settings = fitted({ ...settings, ...values });
   was = null;
   step = 1;
   show();
@@ -150,7 +173,7 @@ function change(values) {
 
 const ALIASES = { "request.required.acks": "acks", "enable.idempotence": "enable.idempotence",
   "max.in.flight": "max.in.flight.requests.per.connection", "log.flush.interval.messages": "flush.messages",
-  "message.send.max.retries": "retries", "default.replication.factor": "replication.factor" };
+  "process.roles": "controller", "zookeeper.connect": "controller", "message.send.max.retries": "retries", "default.replication.factor": "replication.factor" };
 
 function readPasted() {
   const values = {}, unread = [];
@@ -158,7 +181,8 @@ function readPasted() {
     if (!line || /^[#!]/.test(line)) continue;
     const [, written, value] = /^([^=:\s]+)\s*[=:\s]\s*(.*)$/.exec(line) || [null, line, ""];
     const plain = written.replace(/^(spring\.kafka\.)?(producer|consumer|topic)\./, "");
-    const problem = readSetting(ALIASES[plain] || plain, value.trim(), values);
+    const name = ALIASES[plain] || plain;
+    const problem = name === "controller" ? readController(plain, values) : readSetting(name, value.trim(), values);
     if (problem) unread.push(`${written}: ${problem}`);
   }
   if (unread.length) unread.unshift("The answers below leave out these lines, and may be wrong for your file:");
@@ -166,11 +190,24 @@ function readPasted() {
   change({ ...usual(settings.release, settings.client), ...values });
 }
 
+function readController(name, values) {
+  const mode = name === "process.roles" ? "kraft" : "zookeeper";
+  if (name === "controller") return "not a setting of Kafka";
+  if (!data.controllers[settings.release].includes(mode)) return `Kafka ${settings.release} has another controller on this page`;
+  if (values.controller && values.controller !== mode) return "of a cluster that migrates, which advise reads";
+  values.controller = mode;
+  return "";
+}
+
 // Set the switch of a setting, or return why the page has none.
 function readSetting(name, value, values) {
   if (name === "enable.auto.commit") {
     if (!["true", "false"].includes(value)) return "is neither true nor false";
     values.commits = value === "true" ? "auto" : "last";
+    return "";
+  }
+  if (name === "transactional.id") {
+    values[name] = value ? "set" : "none";
     return "";
   }
   const found = name === "commits" ? undefined : data.switches.find((each) => each.name === name && each.role);
@@ -196,6 +233,9 @@ function showVerdict() {
       "the defaults. The page has the answers of each part; a dot is a cell that depends on both. This command answers all:"),
     element("pre", {}, commandOf(settings)));
     lines.push(...answers.verdict.map((number) => element("p", {}, data.texts[number])));
+    if (answers.transactions.length) lines.push(element("details", { id: "transactions" },
+      element("summary", {}, "Transactions: can it be that …"),
+      element("ul", {}, ...answers.transactions.map((number) => element("li", {}, data.texts[number])))));
   }
   $("verdict").replaceChildren(...lines);
   const notes = answers && answers.notes ? [...answers.notes.map((number) => data.texts[number]),

@@ -23,15 +23,25 @@ BASE = defaults("4.4.0", "java")
 ACKS_1 = BASE | {"acks": "1"}
 COMMITS = BASE | {"commits": "last"}
 REFUSED = BASE | {"acks": "1", "enable.idempotence": "true"}
-CHOSEN = (BASE, ACKS_1, BASE | {"min.insync.replicas": "2"}, COMMITS, REFUSED)
+TRANSACTIONS = BASE | {"transactional.id": "set"}
+READ_COMMITTED = TRANSACTIONS | {"isolation.level": "read_committed"}
+ZOOKEEPER = defaults("3.9.2", "java") | {"controller": "zookeeper"}
+KRAFT = ZOOKEEPER | {"controller": "kraft"}
+REFUSED_BY_ZOOKEEPER = ZOOKEEPER | {"group.protocol": "consumer"}
+ANSWERED = (BASE, ACKS_1, BASE | {"min.insync.replicas": "2"}, COMMITS, TRANSACTIONS, READ_COMMITTED, ZOOKEEPER, KRAFT)
+CHOSEN = (*ANSWERED, REFUSED, REFUSED_BY_ZOOKEEPER)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Return the folder of a page with a few configurations, explored without a cache."""
+def written(tmp_path_factory):
+    """Return the folder of a page with a few configurations, explored without a cache, and the sentence about it."""
     folder = tmp_path_factory.mktemp("matrix")
-    write_matrix(folder, None, CHOSEN)
-    return folder
+    return folder, write_matrix(folder, None, CHOSEN)
+
+
+@pytest.fixture(scope="module")
+def folder(written):
+    return written[0]
 
 
 def content_of(path):
@@ -66,12 +76,17 @@ def advised(settings, tmp_path, capsys, *options):
     file.write_text(f"acks={settings['acks']}\n")
     sets = [part for text in assignments(settings) for part in ("--set", text)]
     commits = [] if settings["commits"] == "auto" else ["--commits", settings["commits"]]
-    given = ["--kafka", settings["release"], "--client", settings["client"], *commits, *sets]
+    mode = ["--controller", settings["controller"]] if settings["release"] == "3.9.2" else []
+    given = ["--kafka", settings["release"], "--client", settings["client"], *mode, *commits, *sets]
     main(["advise", str(file), *given, "--json", "-", "--changes", "0", *options])
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("settings", [ACKS_1, COMMITS], ids=["acks=1", "commits"])
+@pytest.mark.parametrize(
+    "settings",
+    [ACKS_1, COMMITS, TRANSACTIONS, READ_COMMITTED, ZOOKEEPER, KRAFT],
+    ids=["acks=1", "commits", "transactions", "read committed", "ZooKeeper", "KRaft"],
+)
 def test_the_cells_are_the_answers_of_advise(data, pictures, settings, tmp_path, capsys):
     found = advised(settings, tmp_path, capsys)
     cells = {(failure, question): cell for failure, question, cell in cells_of(data, settings)}
@@ -85,6 +100,9 @@ def test_the_cells_are_the_answers_of_advise(data, pictures, settings, tmp_path,
             assert pictures[picture][0] == [step["sentence"] for step in answer["steps"]]
     configuration = data["configurations"][key_of(settings)]
     assert [data["texts"][number] for number in configuration["verdict"]] == found["verdict"]
+    said = [data["texts"][number].partition(" (")[0] for number in configuration["transactions"]]
+    assert said == [f"{each['answer']}: {each['sentence']}".partition(" (")[0] for each in found["transactions"]]
+    assert {*found["transaction_notes"]} <= {data["texts"][number] for number in configuration["notes"]}
     impossible = {
         failure["slug"]
         for failure, number in zip(data["failures"], configuration["rows"], strict=True)
@@ -96,7 +114,7 @@ def test_the_cells_are_the_answers_of_advise(data, pictures, settings, tmp_path,
 def test_every_red_cell_has_its_counterexample_and_every_known_one_its_entry(data, pictures):
     entries = {exhibit.name for exhibit in exhibits()}
     verdicts = set()
-    for settings in CHOSEN[:4]:
+    for settings in ANSWERED:
         for _, _, (verdict, _, _, _, known, picture, _, length) in cells_of(data, settings):
             verdicts.add(data["verdicts"][verdict])
             if data["verdicts"][verdict] == "yes":
@@ -150,6 +168,13 @@ def test_every_configuration_is_once_and_its_settings_are_those_of_advise():
     for release in SWITCHES[0].values:
         assert is_chosen(defaults(release, "java")) and not refusal_of(defaults(release, "java"))
     assert "acks has to be all" in refusal_of(REFUSED)
+    assert "needs brokers with KRaft" in refusal_of(REFUSED_BY_ZOOKEEPER)
+    modes = {(settings["release"], settings["controller"]) for settings in configurations()}
+    assert modes == {("2.8.2", "zookeeper"), ("4.4.0", "kraft")} | {
+        ("3.9.2", mode) for mode in ("unknown", "zookeeper", "kraft")
+    }
+    assert key_of(BASE | {"isolation.level": "read_committed"}) == key_of(BASE) != key_of(TRANSACTIONS)
+    assert key_of(TRANSACTIONS | {"enable.idempotence": "true"}) == key_of(TRANSACTIONS) != key_of(READ_COMMITTED)
     assert not is_chosen(BASE | {"replication.factor": "1", "unclean.leader.election.enable": "true"})
 
 
@@ -306,3 +331,99 @@ def test_the_page_is_not_wider_than_the_screen_and_works_with_keys(open_page, wi
     page.keyboard.press("Enter")
     expect(page, "#position", "step 3 of 6")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_page_and_the_build_say_how_much_the_page_has(written, pictures):
+    folder, said = written
+    size = sum(path.stat().st_size for path in (folder / FOLDER).iterdir() if path.name != "matrix.js")
+    figures = (
+        f"8 configurations with answers, 2 that Kafka refuses, {len(pictures)} counterexamples, "
+        f"{size / 1e6:.1f} MB of data"
+    )
+    assert re.fullmatch(rf"matrix\.html: {re.escape(figures)}, in \d+ s", said)
+    assert f"{figures}." in (folder / PAGE).read_text()
+
+
+def cells_that_isolation_repairs(data):
+    """Yield the address of each cell of a transactional producer that read_committed repairs."""
+    for failure, name, found in cells_of(data, TRANSACTIONS):
+        if any(changes == {"isolation.level": "read_committed"} for changes, *_ in data["repairs"][found[6]]):
+            yield f"{failure}/{name}"
+
+
+def test_isolation_repairs_cells_of_a_transactional_producer(data):
+    after = {f"{failure}/{name}": found for failure, name, found in cells_of(data, READ_COMMITTED)}
+    repaired = list(cells_that_isolation_repairs(data))
+    assert repaired and all(data["verdicts"][after[at][0]] in ("no", "known") for at in repaired)
+
+
+def switch(page, name, value):
+    return page.locator(f'input[name="{name}"][value="{value}"]')
+
+
+def choose(page, name, value):
+    page.locator(f'label:has(> input[name="{name}"][value="{value}"])').click()
+
+
+@pytest.mark.browser
+def test_the_switches_of_transactions_and_isolation(open_page, data):
+    page = open_page("#release=4.4.0&client=java")
+    title = '[id="of-isolation.level"]'
+    expect(page, title, "no effect without transactional.id")
+    before = page.inner_text("#matrix")
+    choose(page, "isolation.level", "read_committed")
+    assert page.inner_text("#matrix") == before and "consumer.isolation" not in page.evaluate("commandOf(settings)")
+    choose(page, "isolation.level", "read_uncommitted")
+    choose(page, "transactional.id", "set")
+    assert "no effect" not in page.inner_text(title)
+    page.click("#transactions summary")
+    texts = data["configurations"][key_of(TRANSACTIONS)]["transactions"]
+    assert page.locator("#transactions li").all_inner_texts() == [data["texts"][number] for number in texts]
+    at = next(cells_that_isolation_repairs(data))
+    assert cell(page, at).get_attribute("class") == "yes"
+    cell(page, at).click()
+    page.click('.repairs button:has-text("isolation.level=read_committed")')
+    expect(page, "#repaired", "With isolation.level=read_committed")
+    assert cell(page, at).get_attribute("class") in ("no", "known")
+    address = page.evaluate("location.hash")
+    assert "transactional.id=set" in address and "isolation.level=read_committed" in address
+    again = open_page(address)
+    expect(again, "#repaired", "With isolation.level=read_committed")
+    # The answers with other settings of the consumer are not computed.
+    choose(again, "commits", "last")
+    expect(again, "#verdict", "These settings are not computed here.")
+    expect(again, "#verdict", "--set producer.transactional.id=mine")
+
+
+@pytest.mark.browser
+def test_the_switch_of_the_controller_has_the_modes_of_the_release(open_page):
+    page = open_page("#release=3.9.2&client=java&controller=zookeeper")
+    assert switch(page, "controller", "zookeeper").is_checked()
+    assert cell(page, "crash/loss").get_attribute("class") == "no"
+    assert "--controller zookeeper" in page.evaluate("commandOf(settings)")
+    choose(page, "controller", "kraft")
+    # R26 is of KRaft.
+    assert cell(page, "crash/loss").get_attribute("class") == "known"
+    assert "controller=kraft" in page.evaluate("location.hash")
+    choose(page, "controller", "zookeeper")
+    choose(page, "group.protocol", "consumer")
+    expect(page, "#verdict", "needs brokers with KRaft (KIP-848), and ZooKeeper controls the cluster")
+    choose(page, "group.protocol", "classic")
+    choose(page, "release", "4.4.0")
+    assert switch(page, "controller", "kraft").is_checked() and switch(page, "controller", "zookeeper").is_disabled()
+    assert "--controller" not in page.evaluate("commandOf(settings)")
+
+
+@pytest.mark.browser
+def test_pasted_properties_set_the_controller_and_the_transactions(open_page):
+    page = open_page("#release=3.9.2&client=java")
+    page.click("#paste summary")
+    page.fill("#pasted", "process.roles=broker\ntransactional.id=orders\nisolation.level=read_committed\n")
+    page.click("#read")
+    assert switch(page, "controller", "kraft").is_checked() and switch(page, "transactional.id", "set").is_checked()
+    assert switch(page, "isolation.level", "read_committed").is_checked()
+    assert page.locator("#unread li").count() == 0
+    page.fill("#pasted", "process.roles=broker\nzookeeper.connect=localhost:2181\ncontroller=kraft\n")
+    page.click("#read")
+    _, *unread = page.locator("#unread li").all_inner_texts()
+    assert [text.partition(":")[0] for text in unread] == ["zookeeper.connect", "controller"]
