@@ -51,7 +51,7 @@ class WalkDestination:
     master: str | None
     partitions: int | None
     json: str
-    report: bool = False
+    report: bool
     against: tuple[str, ...] = ()
 
 

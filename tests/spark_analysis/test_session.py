@@ -123,6 +123,12 @@ def test_missing_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
         sessions.session()
 
 
+def test_missing_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UserError, match="walks need pyarrow, which is not installed"):
+        sessions.require_arrow()
+
+
 @pytest.mark.parametrize(
     ("logged", "url", "message"),
     [

@@ -241,6 +241,8 @@ def test_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no walk 10: its walks are numbered from 0 to 9"):
         read_walk(folder, run, 10)
     content = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(dict(reversed(content.items()))))
+    assert read_run(folder) == run
     for change, message in (
         ({"version": 9}, "has version 9"),
         ({"format": "x"}, "does not describe a run"),
