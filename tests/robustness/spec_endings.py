@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 HEAD = """import os, sys
 from checker.language import Constant, Domain, Enum, Map, Range, Scenario, Seq, Spec, Struct, action, invariant, require
+
+def self_call(): self_call()
 """
 
 SPEC = """class Mine(Spec):
@@ -48,6 +50,8 @@ STATEMENTS = {
     "GeneratorExit": "raise GeneratorExit",
     "MemoryError": "raise MemoryError",
     "RecursionError": "raise RecursionError('maximum recursion depth exceeded')",
+    "endless recursion": "self_call()",
+    "ZeroDivisionError": "1 / 0",
     "OSError": "open('/nothing/here')",
     "BrokenPipeError": "raise BrokenPipeError(32, 'Broken pipe')",
     "StopIteration": "raise StopIteration",

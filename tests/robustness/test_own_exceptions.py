@@ -1,4 +1,7 @@
-"""An exception of a mapping's or spec's code is an error with its place: never a traceback, never a success."""
+"""An exception of a mapping's code is an error with its place: never a traceback, never a success.
+
+test_spec_endings.py has those of a spec's code.
+"""
 
 from pathlib import Path
 
@@ -32,33 +35,6 @@ class Mine(Mapping):
         {up}
 """
 
-SPEC = """
-import sys
-
-from checker.language import Constant, Range, Scenario, Spec, action, invariant, reachable
-
-
-def self_call():
-    self_call()
-
-{module}
-
-class Mine(Spec):
-    value = Range(0, 3)
-
-    def init(self):
-        {init}
-
-    @action
-    def go(self):
-        {go}
-
-    @invariant
-    def small(self):
-        {small}
-        return True
-"""
-
 
 def run(capsys, *words):
     status = main([str(word) for word in words])
@@ -80,20 +56,6 @@ def test_an_exception_of_a_mapping(tmp_path, capsys, place, raised):
     mapping.write_text(f"import sys\nself_call = None\n{raised}\n" if raised != "self_call()" else "import nothing\n")
     status, err = run(capsys, "validate", f"{TOY}/counter", log, "--mapping", mapping)
     assert status == 2 and err.startswith("error: ")
-
-
-@pytest.mark.parametrize("raised", RAISED)
-@pytest.mark.parametrize(
-    ("place", "engine"), [("module", "python"), ("init", "native"), ("go", "native"), ("small", "python")]
-)
-def test_an_exception_of_a_spec(tmp_path, capsys, place, raised, engine):
-    spec = tmp_path / "mine.py"
-    spec.write_text(
-        SPEC.format(**{"module": "", "init": "pass", "go": "self.value = 0", "small": "pass", place: raised})
-    )
-    status, err = run(capsys, "run", spec, "--engine", engine)
-    assert status == 2
-    assert err.startswith("error: ") and str(spec) in err
 
 
 @pytest.mark.parametrize("command", [["list"], ["mutate"], ["simulate", "--traces", "9"]], ids=" ".join)
