@@ -52,15 +52,16 @@ class ProofSettings:
 class ProofTask:
     """One configuration to prove: the properties, the lemmas to use, and the settings.
 
-    `untreated` are the liveness and reachable properties that the method does not decide. `on_progress` receives a
-    short text about the current query. `found` is the text of the lemmas that a search has added to the spec. `notes`
-    are the lines on work that was cut off.
+    `untreated` are the selected properties that the method does not decide, such as `deadlock`, and `not_selected` the
+    other declared ones. `on_progress` receives a short text about the current query. `found` is the text of the lemmas
+    that a search has added to the spec. `notes` are the lines on work that was cut off.
     """
 
     run: Run
     names: list[str]
     lemmas: list[str]
     untreated: list[str]
+    not_selected: list[str]
     settings: ProofSettings
     on_progress: Callable[[str], None]
     found: str = ""
@@ -103,7 +104,7 @@ def proof_lines(task: ProofTask, outcome: ProofOutcome) -> list[Line]:
         name: "any" if name in task.settings.unbounded else value for name, value in run.spec.constants.items()
     }
     shown = [line((run.name, "bold"), f"  {constants_text(constants)}"), *outcome.lines, *_notes(task, outcome)]
-    shown += proof_text.lines_of_untreated_properties(run.spec, task.untreated, task.settings.method)
+    shown += proof_text.lines_of_the_account(run.spec, task.untreated, task.not_selected, task.settings.method)
     shown += [line((f"  {sentence}", "red")) for sentence in outcome.differences]
     for violation in outcome.violations:
         replay(run.spec, violation)
@@ -142,6 +143,7 @@ def proof_to_json(task: ProofTask, outcome: ProofOutcome) -> dict[str, Any]:
         "verdict": outcome.verdict,
         "properties": task.names,
         "untreated": task.untreated,
+        "not_selected": task.not_selected,
         **outcome.fields,
         "notes": [text.strip() for text in styled_lines.plain(_notes(task, outcome)).splitlines()],
         "differences": list(outcome.differences),

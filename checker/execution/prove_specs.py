@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Protocol, cast
 
-from checker.errors import InputError, UserError
+from checker.errors import InputError, InternalError, UserError
 from checker.execution.proof_outcome import (
     Method,
     ProofOutcome,
@@ -21,7 +21,7 @@ from checker.execution.proof_outcome import (
 )
 from checker.execution.proof_progress import ProofProgress
 from checker.language.liveness import liveness_names
-from checker.language.roles import Role
+from checker.language.roles import DEADLOCK, Role
 from checker.language.spec import Spec
 from checker.output import styled_lines
 from checker.output.files import JsonLines, check_stems
@@ -29,6 +29,7 @@ from checker.output.output_files import STANDARD_OUTPUT, check_outputs
 from checker.output.proof_files import ProofFolder
 from checker.output.styled_lines import BLANK
 from checker.printable import printable
+from checker.run.expectation import property_names
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT, Request, Run, runs_for
 
@@ -154,7 +155,7 @@ def _task(run: Run, settings: ProofSettings, requested: tuple[str, ...], progres
     names = [name for name in run.properties if run.spec.roles.get(name) in PROVABLE]
     if settings.method == "bounded":
         names, liveness = [*names, *liveness], []
-    untreated = [name for name in run.properties if name in liveness or run.spec.roles.get(name) is Role.REACHABLE]
+    untreated = [name for name in run.properties if name not in names]
     expected = run.expected if isinstance(run.expected, Mapping) else {}
     if settings.method not in ("bounded", "pdr") and not requested:
         names = [name for name in names if name not in expected]
@@ -169,7 +170,11 @@ def _task(run: Run, settings: ProofSettings, requested: tuple[str, ...], progres
     run = dataclasses.replace(run, spec=run.spec.without_view())
     if not settings.unbounded:
         run = dataclasses.replace(run, spec=_replayable(run.spec))
-    return ProofTask(run, names, lemmas, untreated, settings, progress.show)
+    declared = [*property_names(type(run.spec)), DEADLOCK]
+    not_selected = [name for name in declared if name not in (*names, *untreated)]
+    if lost := [name for name in run.properties if name not in declared]:
+        raise InternalError(f"prove did not account for {', '.join(lost)} of {run.name}")
+    return ProofTask(run, names, lemmas, untreated, not_selected, settings, progress.show)
 
 
 def _replayable(spec: Spec) -> Spec:

@@ -17,7 +17,7 @@ from checker.errors import BoundsError, Disabled
 from checker.explain.differences import changes
 from checker.explain.failures import explain
 from checker.language.liveness import liveness_names
-from checker.language.roles import Role
+from checker.language.roles import DEADLOCK, Role
 from checker.language.spec import Spec
 from checker.output.counterexample_text import change_lines, constants_text, state_lines, trace_lines
 from checker.output.styled_lines import BLANK, Line, Span, line
@@ -298,17 +298,26 @@ def _states(count: int) -> str:
     return f"{count:,} state{'' if count == 1 else 's'}"
 
 
-def lines_of_untreated_properties(spec: Spec, names: Sequence[str], method: str) -> list[Line]:
-    """Return the notes that a method does not decide some properties, liveness first."""
-    liveness = liveness_names(spec, names)
-    others = [name for name in names if name not in liveness]
+_UNDECIDED_KINDS = {Role.REACHABLE: "reachable property", Role.REFINEMENT: "refinement", None: DEADLOCK}
+"""What the command prove never decides, by role; the built-in property has none."""
+
+
+def lines_of_the_account(spec: Spec, untreated: Sequence[str], not_selected: Sequence[str], method: str) -> list[Line]:
+    """Return the notes on the declared properties that a method does not decide, liveness first, and on the view."""
+    liveness = liveness_names(spec, untreated)
+    others = [name for name in untreated if name not in liveness]
     notes = []
     if liveness:
         why = f"the method {method} decides no liveness property; use --method bounded, or the command run"
         notes.append(line((f"  not treated: {', '.join(liveness)}: {why}", "yellow")))
     if others:
-        why = "the command prove decides no reachable property; use the command run"
+        kinds = dict.fromkeys(_UNDECIDED_KINDS[spec.roles.get(name)] for name in others)
+        why = f"the command prove decides no {', no '.join(kinds)}; use the command run"
         notes.append(line((f"  not treated: {', '.join(others)}: {why}", "yellow")))
+    if names := [name for name in not_selected if name != DEADLOCK]:
+        notes.append(line(f"  not selected: {', '.join(names)}"))
+    views = [name for name, role in type(spec).roles.items() if role is Role.VIEW]
+    notes += [line(f"  not used: the view {name}: a proof is about whole states") for name in views]
     return [BLANK, *notes] if notes else []
 
 

@@ -1,5 +1,6 @@
 """The command `prove`: output, JSON, exit statuses, and messages for wrong input."""
 
+import itertools
 import json
 import re
 import subprocess
@@ -153,6 +154,84 @@ def test_a_proof_names_the_reachable_properties(prove, tmp_path, method, others)
     assert "not treated: is_begun: the command prove decides no reachable property; use the command run" in outcome.out
     content = json.loads(prove("count.py/count/starved", "--method", method, "--json", "-").out)
     assert content["untreated"] == [*others, "is_begun"]
+
+
+EVERY_KIND = '''"""A property of each kind, and a view."""
+
+from checker.language import (
+    Range, Refinement, Scenario, Spec, action, always_eventually, invariant, reachable, require, step_invariant, view
+)
+
+
+class Abstract(Spec):
+    z = Range(0, 3)
+
+    @action
+    def next(self):
+        require(self.z < 3)
+        self.z += 1
+
+
+class Kinds(Spec):
+    x = Range(0, 3)
+
+    @action
+    def up(self):
+        require(self.x < 3)
+        self.x += 1
+
+    @invariant
+    def is_small(self):
+        return self.x < 4
+
+    @invariant
+    def is_violated(self):
+        return self.x < 3
+
+    @step_invariant
+    def grows(self, old):
+        return self.x > old.x
+
+    @reachable
+    def is_full(self):
+        return self.x == 3
+
+    @always_eventually
+    def is_empty(self):
+        return self.x == 0
+
+    @view
+    def seen(self):
+        return self.x
+
+    refines = Refinement(Abstract, z=lambda self: self.x)
+
+
+scenarios = [Scenario(Kinds, "all", deadlock=True, expect={"is_violated": 4}),
+             Scenario(Kinds, "some", properties=["is_small", "is_full"])]
+'''
+
+
+@pytest.mark.parametrize("method", ["induction", "k-induction", "bounded", "pdr"])
+@pytest.mark.parametrize("scenario", ["all", "some"])
+def test_each_declared_property_is_treated_or_named(prove, tmp_path, method, scenario):
+    (tmp_path / "kinds.py").write_text(EVERY_KIND)
+    arguments = [f"kinds.py/kinds/{scenario}", "--method", method, "--depth", "4"]
+    arguments = arguments if method in ("k-induction", "bounded") else arguments[:3]
+    content = json.loads(prove(*arguments, "--json", "-").out)
+    parts = [content[part] for part in ("properties", "untreated", "not_selected")]
+    declared = ["is_small", "is_violated", "grows", "is_full", "is_empty", "refines", "deadlock"]
+    assert sorted(itertools.chain(*parts)) == sorted(declared)
+    out = prove(*arguments).out
+    assert "  not used: the view seen: a proof is about whole states\n" in out
+    if scenario == "some":
+        assert parts[1:] == [["is_full"], ["is_violated", "grows", "is_empty", "refines", "deadlock"]]
+        assert "  not selected: is_violated, grows, is_empty, refines\n" in out
+        return
+    liveness = ["is_empty"] if method != "bounded" else []
+    assert sorted(parts[1]) == sorted(["is_full", "refines", "deadlock", *liveness])
+    assert "no reachable property, no refinement, no deadlock; use the command run\n" in out
+    assert ("  not selected: is_violated\n" in out) == (method in ("induction", "k-induction"))
 
 
 @pytest.mark.parametrize("method", ["induction", "k-induction", "pdr"])
