@@ -205,7 +205,9 @@ def pages(
             pyodide = pyodide_files(default_folder().with_name("pyodide"))
         except MissingExtraError as error:
             print(f"the site has no playground: {error.message}", file=sys.stderr)
-        count = build_site(folder, site, on_stage=_show_stage, with_matrix=not no_matrix, pyodide=pyodide)
+        count = build_site(
+            folder, site, on_stage=_show_stage, on_figures=print, with_matrix=not no_matrix, pyodide=pyodide
+        )
         print(f"{site / 'index.html'} written, with {count - 1} other pages")
         return 0
     if no_matrix:

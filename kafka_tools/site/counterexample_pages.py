@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,9 @@ from checker.language.spec import Spec
 from checker.output.page.chart import chart
 from checker.output.page.render import render
 from checker.output.writers import html
+from checker.run.process_pool import results_in_order
 from checker.run.result import TraceStep, Violation
+from checker.run.workers import default_workers
 from kafka_tools.pages.catalogue_scenarios import EntryScenario
 from kafka_tools.pages.scenario_runs import ScenarioRun, counterexample_of, run_scenario
 
@@ -44,18 +47,21 @@ class ShownScenario:
 
 
 def write_counterexamples(scenarios: Iterable[EntryScenario], folder: Path) -> dict[str, ShownScenario]:
-    """Explore scenarios, write their counterexamples into a folder, and return them by their names.
+    """Explore scenarios in forked processes, write their counterexamples, and return them by their names.
 
     Raises:
         SpecError: the result of a scenario is not the expected one.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    return {given.target: _shown(given, folder) for given in scenarios}
+    # Two entries may be shown by one scenario.
+    given = list({each.target: each for each in scenarios}.values())
 
+    def write(number: int, cancelled: threading.Event) -> tuple[tuple[CounterexamplePage, ...], tuple[TraceStep, ...]]:
+        run = run_scenario(given[number].target)
+        return tuple(_write(run, given[number], folder)), run.steps
 
-def _shown(given: EntryScenario, folder: Path) -> ShownScenario:
-    run = run_scenario(given.target)
-    return ShownScenario(given, tuple(_write(run, given, folder)), run.steps)
+    written = results_in_order(len(given), default_workers(), write, threading.Event())
+    return {each.target: ShownScenario(each, *shown) for each, shown in zip(given, written, strict=True)}
 
 
 def _write(run: ScenarioRun, given: EntryScenario, folder: Path) -> Iterable[CounterexamplePage]:

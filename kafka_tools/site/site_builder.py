@@ -37,15 +37,17 @@ def build_site(
     target: Path,
     shown: Sequence[Exhibit] | None = None,
     on_stage: Callable[[str], None] = lambda stage: None,
+    on_figures: Callable[[str], None] = lambda sentence: None,
     *,
     with_matrix: bool = False,
     pyodide: Mapping[str, bytes] | None = None,
 ) -> int:
     """Build the site of the pages in `docs` into the folder `target` and return the number of its HTML pages.
 
-    `shown` are the entries of the museum (None: all). `with_matrix`: with the page of settings. `pyodide` has the files
-    of Pyodide; None: without the playground. A warning of Sphinx, a link that leads nowhere and a file that would be
-    loaded from a network are errors. The folder `target` must be empty, new, or a site.
+    `shown` are the entries of the museum (None: all). `with_matrix`: with the page of settings, of which `on_figures`
+    gets the figures. `pyodide` has the files of Pyodide; None: without the playground. A warning of Sphinx, a link that
+    leads nowhere and a file that would be loaded from a network are errors. The folder `target` must be empty, new, or
+    a site.
 
     Raises:
         InputError: `docs` is not a folder of pages, or a page has a wrong link.
@@ -77,7 +79,7 @@ def build_site(
         # After the navigation, which follows the links of the index.
         staged.add_examples()
         if with_matrix:
-            write_matrix(extra, default_cache(), on_stage=on_stage)
+            on_figures(write_matrix(extra, default_cache(), on_stage=on_stage))
             _link(stage, matrix_page.PAGE)
         if pyodide is not None:
             site_files.write_playground(extra, pyodide, _examples())

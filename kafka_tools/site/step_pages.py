@@ -13,7 +13,8 @@ from checker.explorer.session import ExplorerSession
 from checker.explorer.steps import address_of
 from checker.explorer.stored_graph import stored_page
 from checker.explorer.variant import variant_of
-from checker.run.plan import Plan
+from checker.run.expectation import properties_to_check
+from checker.run.plan import Plan, properties_to_search
 from checker.run.process_pool import results_in_order
 from checker.run.workers import default_workers
 from kafka_tools.site.counterexample_pages import ShownScenario
@@ -46,7 +47,9 @@ def _write(given: ShownScenario, folder: Path) -> StepPage | None:
     variant = variant_of(target)
     session = ExplorerSession((variant,))
     spec = session.place(Address()).panes[0].spec
-    result = engine.explore(spec, Plan((), stop="all", max_states=MOST_STATES, quick=True))
+    # The properties of the scenario: the machine code of its counterexample is in the cache.
+    checked = properties_to_search(spec, properties_to_check(given.scenario.scenario))
+    result = engine.explore(spec, Plan(tuple(checked), stop="all", max_states=MOST_STATES, quick=True))
     if result.ended != "complete":
         return None
     if given.trace:

@@ -111,15 +111,17 @@ def test_the_playground_is_in_the_site_and_linked_or_the_command_says_why_not(tm
     assert (tmp_path / "out" / "playground" / "pyodide.mjs").is_file()
 
 
-def test_the_page_of_settings_is_in_the_site_and_linked(tmp_path, monkeypatch):
+def test_the_page_of_settings_is_in_the_site_and_linked(tmp_path, monkeypatch, capsys):
     docs = small_docs(tmp_path, "# A\n\nClick on `matrix.html`.\n")
     monkeypatch.setattr(site_builder, "exhibits", lambda: ENTRIES[-1:])
 
     def write_page(folder, cache, on_stage):
         (folder / "matrix.html").write_text('<a href="index.html">Tidemark</a>')
+        return "matrix.html: 7 configurations"
 
     monkeypatch.setattr(site_builder, "write_matrix", write_page)
     assert main(["pages", str(docs), "--site", str(tmp_path / "out")]) == 0
+    assert "matrix.html: 7 configurations\n" in capsys.readouterr().out
     assert '<a href="matrix.html">matrix.html</a>' in (tmp_path / "out" / "a.html").read_text()
     assert main(["pages", str(docs), "--site", str(tmp_path / "out"), "--no-matrix"]) == 0
     assert "matrix.html</a>" not in (tmp_path / "out" / "a.html").read_text()
