@@ -42,7 +42,7 @@ Properties = Annotated[
 ]
 Deadlock = Annotated[bool, option("--deadlock", help="Report a state without successors as a violation.")]
 Workers = Annotated[
-    int | None, option("--workers", min=1, metavar="N", help="Parallel workers (default: one per CPU core).")
+    int | None, option("--workers", min=1, max=1024, metavar="N", help="Parallel workers (default: one per CPU core).")
 ]
 Master = Annotated[
     str | None, option("--master", metavar="URL", help="Spark master (default: all cores of this machine).")

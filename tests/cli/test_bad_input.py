@@ -74,6 +74,7 @@ def is_reported_in_one_sentence(outcome, says):
         ([TOY, "--html", "/dev/null/x"], "the folder /dev/null/x cannot be written"),
         ([TOY, "--out", "/dev/null/x"], "the folder /dev/null/x cannot be written"),
         ([TOY, "--workers", "0"], "--workers"),
+        ([TOY, "--workers", "1025"], "is not in the range 1<=x<=1024"),
         ([TOY, "--max-states", "few"], "--max-states"),
         ([TOY, "--nonsense"], "--nonsense"),
     ],
