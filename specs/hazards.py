@@ -51,8 +51,9 @@ EVENTS = {"none": "a slow follower at most", "leader-change": "a planned leader 
     "split": "a batch that is too large and is split", "share-group": "records of a share group (KIP-932)"}  # fmt: skip
 """The events after which something can go wrong. The slugs of the failures of `advise` are among them."""
 
-LEADER_LOST = ("leader-change", "crash", "cut-off", "unclean-election", "power-loss", "crash-and-power-loss",
-    "blackout", "empty-disk", "disk-lost", "reassignment", "disk-removed")  # fmt: skip
+LEADER_LOST = ("leader-change", "leader-changes", "crash", "two-crashes", "cut-off", "unclean-election",
+    "crash-and-leader-change", "power-loss", "crash-and-power-loss", "blackout", "empty-disk", "disk-lost",
+    "reassignment", "disk-removed")  # fmt: skip
 """The events in which another broker may become the leader, or none: what `leader-lost` stands for in `after`."""
 
 _INCLUDED = {"power-loss": "crash", "crash-and-power-loss": "two-crashes"}

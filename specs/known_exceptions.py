@@ -9,7 +9,7 @@ import functools
 from collections.abc import Iterable, Mapping
 
 from checker.language.tables import GuaranteeNote, GuaranteeRow, Table
-from specs.hazards import EVENTS, Hazard, hazards
+from specs.hazards import EVENTS, LEADER_LOST, Hazard, hazards
 from specs.kafka_releases import RELEASES
 
 LATEST = ((RELEASES[-1], RELEASES[-1]),)
@@ -66,12 +66,27 @@ def unexplored(
         and not outcomes.isdisjoint(hazard.outcomes)
         and _exists(hazard.name, releases, config.get("controller", ""))
     ]
-    parts = []
-    for event, text in EVENTS.items():
-        names = [hazard.name for hazard in known if event in hazard.events_with(config)]
-        if names and event not in answered:
-            parts.append(f"{text} ({', '.join(names)})")
+    names = {event: [hazard.name for hazard in known if event in hazard.events_with(config)] for event in EVENTS}
+    parts = _parts({event: each for event, each in names.items() if each and event not in answered})
     return f"Not explored here, and not safe: {'; '.join(parts)}."
+
+
+def _parts(names: Mapping[str, list[str]]) -> list[str]:
+    """Return a text for each event with its entries. What every loss of the leader may cause is said once."""
+    lost = [event for event in names if event in LEADER_LOST]
+    common = [name for name in names[lost[0]] if all(name in names[event] for event in lost)] if lost[1:] else []
+    texts = {event: _with_names(EVENTS[event], each) for event, each in names.items()}
+    if not common:
+        return list(texts.values())
+    further = {event: [name for name in names[event] if name not in common] for event in lost}
+    losses = ", ".join(_with_names(EVENTS[event], each) for event, each in further.items())
+    others = [text for event, text in texts.items() if event not in lost]
+    return [f"whatever may take the leader away ({', '.join(common)}): {losses}", *others]
+
+
+def _with_names(text: str, names: Iterable[str]) -> str:
+    listed = ", ".join(names)
+    return f"{text} ({listed})" if listed else text
 
 
 def noted_table(
