@@ -133,13 +133,14 @@ class Hazard:
 
     `outcomes` and `after` are keys of `OUTCOMES` and `EVENTS`: any of the events suffices. `also` are outcomes that it
     has under further conditions, which an exploration decides: there the entry names a cause. `coincidence`, or else
-    `needs`, says what has to coincide. `follows`: an outcome; the entry may follow each one that has it. `is_rare`:
-    it needs more than the event. `takes`: a number and what has to happen as often, if one event of `after` is too few.
+    `needs`, says what has to coincide. `follows`: an outcome; the entry may follow each one that has it. `is_rare`: it
+    needs more than the event. `takes`: a number and what has to happen as often, if one event of `after` is too few.
     `conditions` all have to hold. One of `reopened_by` that is known to hold undoes the rules that removed the entry
     from later releases. `first` and `last` are the first and the last release that have it if no change in
-    `specs.kafka_versions` says so. `remedy` is for people; the settings that help are in `conditions`. `shown_by` is
-    the scenario of which the constants in `Condition.without` are; "" if no spec has the entry yet. `classes`: it was
-    shown by calling Kafka's own classes. `page` is a page of docs/.
+    `specs.kafka_versions` says so, `gap` the first and the last one in between that have it not. `remedy` is for
+    people; the settings that help are in `conditions`. `shown_by` is the scenario of which the constants in
+    `Condition.without` are; "" if no spec has the entry yet. `classes`: it was shown by calling Kafka's own classes.
+    `page` is a page of docs/.
     """
 
     name: str
@@ -157,6 +158,7 @@ class Hazard:
     takes: str = ""
     first: str = ""
     last: str = ""
+    gap: tuple[str, ...] = ()
     shown_by: str = ""
     sightings: tuple[BrokerSighting, ...] = ()
     classes: str = ""
@@ -174,6 +176,9 @@ class Hazard:
         examined = client if client and any(each.setting == "client" for each in self.conditions) else version
         is_before = self.first and release_number(examined) < release_number(self.first)
         is_after = self.last and release_number(examined) > release_number(self.last)
+        first_without, last_without = self.gap or ("", "")
+        if self.gap and release_number(first_without) <= release_number(examined) <= release_number(last_without):
+            return False
         return not is_before and not is_after and entry_exists_in(self.name, version, controller, client)
 
     def events(self, version: str, config: Mapping[str, str], outcome: str = "") -> tuple[str, ...]:
@@ -261,7 +266,7 @@ def _hazard(name: str, given: Mapping[str, Any]) -> Hazard:
     for condition in hazard.conditions:
         if others := {*condition.only_after} - {*hazard.after}:
             raise ValueError(f"catalogue.toml: {name}: only_after has {sorted(others)}, which `after` has not")
-    for release in filter(None, (hazard.first, hazard.last)):
+    for release in filter(None, (hazard.first, hazard.last, *hazard.gap)):
         if release not in RELEASES:
             raise ValueError(f"catalogue.toml: {name}: {release} is not a release")
     return hazard

@@ -37,7 +37,9 @@ def show(
         refuse_options(f"{trace} has no steps to replay: python -m checker run {trace} shows them")
         write(map(line, story), sys.stdout)
         return
-    if not trace.exists() and trace.name == str(trace) and not trace.suffix and not scenarios_named(str(trace)):
+    if not trace.exists() and trace.name == str(trace) and not trace.suffix:
+        # Of a name like those of the catalogue it says which ones are near.
+        scenarios_named(str(trace))
         raise InputError(f"the catalogue has no entry {trace}, and there is no trace file of this name")
     from checker.execution.show_trace import show_trace
 

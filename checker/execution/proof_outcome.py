@@ -52,15 +52,17 @@ class ProofSettings:
 class ProofTask:
     """One configuration to prove: the properties, the lemmas to use, and the settings.
 
-    `untreated` are the selected properties that the method does not decide, such as `deadlock`, and `not_selected` the
-    other declared ones. `on_progress` receives a short text about the current query. `found` is the text of the lemmas
-    that a search has added to the spec. `notes` are the lines on work that was cut off.
+    `untreated` are the selected properties that the method does not decide, such as `deadlock`, `left_out` those that
+    the scenario expects to be violated, and `not_selected` the other declared ones. `on_progress` receives a short text
+    about the current query. `found` is the text of the lemmas that a search has added to the spec. `notes` are the
+    lines on work that was cut off.
     """
 
     run: Run
     names: list[str]
     lemmas: list[str]
     untreated: list[str]
+    left_out: list[str]
     not_selected: list[str]
     settings: ProofSettings
     on_progress: Callable[[str], None]
@@ -104,7 +106,9 @@ def proof_lines(task: ProofTask, outcome: ProofOutcome) -> list[Line]:
         name: "any" if name in task.settings.unbounded else value for name, value in run.spec.constants.items()
     }
     shown = [line((run.name, "bold"), f"  {constants_text(constants)}"), *outcome.lines, *_notes(task, outcome)]
-    shown += proof_text.lines_of_the_account(run.spec, task.untreated, task.not_selected, task.settings.method)
+    shown += proof_text.lines_of_the_account(
+        run.spec, task.untreated, task.left_out, task.not_selected, task.settings.method
+    )
     shown += [line((f"  {sentence}", "red")) for sentence in outcome.differences]
     for violation in outcome.violations:
         replay(run.spec, violation)
@@ -143,6 +147,7 @@ def proof_to_json(task: ProofTask, outcome: ProofOutcome) -> dict[str, Any]:
         "verdict": outcome.verdict,
         "properties": task.names,
         "untreated": task.untreated,
+        "expected_violations": task.left_out,
         "not_selected": task.not_selected,
         **outcome.fields,
         "notes": [text.strip() for text in styled_lines.plain(_notes(task, outcome)).splitlines()],

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Protocol, cast
 
-from checker.errors import InputError, InternalError, UserError
+from checker.errors import InputError, UserError
 from checker.execution.proof_outcome import (
     Method,
     ProofOutcome,
@@ -157,7 +157,9 @@ def _task(run: Run, settings: ProofSettings, requested: tuple[str, ...], progres
         names, liveness = [*names, *liveness], []
     untreated = [name for name in run.properties if name not in names]
     expected = run.expected if isinstance(run.expected, Mapping) else {}
+    left_out = []
     if settings.method not in ("bounded", "pdr") and not requested:
+        left_out = [name for name in names if name in expected]
         names = [name for name in names if name not in expected]
     if not names:
         if liveness:
@@ -170,11 +172,8 @@ def _task(run: Run, settings: ProofSettings, requested: tuple[str, ...], progres
     run = dataclasses.replace(run, spec=run.spec.without_view())
     if not settings.unbounded:
         run = dataclasses.replace(run, spec=_replayable(run.spec))
-    declared = [*property_names(type(run.spec)), DEADLOCK]
-    not_selected = [name for name in declared if name not in (*names, *untreated)]
-    if lost := [name for name in run.properties if name not in declared]:
-        raise InternalError(f"prove did not account for {', '.join(lost)} of {run.name}")
-    return ProofTask(run, names, lemmas, untreated, not_selected, settings, progress.show)
+    not_selected = [name for name in (*property_names(type(run.spec)), DEADLOCK) if name not in run.properties]
+    return ProofTask(run, names, lemmas, untreated, left_out, not_selected, settings, progress.show)
 
 
 def _replayable(spec: Spec) -> Spec:

@@ -302,7 +302,9 @@ _UNDECIDED_KINDS = {Role.REACHABLE: "reachable property", Role.REFINEMENT: "refi
 """What the command prove never decides, by role; the built-in property has none."""
 
 
-def lines_of_the_account(spec: Spec, untreated: Sequence[str], not_selected: Sequence[str], method: str) -> list[Line]:
+def lines_of_the_account(
+    spec: Spec, untreated: Sequence[str], left_out: Sequence[str], not_selected: Sequence[str], method: str
+) -> list[Line]:
     """Return the notes on the declared properties that a method does not decide, liveness first, and on the view."""
     liveness = liveness_names(spec, untreated)
     others = [name for name in untreated if name not in liveness]
@@ -314,6 +316,9 @@ def lines_of_the_account(spec: Spec, untreated: Sequence[str], not_selected: Seq
         kinds = dict.fromkeys(_UNDECIDED_KINDS[spec.roles.get(name)] for name in others)
         why = f"the command prove decides no {', no '.join(kinds)}; use the command run"
         notes.append(line((f"  not treated: {', '.join(others)}: {why}", "yellow")))
+    if left_out:
+        why = "the scenario expects a violation; --property proves it all the same"
+        notes.append(line(f"  not proved: {', '.join(left_out)}: {why}"))
     if names := [name for name in not_selected if name != DEADLOCK]:
         notes.append(line(f"  not selected: {', '.join(names)}"))
     views = [name for name, role in type(spec).roles.items() if role is Role.VIEW]

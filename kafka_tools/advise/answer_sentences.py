@@ -59,8 +59,8 @@ ASSUMPTIONS = (
     "One partition. A batch is one record. Followers copy without faults (the families `replication` and `producer` "
     "model those faults).",
     "The failures of a row occur at every moment, and followers may fall behind. Power loss removes unflushed records, "
-    "any number of them. If unclean elections are allowed, they may follow every failure. No row has a crash "
-    "and the planned leader change with which automatic leader balancing follows it.",
+    "any number of them. If unclean elections are allowed, they may follow every failure. After a "
+    "crash, automatic leader balancing moves the leader back: no row has both.",
     "A delivery timeout of two minutes or more does not pass. After a shorter one, the application sends the record "
     "again.",
     "With a transactional.id, the specs of transactions explore a restart of the producer, without this partition.",

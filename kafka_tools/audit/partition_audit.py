@@ -29,8 +29,8 @@ from kafka_tools.audit.partition_folder import (
     RECOVERY_POINTS,
     PartitionFolder,
     Segment,
+    are_being_deleted,
     index_entries,
-    is_being_deleted,
     orphaned_indexes,
     snapshot_entries,
 )
@@ -446,7 +446,7 @@ class PartitionAudit:
         if not folder.epochs or not folder.segments or not folder.has_log_starts or folder.log_start is not None:
             return
         start, first = folder.epochs[0][1], folder.segments[0].base_offset
-        if start < first and not is_being_deleted(folder.path, start):
+        if start < first and not are_being_deleted(folder, start, first):
             text = (
                 f"leader-epoch-checkpoint begins with offset {start}, the first segment with {first}: records from "
                 f"offset {start} to {first - 1} are gone, or the broker crashed while it deleted them"

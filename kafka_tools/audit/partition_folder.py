@@ -286,10 +286,20 @@ def orphaned_indexes(path: Path) -> list[Path]:
     return [file for file in files if file.exists()]
 
 
-def is_being_deleted(path: Path, offset: int) -> bool:
-    """Return whether a folder has a segment that a broker renamed for deletion, from an offset on or before it."""
-    names = [file.name.removesuffix(DELETED) for file in path.glob(f"*{DELETED}")]
-    return any(name.isdigit() and int(name) <= offset for name in names)
+def are_being_deleted(folder: PartitionFolder, start: int, end: int) -> bool:
+    """Return whether the segments that a broker renamed for deletion have every offset from `start` to before `end`."""
+    files = sorted(folder.path.glob(f"*{DELETED}"))
+    reached = start
+    try:
+        renamed = tuple(Segment(number, file, 0, file.stat().st_size) for number, file in enumerate(files))
+        for _, rows in batches_of(replace(folder, segments=renamed), checks_crc=False):
+            for row in rows:
+                if row["first_offset"] <= reached <= row["last_offset"]:
+                    reached = int(row["last_offset"]) + 1
+    except FileNotFoundError:
+        # A broker that runs has removed one meanwhile.
+        return False
+    return reached >= end
 
 
 def index_problem(path: Path, kind: np.dtype[Any], *, is_last: bool) -> str | None:

@@ -102,12 +102,13 @@ scenarios = [
     Bug("completed_with_one_copy", ReplicaSet, violates={"no_acked_loss": 5},
         size=dict(SHRUNK, largest_target=2), larger=dict(SHRUNK, reassignments=2, largest_target=3),
         faulty=dict(awaits="added"), fixed=dict(awaits="all"),
-        description="Before 3.8: a reassignment adds no replica and is complete at once: it deletes one of two copies "
-        "in sync, and the other one is lost.", remedy="It is complete once all replicas that it asks for are in sync."),
+        description="The rule before 3.8: a reassignment adds no replica and is complete at once: it deletes one of "
+        "two copies in sync, and the other one is lost.",
+        remedy="It is complete once all replicas that it asks for are in sync."),
     Bug("stale_eligible_after_min_isr", ReplicaSet, violates={"no_acked_loss": 7}, size=dict(setting_changes=1),
         larger=dict(setting_changes=2, crashes=1, lagging=True), faulty=dict(clears_eligible="never"),
-        description="Before 4.0: min.insync.replicas is lowered; an eligible replica from before leads without a "
-        "record that was acknowledged since.", remedy="The change clears the ELR."),
+        description="In the unfinished feature before 4.0, min.insync.replicas is lowered; an eligible replica from "
+        "before leads without a record that was acknowledged since.", remedy="The change clears the ELR."),
     Bug("fenced_last_known_leader", ReplicaSet, violates={"leader_is_active": 7}, size=dict(crashes=3),
         larger=dict(crashes=4, lagging=True), faulty=dict(last_known_is_active=False),
         description="KAFKA-19522: the last known leader is elected while it is fenced.",

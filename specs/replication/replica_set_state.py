@@ -19,7 +19,7 @@ class ReplicaSetState(Spec, abstract=True):
     """One partition as the KRaft controller has it, and its logs; each of the constants below is a rule or a limit.
 
     The default of a rule is the remedy, so that a scenario shows one fault. No release has a remedy of C-1, C-2 and
-    H-1 to H-11, but H-6 and H-10 began with 4.3.
+    H-1 to H-11, but 3.8 to 4.2 have neither H-6 nor H-10.
     """
 
     brokers = Constant(4, at_least=2)
@@ -41,7 +41,7 @@ class ReplicaSetState(Spec, abstract=True):
     # H-5, PartitionChangeBuilder.canElectLastKnownLeader, maybeUpdateLastKnownLeader: the last known leader is
     # forgotten once it is no replica any more. Kafka 4.0 to 4.4: False.
     last_known_is_replica = Constant(True)
-    # H-6 (since 4.3), PartitionReassignmentReplicas: a reassignment awaits added replicas that it removes again.
+    # H-6, the same method (before 3.8, and since 4.3): a reassignment awaits added replicas that it removes again.
     awaits_removed = Constant(False)
     # H-7, ReplicationControlManager.changePartitionReassignment: a reassignment that replaces another one has its own
     # replicas to remove, also if these are none. Kafka 3.3 to 4.4: False.
@@ -62,7 +62,7 @@ class ReplicaSetState(Spec, abstract=True):
     # eligible replicas of a partition without a leader too. Kafka 4.0 to 4.4: True.
     clears_leaderless = Constant(False)
     # The same method: whether a change of min.insync.replicas clears the eligible replicas. Kafka 3.7 to 3.9: never
-    # (KAFKA-16540); 4.0 to 4.4: with the feature on (H-9).
+    # (KAFKA-16540), where the feature is unfinished; 4.0 to 4.4: with the feature on (H-9).
     clears_eligible = Constant("always", one_of=("never", "with_feature", "always"))
     # H-3, PartitionChangeBuilder.maybeUpdateRecordElr: with the feature off, a partition without a leader keeps its
     # eligible replicas, and its last known leader may lead. Kafka 4.0 to 4.4: False.
@@ -71,7 +71,7 @@ class ReplicaSetState(Spec, abstract=True):
     # as after the feature was switched on, its last member counts as the last known leader. Kafka 4.0 to 4.4: False.
     remembers_last_member = Constant(True)
     # KAFKA-19522, PartitionChangeBuilder.canElectLastKnownLeader: the last known leader leads only if it is active.
-    # Kafka 3.7 to 4.0: False.
+    # Kafka 4.0, and the unfinished feature since 3.7: False.
     last_known_is_active = Constant(True)
 
     # H-4, ClusterControlManager.registerBroker: a broker that registers without the directory of a replica has lost its

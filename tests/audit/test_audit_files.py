@@ -302,6 +302,17 @@ def test_a_deletion_explains_no_epoch_before_it(log_directory):
     assert wrong(audited(folder)) == {Kind.LEADER_EPOCH}
 
 
+def test_a_deletion_explains_no_records_after_it(log_directory):
+    """The first segment is renamed, and the second one is lost: 903 records are in no file."""
+    folder = log_directory / ORDERS
+    for suffix in ("log", "index", "timeindex"):
+        path = folder / f"{FIRST}.{suffix}"
+        path.rename(folder / f"{path.name}.deleted")
+    for path in folder.glob("00000000000000001041.*"):
+        path.unlink()
+    assert wrong(audited(folder)) == {Kind.LEADER_EPOCH}
+
+
 def test_an_unused_partition_is_healthy(log_directory):
     folder = log_directory / "unused-0"
     folder.mkdir()

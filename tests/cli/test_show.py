@@ -154,6 +154,12 @@ def test_a_name_that_no_entry_has(checker, tmp_path):
     assert outcome.err.startswith("error: the catalogue has no entry C-99: did you mean ")
 
 
+def test_a_name_unlike_those_of_entries(checker):
+    outcome = checker("show", "nosuch")
+    assert outcome.status == 2
+    assert outcome.err == "error: the catalogue has no entry nosuch, and there is no trace file of this name\n"
+
+
 def test_a_small_state_space_is_drawn(checker, run, tmp_path):
     name, file = f"{TOY}/counter/reaches_limit", tmp_path / "graph.dot"
     outcome = checker("graph", name, file, "--engine", "python")

@@ -10,9 +10,12 @@ import itertools
 import pytest
 
 from checker.api.state_graph import StateGraph
+from checker.engines.native import engine as native
 from checker.errors import Disabled
 from checker.language import Bug, action, choose, require, subsets
+from checker.run.plan import Plan
 from checker.testing import SpecChecks, play, state_with
+from specs.hazards import hazards
 from specs.replication import catalogue_replica_set
 from specs.replication.eligible_replicas import eligible_replicas, is_clean_choice
 from specs.replication.partition import Partition
@@ -158,7 +161,7 @@ def names(members):
     ],
 )
 def test_the_registration_is_that_of_kafka(name, steps_taken, isr, elr, leader):
-    """What the controller of 4.3.1 wrote, that of 4.0.0 of a fenced leader, and that of 4.2.0 before the fix of moves.
+    """What the classes of 4.3.1 answered, those of 4.0.0 of a fenced leader, and those of 4.2.0 of a moved log.
 
     Of foreign members of the ELR only where the rule of C-1 is Kafka's.
     """
@@ -199,12 +202,7 @@ class FirstSlice(ReplicaSet):
 
 @pytest.mark.parametrize(("is_fixed", "states"), [(True, 1_440), (False, 3_532)])
 def test_the_first_slice_has_the_same_states(is_fixed, states):
-    """As the controller has them, for any number of reassignments: a fifth one reaches no new state.
-
-    The first model, written apart (elr_reassignment.py), has these sets with the fix of C-1. Without it, it has them
-    after three corrections of its own: Kafka leaves the partition alone when a broker starts beside a leader or stops
-    outside the ISR, and refuses a request that adds an active eligible broker while the ISR is empty.
-    """
+    """The numbers of a model that was written apart, for any number of reassignments: a fifth reaches no new state."""
     spec = FirstSlice(reassignments=5, eligible_are_replicas=is_fixed, completes_with_min_isr_only=False)
     fields = ("replicas", "adding", "removing", "isr", "elr", "leader", "active")
     assert len(StateGraph(spec).projection(fields, [])[0]) == states
@@ -219,6 +217,21 @@ def test_a_rule_of_all_target_replicas_completes_a_rollback_at_once():
     """4.0 to 4.2 did not have H-6."""
     spec = ReplicaSet(reassignments=2, stops=False, awaits_removed=True, awaits="all")
     assert violated_properties(spec, "reassignment_completes") == {}
+
+
+@pytest.mark.parametrize(
+    ("release", "awaits"), [("3.7.2", "added"), ("3.8.0", "all"), ("4.2.2", "all"), ("4.3.0", "added_or_all")]
+)
+def test_two_rules_of_reassignments_are_in_the_releases_that_await_added_replicas(release, awaits):
+    """H-6 and H-10: KAFKA-15665 ended both, and KAFKA-19975 brought them back."""
+    is_there = awaits != "all"
+    rollback = ReplicaSet(reassignments=2, stops=False, awaits_removed=True, awaits=awaits)
+    assert bool(violated_properties(rollback, "reassignment_completes")) == is_there
+    shrunk = spec_of("completed_below_min_isr")
+    replaced = ReplicaSet(**{**shrunk.constants, "awaits": awaits})
+    assert bool(native.explore(replaced, Plan(["no_acked_loss"])).violations) == is_there
+    for name in ("controller H-6", "controller H-10"):
+        assert hazards()[name].exists_in(release, "kraft") == is_there
 
 
 SUBSETS = [frozenset(members) for size in range(4) for members in itertools.combinations(range(3), size)]

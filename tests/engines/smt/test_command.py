@@ -219,19 +219,21 @@ def test_each_declared_property_is_treated_or_named(prove, tmp_path, method, sce
     arguments = [f"kinds.py/kinds/{scenario}", "--method", method, "--depth", "4"]
     arguments = arguments if method in ("k-induction", "bounded") else arguments[:3]
     content = json.loads(prove(*arguments, "--json", "-").out)
-    parts = [content[part] for part in ("properties", "untreated", "not_selected")]
+    parts = [content[part] for part in ("properties", "untreated", "not_selected", "expected_violations")]
     declared = ["is_small", "is_violated", "grows", "is_full", "is_empty", "refines", "deadlock"]
     assert sorted(itertools.chain(*parts)) == sorted(declared)
     out = prove(*arguments).out
     assert "  not used: the view seen: a proof is about whole states\n" in out
     if scenario == "some":
-        assert parts[1:] == [["is_full"], ["is_violated", "grows", "is_empty", "refines", "deadlock"]]
+        assert parts[1:] == [["is_full"], ["is_violated", "grows", "is_empty", "refines", "deadlock"], []]
         assert "  not selected: is_violated, grows, is_empty, refines\n" in out
         return
     liveness = ["is_empty"] if method != "bounded" else []
     assert sorted(parts[1]) == sorted(["is_full", "refines", "deadlock", *liveness])
     assert "no reachable property, no refinement, no deadlock; use the command run\n" in out
-    assert ("  not selected: is_violated\n" in out) == (method in ("induction", "k-induction"))
+    is_left_out = method in ("induction", "k-induction")
+    assert parts[2:] == [[], ["is_violated"] if is_left_out else []]
+    assert ("  not proved: is_violated: the scenario expects a violation" in out) == is_left_out
 
 
 @pytest.mark.parametrize("method", ["induction", "k-induction", "pdr"])
