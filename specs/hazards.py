@@ -30,11 +30,11 @@ EVENTS = {"none": "a slow follower at most", "leader-change": "a planned leader 
     "leader-changes": "several planned leader changes, as in a rolling restart",
     "follower-reads": "a consumer that reads from a follower (client.rack)",
     "crash": "a crash or a restart of one broker", "two-crashes": "crashes of two brokers",
-    "cut-off": "a leader that is cut off from the other brokers", "unclean-election": "an unclean election",
+    "cut-off": "a leader cut off from the other brokers", "unclean-election": "an unclean election",
     "crash-and-leader-change": "a crash and planned leader changes",
     "power-loss": "power loss of one broker", "crash-and-power-loss": "a crash and a power loss",
     "blackout": "power loss of all brokers", "empty-disk": "a broker that returns with an empty disk",
-    "disk-lost": "one disk that is lost and never returns", "lost-response": "a lost or late response",
+    "disk-lost": "one disk lost for good", "lost-response": "a lost or late response",
     "refused-request": "a request that the broker refuses", "delivery-timeout": "a delivery timeout",
     "retries-exhausted": "retries that are exhausted", "producer-restart": "a restart of the producer",
     "consumer-crash": "a crash of the consumer", "compaction": "compaction removes superseded records: not modelled",
@@ -43,15 +43,15 @@ EVENTS = {"none": "a slow follower at most", "leader-change": "a planned leader 
     "offsets-expire": "a group that is away longer than offsets.retention.minutes",
     "records-expire": "a consumer that is behind by more than the retention",
     "new-partition": "a new partition, or a group without a committed offset",
-    "reassignment": "a reassignment of replicas", "disk-removed": "a disk that is taken out of log.dirs",
-    "settings-change": "a change of settings or of a feature level while the cluster runs",
+    "reassignment": "a reassignment of replicas", "disk-removed": "a disk taken out of log.dirs",
+    "settings-change": "changed settings or feature levels while the cluster runs",
     "state-expiry": "producer state that expires (producer.id.expiration.ms, retention)",
     "network-delay": "a request or an answer that arrives late", "coordinator-change": "a move of the coordinator",
     "transaction-timeout": "transaction.timeout.ms passes", "abort": "an aborted transaction",
     "split": "a batch that is too large and is split", "share-group": "records of a share group (KIP-932)"}  # fmt: skip
 """The events after which something can go wrong. The slugs of the failures of `advise` are among them."""
 
-LEADER_LOST = ("leader-change", "leader-changes", "crash", "two-crashes", "cut-off", "unclean-election",
+LEADER_LOST = ("leader-change", "crash", "two-crashes", "cut-off", "unclean-election",
     "crash-and-leader-change", "power-loss", "crash-and-power-loss", "blackout", "empty-disk", "disk-lost",
     "reassignment", "disk-removed")  # fmt: skip
 """The events in which another broker may become the leader, or none: what `leader-lost` stands for in `after`."""

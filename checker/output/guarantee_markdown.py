@@ -122,7 +122,7 @@ def _cells(tabulation: GuaranteeTable) -> list[GuaranteeCell]:
 
 def in_full(command: str) -> str:
     """Return the sentence that names the command for the whole table."""
-    return f"`{command}` prints every row, the notes on it, the sizes of the explorations and the counterexamples."
+    return f"`{command}` prints every row with its notes, sizes and counterexamples."
 
 
 def _bold(tabulation: GuaranteeTable) -> Iterable[str]:

@@ -18,7 +18,7 @@ from typing import Any
 from kafka_tools.pages.catalogue_scenarios import ENTRY, EntryScenario, all_scenarios, scenarios_by_entry
 from kafka_tools.pages.museum.real_brokers import BrokerEvidence, evidence_by_entry
 from specs.hazards import hazards
-from specs.kafka_releases import RELEASES
+from specs.kafka_releases import RELEASES, describe_releases
 from specs.kafka_versions import CatalogueEntry, catalogue_entry
 
 AREAS: Mapping[str, tuple[str, str]] = {
@@ -89,7 +89,8 @@ class Exhibit:
         if self.shown_by is None and not self.has_history:
             return "not examined"
         if not self.has_history:
-            return f"every release from {self.releases[0]} to {self.releases[-1]}"
+            text = describe_releases(list(self.releases))
+            return text if "," in text else f"every release from {text}"
         return self.history.description_of_releases or f"no release since {RELEASES[0]}"
 
     @property
