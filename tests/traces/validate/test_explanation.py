@@ -45,6 +45,13 @@ def test_behaviour_ends_before_the_first_unexplained_event(validator):
     assert found.explanation.endswith("explains the trace up to line 4; no step explains the next event.")
 
 
+def test_behaviour_takes_several_silent_steps_in_a_row(validator):
+    sent = [{"event": "sent", "number": number} for number in (0, 1)]
+    looked = [{"event": "looked", "wire": wire} for wire in ([0, 1], [])]
+    found = explaining_behaviour(validator, recorded(*sent, *looked))
+    assert [step.action for step in found.trace] == [None, "send", "send", "lose", "lose"]
+
+
 @pytest.mark.parametrize("candidates", [39, 40, 41])
 def test_reasons_are_those_of_at_most_40_candidates(validator, candidates):
     keys, step = tuple(validator.moves.initial()) * candidates, PossibleStep("send", number=3)

@@ -255,6 +255,8 @@ def test_mapping_that_does_not_fit_the_spec_is_refused(validators):
         ("wire\0", "is not an expression: source code string cannot contain null bytes"),
         ("'\ud800'", "surrogates not allowed"),
         ("nothing", "nothing"),
+        ("declared_variables", "name 'declared_variables' is not defined"),
+        ("initial_states()", "name 'initial_states' is not defined"),
         ("wire.colour", "which is not a field"),
         ("wire.get(a=1, a=2)", "cannot be compiled: keyword argument repeated: a"),
         ("wire.get(__debug__=1)", "cannot be compiled: cannot assign to __debug__"),

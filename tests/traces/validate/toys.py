@@ -70,7 +70,7 @@ class WireLog(Mapping):
 
     @event("looked")
     def looked(self, found):
-        return Observation({"stored": found["stored"], "colour": found["colour"]})
+        return Observation({name: found[name] for name in ("wire", "stored", "colour") if name in found})
 
     @event("either")
     def either(self, found):
