@@ -438,7 +438,7 @@ def test_messages_of_old_formats(tmp_path, magic):
     segment = folder / f"{FIRST}.log"
     segment.write_bytes(data)
     [report] = audited(folder).partitions
-    assert (report.batches, report.end_offset, report.is_sound) == (9, 9, True)
+    assert (report.batches, report.records, report.end_offset, report.is_sound) == (9, 9, 9, True)
     segment.write_bytes(flipped(data, 8 * (len(data) - 1)))
     [finding] = findings(folder)
     assert finding.kind is Kind.CHECKSUM and finding.position == len(data) - len(data) // 9

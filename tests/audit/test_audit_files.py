@@ -291,6 +291,12 @@ def test_a_crash_within_a_deletion_is_healthy(log_directory, renamed, epoch_star
     assert wrong(audited(folder)) == set()
 
 
+def test_an_empty_first_segment_is_named(log_directory):
+    (log_directory / OLD).write_bytes(b"")
+    files = {each.file for each in audited(log_directory / ORDERS).findings if each.kind is Kind.OFFSET_GAP}
+    assert files == {Path(OLD).name}
+
+
 def test_a_deletion_explains_no_epoch_before_it(log_directory):
     folder = log_directory / ORDERS
     for path in folder.glob(f"{FIRST}.*"):

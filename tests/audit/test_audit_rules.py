@@ -328,7 +328,8 @@ def test_a_rule_of_producers(changes, expected):
 )
 def test_the_kind_of_a_wrong_sequence(changes, is_compacted, kind):
     changes = {"last_sequence": {3: 39}} | changes
-    assert [rule.kind for rule in broken_rules(plain_rows(**changes), is_compacted=is_compacted)] == [kind] * bool(kind)
+    rules = broken_rules(plain_rows(**changes), is_compacted=is_compacted)
+    assert [(rule.kind, int(rule.row["first_offset"])) for rule in rules] == [(kind, 30)] * bool(kind)
 
 
 @pytest.mark.parametrize(

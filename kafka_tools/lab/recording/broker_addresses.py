@@ -65,7 +65,7 @@ class _Copier(WireReader):
         # A coordinator that is not known has no address.
         if host:
             name, port = _to_proxy(self._proxy_of(number, (host, port)))
-            length = _unsigned_varint(len(name) + 1) if is_flexible else struct.pack(">h", len(name))
+            length = unsigned_varint(len(name) + 1) if is_flexible else struct.pack(">h", len(name))
             self.replace(start, length + name + struct.pack(">i", port))
 
     def brokers(self, is_flexible: bool, has_rack: bool) -> None:
@@ -85,7 +85,7 @@ def _to_proxy(address: Address) -> tuple[bytes, int]:
     return address[0].encode(), address[1]
 
 
-def _unsigned_varint(number: int) -> bytes:
+def unsigned_varint(number: int) -> bytes:
     """Return an unsigned number of variable length."""
     encoded = bytearray()
     while number > 0x7F:
@@ -154,7 +154,7 @@ def _produce(copier: _Copier, version: int) -> None:
             pass
         start = copier.position
         copier.end_of_struct(True)
-        copier.replace(start, _unsigned_varint(0))
+        copier.replace(start, unsigned_varint(0))
 
 
 _REWRITERS: dict[str, Callable[[_Copier, int], None]] = {

@@ -23,7 +23,7 @@ from kafka_tools.lab.cluster.proxy import Link, PassingRequest, ProxyLimits, Pro
 from kafka_tools.lab.cluster.wire_reader import WireReader
 from kafka_tools.lab.recording import bootstrap_command, passing_producers
 from kafka_tools.lab.recording.bootstrap_command import address_of
-from kafka_tools.lab.recording.broker_addresses import NEWEST, AddressRewriter
+from kafka_tools.lab.recording.broker_addresses import NEWEST, AddressRewriter, unsigned_varint
 from kafka_tools.lab.recording.passing_producers import PassingProducers
 from kafka_tools.lab.recording.produced_batches import VERSIONS, expects_answer, produce_answers, produced_batches
 from tests.kafka_tools.lab.cluster.real_brokers import why_no_brokers_run
@@ -167,6 +167,8 @@ def test_a_request_that_no_broker_accepts_is_not_recorded(body, says):
 
 
 def test_numbers_of_variable_length_and_tagged_fields_end():
+    for number, encoded in ((127, b"\x7f"), (128, b"\x80\x01"), (2**32 - 1, b"\xff\xff\xff\xff\x0f")):
+        assert unsigned_varint(number) == encoded
     assert WireReader(b"\xff\xff\xff\xff\x0f").unsigned() == 2**32 - 1
     with pytest.raises(ValueError, match="more than 5 bytes"):
         WireReader(b"\xff" * 5 + b"\x01").unsigned()
