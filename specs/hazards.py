@@ -34,7 +34,7 @@ EVENTS = {"none": "a slow follower at most", "leader-change": "a planned leader 
     "crash-and-leader-change": "a crash and planned leader changes",
     "power-loss": "power loss of one broker", "crash-and-power-loss": "a crash and a power loss",
     "blackout": "power loss of all brokers", "empty-disk": "a broker that returns with an empty disk",
-    "disk-lost": "one disk lost for good", "lost-response": "a lost or late response",
+    "disk-lost": "the loss of one disk", "lost-response": "a lost or late response",
     "refused-request": "a request that the broker refuses", "delivery-timeout": "a delivery timeout",
     "retries-exhausted": "retries that are exhausted", "producer-restart": "a restart of the producer",
     "consumer-crash": "a crash of the consumer", "compaction": "compaction removes superseded records: not modelled",
