@@ -29,12 +29,15 @@ def test_the_answer_on_the_screen(checker):
     assert max(map(len, outcome.out.splitlines())) <= 80
 
 
-@pytest.mark.parametrize(("require", "status"), [("no-loss", 1), ("no-gaps", 0)])
-def test_require_sets_the_exit_status(checker, require, status):
+@pytest.mark.parametrize(
+    ("require", "accepted", "status"),
+    [("no-loss", (), 1), ("no-gaps", (), 3), ("no-gaps", ("--accept", "R26", "--accept", "C16"), 0)],
+)
+def test_require_sets_the_exit_status(checker, require, accepted, status):
     path = FIXTURES / "misconfigured-acks-1.toml"
-    outcome = checker("advise", path, "--kafka", "3.7", *QUICK, "--require", require)
+    outcome = checker("advise", path, "--kafka", "3.7", *QUICK, "--require", require, *accepted)
     assert outcome.status == status
-    assert ("required no-loss does not hold: a broker crash" in outcome.out) == bool(status)
+    assert ("required no-loss does not hold: a broker crash" in outcome.out) == (status == 1)
 
 
 def test_a_failure_that_cannot_happen_denies_nothing(checker, tmp_path):

@@ -14,7 +14,7 @@ from kafka_tools.pages.museum.entries import AREAS, Exhibit, exhibits, read_stor
 from kafka_tools.pages.museum.real_brokers import BrokerEvidence, note_on
 from kafka_tools.pages.museum.tickets import ticket_url
 from specs.hazards import hazards
-from specs.kafka_releases import RELEASES
+from specs.kafka_releases import RELEASES, describe_releases
 from specs.kafka_versions import CHANGES
 
 
@@ -90,7 +90,7 @@ def test_its_releases_are_those_of_the_facts(exhibit):
     assert exhibit.releases in ((), facts.releases)
     assert exhibit.releases or facts.elsewhere or exhibit.affected.startswith(("not examined", "no release"))
     if not exhibit.has_history and exhibit.releases:
-        assert f"{facts.releases[0]} to {facts.releases[-1]}" in exhibit.affected
+        assert describe_releases(list(facts.releases)) in exhibit.affected
 
 
 @pytest.mark.parametrize("exhibit", MODELLED, ids=named)
