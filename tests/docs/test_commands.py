@@ -123,7 +123,7 @@ SLOW = {
     "python -m checker run replication/partition/r18_missed_leader_epoch --out DIR": 0.9,
     "python -m checker run producer/buffer_pool producer/append producer/metadata_wait producer/routing": 4.1,
     "python -m checker prove replication/kip320_history/three_replicas --unbounded replicas --unbounded log_size "
-    "--unbounded max_records --unbounded max_leader_epoch": 34.0,
+    "--unbounded max_records --unbounded max_leader_epoch --timeout 300": 34.0,
     "python -m checker prove SPEC/SCENARIO --method induction": 0.8,
     "python -m checker prove my_peterson.py": 0.9,
     "python -m checker prove examples/peterson": 0.8,
