@@ -534,7 +534,7 @@ def _import_error(error: BaseException, path: Path) -> SpecError:
         )
     if isinstance(error, (RecursionError, MemoryError)):
         return SpecError("Python cannot read it, its expressions are nested too deeply: split them", file=str(path))
-    located = with_location(error, [str(path), str(path.resolve())])
+    located = with_location(error, [str(path.absolute()), str(path.resolve())])
     return located if located.file else SpecError(located.message, file=str(path))
 
 

@@ -105,6 +105,16 @@ def test_constants_and_names_refuse_the_same_names(name):
     assert str(refused.value) == str(expected.value)
 
 
+@pytest.mark.parametrize("name", ["broken.py", "../{folder}/broken.py", "linked.py"])
+def test_a_failed_import_names_its_line_under_each_path(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.py").write_text("log = 1\nlog()\n")
+    (tmp_path / "linked.py").symlink_to("broken.py")
+    with pytest.raises(SpecError) as refused:
+        registry.load_file(Path(name.format(folder=tmp_path.name)))
+    assert refused.value.line == 2
+
+
 @pytest.mark.parametrize("read", ["beside", "mapping"])
 def test_bytecode_of_an_older_text_is_never_used(tmp_path, monkeypatch, read):
     """A text may change within the second of the bytecode's time stamp, and keep its size."""
