@@ -11,7 +11,7 @@ from pathlib import Path
 
 from checker.engines.smt.induction_cells import induction_cells
 from checker.engines.smt.lemmas.lemma_text import with_lemma_text
-from checker.engines.smt.proof_cells import CellPlace, ProofAids, ProofCell, prove_cells
+from checker.engines.smt.proof_cells import INIT, CellPlace, ProofAids, ProofCell, prove_cells
 from checker.engines.smt.second_solver import SecondSolverCells, version
 from checker.engines.smt.solving import QueryLimits
 from checker.errors import InputError, UserError
@@ -177,3 +177,5 @@ def _require_whole(certificate: Certificate, places: Sequence[CellPlace], hypoth
         unknown = [name for name in cell.needs if name not in hypotheses]
         if unknown:
             raise InputError(f"the cell {conjunct}/{action} needs {unknown[0]}, which is no hypothesis of the proof")
+        if action == INIT and cell.needs:
+            raise InputError(f"the cell {conjunct}/{action} needs {cell.needs[0]}, but nothing is before it")

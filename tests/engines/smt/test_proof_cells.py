@@ -246,6 +246,7 @@ BROKEN = {
     "a lemma is gone": ('lemmas = ["', 'lemmas = ["gone", "', 3),
     "a cell is missing": ('"leave" = ', '"left" = ', 2),
     "a cell needs no hypothesis of the proof": ('needs = ["flags_are_up"]', 'needs = ["magic"]', 2),
+    "an initial cell needs a hypothesis": ("needs = []", 'needs = ["flags_are_up"]', 2),
     "the spec is unknown": ('spec = "examples/peterson"', 'spec = "examples/petersen"', 2),
     "it is no TOML": ("[cells", "[[[cells", 2),
     "a list is none": ("unbounded = []", "unbounded = 3", 2),
