@@ -45,9 +45,22 @@ def read_data(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     return content
 
 
-def read_data_text(path: Path, encoding: str = "utf-8", most_bytes: int = MOST_BYTES) -> str:
-    """Return the text of a data file; raise OSError as `open_data`, and UnicodeDecodeError (a ValueError)."""
-    return read_data(path, most_bytes).decode(encoding)
+def read_data_text(path: Path) -> str:
+    """Return the text of a data file; raise OSError as `open_data`, and ValueError if it is not text in UTF-8."""
+    return utf8_text(read_data(path))
+
+
+def utf8_text(content: bytes) -> str:
+    """Return the text of a data file's content; raise ValueError, with a sentence, if it is not text in UTF-8."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not text in UTF-8, see byte {error.start}") from None
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a data file cannot be read, without the number and the path that Python adds."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def lock_opener(path: str, flags: int) -> int:

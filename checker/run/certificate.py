@@ -117,8 +117,6 @@ def read_certificate(path: Path) -> Certificate:
         return _certificate(tomllib.loads(read_data_text(path)))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        reason = "it is not text in UTF-8"
     except RecursionError:
         reason = "its values are nested too deeply"
     except ValueError as error:

@@ -89,7 +89,7 @@ def read(path: Path) -> Ledger:
         return {}
     except OSError as error:
         raise InputError(f"the ledger {path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError, AttributeError, ValueError) as error:
+    except (TypeError, AttributeError, ValueError) as error:
         raise InputError(
             f"{path} is not a ledger ({error}): restore it, or remove it and run --update-ledger"
         ) from None

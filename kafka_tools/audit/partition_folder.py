@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from checker.data_files import open_data, read_data, read_data_text
+from checker.data_files import open_data, read_data, read_data_text, reason_of
 from checker.errors import InputError
 from kafka_tools.audit.findings import AuditFinding, Kind
 from kafka_tools.audit.record_batches import BadPlace, Part, Rows, crc32c, scan
@@ -229,8 +229,8 @@ def _entries(path: Path, fields: int) -> list[list[str]] | None:
         text = read_data_text(path)
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"the file cannot be read: {error}") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"the file cannot be read: {reason_of(error)}") from None
     if not text:
         return []
     version, count, *lines = [*text.splitlines(), ""]

@@ -36,7 +36,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from checker.data_files import read_data_text
+from checker.data_files import read_data_text, reason_of
 from checker.errors import InputError
 from kafka_tools.experiments.releases import build_text, release
 from kafka_tools.experiments.steps import check_step
@@ -151,7 +151,7 @@ def read_experiment(name: str, version: str | None = None) -> Experiment:
         content = tomllib.loads(read_data_text(path))
     # A ValueError: not TOML, not UTF-8, or a number of too many digits.
     except (ValueError, OSError) as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: {reason_of(error)}") from None
     except RecursionError:
         raise InputError(f"{path}: too many arrays and tables are within each other") from None
     try:

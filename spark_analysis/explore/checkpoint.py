@@ -192,7 +192,7 @@ class Checkpoint:
 
     def _require_owner(self) -> None:
         """Raise InputError if another driver has taken the folder over."""
-        if self._owner and read_location(self.folder / _LOCK).decode() != self._owner:
+        if self._owner and read_location(self.folder / _LOCK) != self._owner.encode():
             raise InputError(f"another run took over the exploration in {self.folder}: this one ends here")
 
     def _files_of(self, levels: StoredLevels) -> set[Location]:

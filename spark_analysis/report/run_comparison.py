@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from checker.data_files import reason_of, utf8_text
 from checker.errors import InputError
 from checker.output.counterexample_text import constants_text
 from spark_analysis.report.report_data import FORMAT, VERSION
@@ -34,9 +35,9 @@ def read_report(place: Location) -> dict[str, Any]:
     """Return the data of a report (see `report_file`); raise InputError if there is none, or of another version."""
     file = report_file(place)
     try:
-        data = parse_json(read_location(file).decode())
+        data = parse_json(utf8_text(read_location(file)))
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from None
+        raise InputError(f"{file} cannot be read: {reason_of(error)}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(f'{file} is no report of walks: it has no "format": "{FORMAT}"')
     if data.get("version") != VERSION:

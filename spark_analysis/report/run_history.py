@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from checker.data_files import reason_of, utf8_text
 from checker.errors import InputError
 from checker.output.counterexample_text import constants_text
 from checker.output.output_files import open_for_writing
@@ -26,9 +27,9 @@ Line = dict[str, Any]
 def read_history(file: Location) -> list[Line]:
     """Return the lines of a history, none if there is no file; raise InputError if one is wrong."""
     try:
-        texts = read_location(file).decode().splitlines() if file.exists() else []
+        texts = utf8_text(read_location(file)).splitlines() if file.exists() else []
     except (OSError, ValueError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from None
+        raise InputError(f"{file} cannot be read: {reason_of(error)}") from None
     return [_line(file, number, text) for number, text in enumerate(texts, 1) if text.strip()]
 
 

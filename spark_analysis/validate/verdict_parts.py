@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checker.data_files import read_data
+from checker.data_files import read_data, reason_of
 from checker.errors import InputError, OutputError
 from checker.run.scratch_folders import scratch_folder
 from traces.storage import Location, RemotePath, local_copy, new_file, read_location
@@ -84,12 +84,12 @@ class VerdictParts:
         part = self.part(number)
         try:
             copy = local_copy(part)
-            expected = read_location(self._digest(number)).decode().strip()
+            expected = read_location(self._digest(number)).decode("ascii", "replace").strip()
             if hashlib.sha256(read_data(copy)).hexdigest() != expected:
                 raise InputError(f"{part} is truncated or was changed: remove it and validate again")
             yield from _rows_of(copy)
         except (OSError, ArrowException) as error:
-            raise InputError(f"{part} cannot be read ({error}): remove it and validate again") from None
+            raise InputError(f"{part} cannot be read ({reason_of(error)}): remove it and validate again") from None
 
     def all_rows(self) -> Iterator[Row]:
         """Yield the rows of all parts, by trace and file; raise InputError if a part is damaged.

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from checker.data_files import open_data
+from checker.data_files import open_data, reason_of
 from checker.errors import InputError
 from traces.storage import Location, local_copy, new_file, read_location
 
@@ -31,11 +31,13 @@ def write_digest(part: Location, written: Path) -> None:
 def copy_unchanged(part: Location) -> Path:
     """Return a local file with the content of a part; raise InputError if it is not the content that was written."""
     try:
-        expected = read_location(digest_path(part)).decode("ascii").strip()
+        expected = read_location(digest_path(part)).decode("ascii", "replace").strip()
         copy = local_copy(part)
         actual = _digest_of_file(copy)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the digest of {part} cannot be read ({error}): remove the part and simulate again") from None
+    except OSError as error:
+        raise InputError(
+            f"the digest of {part} cannot be read ({reason_of(error)}): remove the part and simulate again"
+        ) from None
     if actual != expected:
         raise InputError(f"{part} is truncated or was changed, its digest differs: remove it and simulate again")
     return copy

@@ -58,6 +58,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checker.data_files import reason_of, utf8_text
 from checker.errors import InputError
 from checker.language.spec import Spec
 from checker.run import registry
@@ -295,11 +296,11 @@ def read_run(folder: Location) -> WalkRun:
     """
     path = folder / RUN_FILE
     try:
-        content = parse_json(read_location(path).decode())
+        content = parse_json(utf8_text(read_location(path)))
     except FileNotFoundError:
         raise InputError(f"{folder} holds no walks: it has no {RUN_FILE}, which `simulate --out` writes") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+        raise InputError(f"{path} cannot be read: {reason_of(error)}") from None
     except RecursionError:
         raise InputError(f"{path} cannot be read: it is nested too deeply") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:

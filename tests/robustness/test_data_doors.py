@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from checker.cli.app import main
-from checker.data_files import open_data, read_data, read_data_text
+from checker.data_files import open_data, read_data, read_data_text, reason_of
 from checker.errors import InputError, UserError
 from checker.run.certificate import read_certificate
 from kafka_tools.advise import configuration_files
@@ -152,8 +152,12 @@ def test_the_door(tmp_path):
     # A file of /proc has no size.
     assert read_data_text(Path("/proc/self/status")).startswith("Name:")
     for path in (tmp_path, tmp_path / "none", Path("/dev/null")):
-        with pytest.raises(OSError, match=r"directory|No such|not a regular"):
+        with pytest.raises(OSError, match=r"directory|No such|not a regular") as refused:
             open_data(path)
+        assert reason_of(refused.value) == refused.value.strerror
+    file.write_bytes(b"12\xff45")
+    with pytest.raises(ValueError, match=r"^it is not text in UTF-8, see byte 2$"):
+        read_data_text(file)
 
 
 class Waiting(io.RawIOBase):

@@ -45,6 +45,8 @@ def assert_refused_or_read(checker, directory, reader, contents):
     before = sorted(path.name for path in directory.rglob("*"))
     outcome = checker(*words)
     assert outcome.status in (0, 2, 3), (contents, outcome)
+    # A spec or a mapping is Python, which describes its own text.
+    assert reader in NAMED_BY_THE_USER or "codec can't" not in outcome.err, (contents, outcome)
     if outcome.status == 2:
         # `validate` also prints its table, in which the log is unreadable.
         assert_one_sentence(outcome if reader != "log" else dataclasses.replace(outcome, out=""))

@@ -105,6 +105,12 @@ def test_a_validation_is_resumed_with_the_missing_parts(spark, task, tmp_path):
     kept = parquet.read_table(parts[1])
     assert validate_on_spark(task, (path,), out=tmp_path, write=again.append, spark=spark).to_json() == found.to_json()
     assert again == rows and {part: part.read_bytes() for part in parts} == contents
+    digest = parts[1].with_name(f"_{parts[1].stem}.sha256")
+    correct = digest.read_bytes()
+    digest.write_bytes(b"\xff")
+    with pytest.raises(UserError, match=f"{parts[1].name} is truncated or was changed: remove it"):
+        validate_on_spark(task, (path,), out=tmp_path, spark=spark)
+    digest.write_bytes(correct)
     parts[1].write_bytes(contents[parts[2]])
     with pytest.raises(UserError, match=f"{parts[1].name} is truncated or was changed: remove it"):
         validate_on_spark(task, (path,), out=tmp_path, spark=spark)

@@ -107,5 +107,5 @@ def _lines(path: Location) -> list[str]:
     except OSError as error:
         raise InputError(f"the log {path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text in UTF-8: {error}") from None
+        raise InputError(f"{path} is not text in UTF-8, see byte {error.start}") from None
     return lines if lines[-1] else lines[:-1]

@@ -28,7 +28,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.data_files import lock_opener, open_data, read_data_text
+from checker.data_files import lock_opener, open_data, read_data_text, reason_of
 from checker.errors import InputError, OutputError
 
 FORMAT = "tidemark-checkpoint"
@@ -246,7 +246,7 @@ class CheckpointFolder:
         except FileNotFoundError:
             return
         except (OSError, ValueError) as error:
-            raise self._damage(f"{_MANIFEST} cannot be read: {error}") from None
+            raise self._damage(f"{_MANIFEST} cannot be read: {reason_of(error)}") from None
         try:
             outer = json.loads(text, parse_constant=_refuse)
             header, content, digest = (outer["format"], outer["version"]), outer["content"], outer["digest"]
