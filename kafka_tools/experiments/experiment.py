@@ -79,7 +79,7 @@ A failed record that is in the log shows none: a failure does not promise that t
 """
 
 _RELEASES = re.compile(r"(from|before) (\d{1,3})\.(\d{1,3})")
-_OR_MORE = re.compile(r"\d+ or more")
+_OR_MORE = re.compile(r"\d{1,9} or more")
 CLIENT_SETTINGS = {
     "java": {"acks": "all", "batch.size": "1", "linger.ms": "0"},
     "librdkafka": {"acks": "all", "batch.num.messages": "1", "linger.ms": "0"},
@@ -169,16 +169,14 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
     allowed = {field.name for field in dataclasses.fields(Experiment)} - {"name", "lib"}
     if unknown := sorted(content.keys() - allowed):
         raise InputError(f"unknown key {unknown[0]}: an experiment has {', '.join(sorted(allowed))}")
-    steps, brokers = content.get("steps"), content.get("brokers", 1)
+    steps = content.get("steps")
     if not isinstance(steps, list) or not steps or not all(isinstance(step, str) for step in steps):
         raise InputError('steps is a list of texts, such as steps = ["send 1", "finish"]')
-    if not isinstance(brokers, int) or brokers < 1:
-        raise InputError("brokers is a number from 1")
-    partitions = content.get("partitions", 1)
-    if not isinstance(partitions, int) or partitions < 1:
-        raise InputError("partitions is a number from 1")
-    replicas = content.get("replicas", list(range(1, brokers + 1)))
-    if not isinstance(replicas, list) or not replicas or not set(replicas) <= set(range(1, brokers + 1)):
+    brokers, partitions = _number(content, "brokers", 7), _number(content, "partitions", 1000)
+    numbers = list(range(1, brokers + 1))
+    replicas = content.get("replicas", numbers)
+    are_brokers = isinstance(replicas, list) and all(type(each) is int and each in numbers for each in replicas)
+    if not are_brokers or not replicas:
         raise InputError(f"replicas is a list of brokers from 1 to {brokers}")
     producer = _texts(content, "producer")
     for step in steps:
@@ -189,13 +187,15 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
         if words[2:3] == ["to"] and int(words[3]) >= partitions:
             raise InputError(f"{step}: the partitions are 0 to {partitions - 1}")
     expect = content.get("expect", {})
+    if not isinstance(expect, dict):
+        raise InputError("[expect] is a table of numbers")
     for key, wanted in expect.items():
         if key not in EXPECTATIONS or not (type(wanted) is int or _OR_MORE.fullmatch(str(wanted))):
             raise InputError(f'[expect] {key}: it has numbers, or "1 or more", for {", ".join(EXPECTATIONS)}')
         if key in TRANSACTION_COUNTS and "transactional.id" not in producer:
             raise InputError(f"[expect] {key}: the producer has no transactional.id")
     client = content.get("client", "java")
-    if client not in CLIENT_SETTINGS:
+    if client not in list(CLIENT_SETTINGS):
         raise InputError(f"client is one of {', '.join(CLIENT_SETTINGS)}, not {client}")
     version = str(content.get("kafka", "4.3.1"))
     release(version)
@@ -221,6 +221,13 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
     if not experiment.describes(version):
         raise InputError(f"kafka is {version}, and releases is {releases}: the experiment runs on a release of these")
     return experiment
+
+
+def _number(content: dict[str, Any], key: str, most: int) -> int:
+    number = content.get(key, 1)
+    if type(number) is not int or not 1 <= number <= most:
+        raise InputError(f"{key} is a number from 1 to {most}")
+    return number
 
 
 def _texts(content: dict[str, Any], key: str) -> dict[str, str]:
