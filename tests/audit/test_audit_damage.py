@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_tools.audit import part_audit, record_batches
 from kafka_tools.audit.audit_text import report_lines
 from kafka_tools.audit.findings import AuditFinding, Kind
 from kafka_tools.audit.record_batches import crc32c
@@ -252,8 +253,16 @@ def test_wrong_snapshots(log_directory, edit, expected, part_bytes):
     folder = log_directory / "orders-0"
     change(folder / f"{SECOND}.snapshot", edit)
     found = [finding for finding in audited(folder, part_bytes=part_bytes).findings if not finding.kind.is_note]
-    assert {finding.kind for finding in found} == {expected}
-    assert {finding.file for finding in found} == {f"{SECOND}.snapshot"}
+    assert [(finding.kind, finding.file) for finding in found] == [(expected, f"{SECOND}.snapshot")]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 5, 7])
+def test_an_unreadable_snapshot_within_a_segment_is_named_once(log_directory, monkeypatch, rows):
+    monkeypatch.setattr(part_audit, "_MOST_ROWS", rows)
+    monkeypatch.setattr(record_batches, "_BLOCK", 100)
+    folder = log_directory / "restarted-0"
+    change(folder / f"{4:020}.snapshot", lambda data: data[:-3])
+    assert [each.file for each in findings(folder) if each.kind is Kind.WRONG_FILE] == [f"{4:020}.snapshot"]
 
 
 def test_wrong_index_entries(log_directory):

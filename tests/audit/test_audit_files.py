@@ -219,6 +219,12 @@ def test_a_damaged_file(log_directory, name, edit, expected):
         assert any("not compared" in text for text in notes(report)) == (expected == NOTE)
 
 
+def test_a_checkpoint_of_all_partitions_is_named_once(log_directory):
+    (log_directory / HIGH).write_bytes(b"\0")
+    findings = audited(log_directory, log_directory / ORDERS).findings
+    assert [each.file for each in findings if each.kind is Kind.WRONG_FILE] == [HIGH]
+
+
 @pytest.mark.parametrize("has_marks", [True, False])
 def test_an_emptied_log(log_directory, has_marks):
     """The high watermark shows it, and without one the snapshots."""

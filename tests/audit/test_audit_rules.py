@@ -705,6 +705,19 @@ def test_the_size_of_a_block_changes_nothing(tmp_path, monkeypatch, block):
         assert found[0] == found[1] and len(found[0][1]) == (content != data)
 
 
+def test_a_segment_is_read_as_long_as_it_was_when_the_audit_began(tmp_path):
+    """A broker may append the rest of a batch, and further ones, while the audit runs."""
+    data, path = next(extract(tmp_path).glob("orders-0/*1041.log")).read_bytes(), tmp_path / "segment.log"
+    size = batches(data)[2][0] + 70
+    results = []
+    for content in (data[:size], data):
+        path.write_bytes(content)
+        with path.open("rb") as file:
+            rows, bad = record_batches.scan(file.fileno(), Part(0, 0, size, size), checks_crc=True)
+        results.append((rows.tolist(), bad))
+    assert results[0] == results[1] and len(results[0][0]) == 2 and results[0][1].is_incomplete
+
+
 @pytest.mark.parametrize(
     ("data", "value"),
     [(b"\x00", 0), (b"\x01", -1), (b"\x02", 1), (b"\x7f", -64), (b"\x80\x01", 64), (b"\xff\xff\x03", -32768)],
