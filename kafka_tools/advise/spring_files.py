@@ -12,6 +12,7 @@ from kafka_tools.advise.environment_files import COMMON_WORDS, names_other_setti
 from kafka_tools.advise.written_settings import ConfigurationFile, FileBuilder, Framework, Precedence, WrittenSetting
 
 _KAFKA = re.compile(r"spring\.kafka\.(.+)", re.IGNORECASE)
+_NEXT_WORD = re.compile(r"[-_]|(?<=[a-z])(?=[A-Z])")
 _PROPERTIES = re.compile(r"properties(?:\.?\[(?P<bracketed>.+)\]|\.(?P<plain>.+))", re.IGNORECASE)
 
 _SHARED_BY_CLIENTS = {
@@ -54,6 +55,10 @@ _IDLE_PARTS = ("admin", "bootstrapservers", "clientid", "jaas", "retry", "securi
 
 _IDLE_OF_CLIENT = ("ssl", "security")
 
+_CLIENT_SETTINGS: Mapping[str, Role] = {
+    key: role for role in CLIENT_ROLES for key in KEYS[role] if key not in COMMON_WORDS
+}
+
 _PROFILES = ("spring.config.activate.on-profile", "spring.profiles")
 
 
@@ -69,7 +74,8 @@ def _is_of_cloud_stream(name: str) -> bool:
 def read_spring(path: Path, settings: Sequence[WrittenSetting]) -> ConfigurationFile:
     """Return the settings of Spring's producer and consumer.
 
-    Raises InputError for settings of Spring Cloud Stream and Kafka Streams, and for settings of one profile.
+    Raises InputError for settings of Spring Cloud Stream and Kafka Streams, for settings of one profile, and for names
+    of Kafka that Spring Boot ignores.
     """
     builder = FileBuilder(path.name, frameworks={Framework.SPRING})
     profile = next((given for given in settings if given.name in _PROFILES), None)
@@ -87,6 +93,8 @@ def read_spring(path: Path, settings: Sequence[WrittenSetting]) -> Configuration
             )
         if match:
             _add(builder, given, match.group(1))
+        elif role := _CLIENT_SETTINGS.get(_dotted(given.name)):
+            raise _ignored(given, role, _dotted(given.name))
         elif "kafka" in given.name.lower() or _ends_in_setting(given.name) or names_other_settings(given.name):
             # A setting that the application reads itself may have an effect that is not known here, and an imported
             # file may have settings of Kafka.
@@ -96,8 +104,11 @@ def read_spring(path: Path, settings: Sequence[WrittenSetting]) -> Configuration
 
 def _ends_in_setting(name: str) -> bool:
     """Return whether the last parts of a name are a setting of a client that affects the answers."""
-    plain = name.lower().replace("-", ".").replace("_", ".")
-    return any(plain.endswith(f".{key}") for role in CLIENT_ROLES for key in KEYS[role] if key not in COMMON_WORDS)
+    return any(_dotted(name).endswith(f".{key}") for key in _CLIENT_SETTINGS)
+
+
+def _dotted(name: str) -> str:
+    return _NEXT_WORD.sub(".", name).lower()
 
 
 def _add(builder: FileBuilder, given: WrittenSetting, name: str) -> None:
@@ -143,11 +154,15 @@ def _add_to_client(builder: FileBuilder, given: WrittenSetting, role: Role, name
     elif name.partition(".")[0].lower() in _IDLE_OF_CLIENT:
         builder.idle.append(given.name)
     elif (kafka_name := name.replace("-", ".")) in names_of(role):
-        raise InputError(
-            f"{given.where}: Spring Boot ignores {given.name}: write spring.kafka.{role}.properties.{kafka_name}"
-        )
+        raise _ignored(given, role, kafka_name)
     else:
         builder.add(role, given)
+
+
+def _ignored(given: WrittenSetting, role: Role, kafka_name: str) -> InputError:
+    return InputError(
+        f"{given.where}: Spring Boot ignores {given.name}: write spring.kafka.{role}.properties.{kafka_name}"
+    )
 
 
 def _add_to_readers(builder: FileBuilder, given: WrittenSetting, name: str) -> None:

@@ -13,7 +13,7 @@ from crc32c import crc32c
 
 from checker.errors import UserError
 from checker.output.styled_lines import plain
-from kafka_tools.audit import producer_rules, record_batches
+from kafka_tools.audit import part_audit, producer_rules, record_batches
 from kafka_tools.audit.audit import AuditReport, AuditTask, Unread, audit, in_processes, on_spark
 from kafka_tools.audit.audit_command import AuditSettings, audit_logs
 from kafka_tools.audit.audit_text import (
@@ -52,10 +52,11 @@ from kafka_tools.audit.partition_folder import (
     folders_of,
     snapshot_entries,
 )
-from kafka_tools.audit.producer_rules import Broken, broken_rules, first_sequences
+from kafka_tools.audit.producer_rules import Broken, Pair, broken_rules, first_sequences
 from kafka_tools.audit.record_batches import (
     COMMIT,
     CONTROL,
+    HEADER_BYTES,
     LOG_APPEND_TIME,
     NO_MARKER,
     ROW,
@@ -71,7 +72,7 @@ from kafka_tools.audit.transactions import (
     _batches_outside,
     transactions_of,
 )
-from tests.audit.real_log import batches, extract
+from tests.audit.real_log import audited, batches, extract
 
 
 def time_index_texts(folder: Path, entries: list[tuple[int, int]]) -> list[str]:
@@ -300,6 +301,14 @@ def test_an_entry_of_an_offset_index(entry, bad, reason):
                 "last_sequence": {3: -1, 4: 39, 5: 49},
             },
             [],
+        ),
+        *(
+            ({"first_sequence": {5: first}, "last_sequence": {5: last}}, [(50, text)])
+            for first, last, text in (
+                (40, 49, "sequence 40 to 49 is in the log twice, also at offset 40"),
+                (40, 48, "sequence 40, expected 50 after offset 49"),
+                (41, 49, "sequence 41, expected 50 after offset 49"),
+            )
         ),
     ],
 )
@@ -716,6 +725,37 @@ def test_a_segment_is_read_as_long_as_it_was_when_the_audit_began(tmp_path):
             rows, bad = record_batches.scan(file.fileno(), Part(0, 0, size, size), checks_crc=True)
         results.append((rows.tolist(), bad))
     assert results[0] == results[1] and len(results[0][0]) == 2 and results[0][1].is_incomplete
+
+
+@pytest.mark.parametrize("compared", [1, 4, 10, 1 << 20])
+@pytest.mark.parametrize("different", [None, 0, 4, 9])
+def test_every_byte_of_two_batches_is_compared(tmp_path, monkeypatch, compared, different):
+    monkeypatch.setattr(part_audit, "_COMPARED_BYTES", compared)
+    records = bytearray(range(10))
+    (tmp_path / "0.log").write_bytes(b"x" * HEADER_BYTES + records + b"y")
+    if different is not None:
+        records[different] ^= 1
+    (tmp_path / "1.log").write_bytes(b"z" * (5 + HEADER_BYTES) + records + b"z")
+    rows = plain_rows(size=dict.fromkeys(range(2), HEADER_BYTES + 10), segment={1: 1}, position={1: 5})
+    paths = {number: tmp_path / f"{number}.log" for number in range(2)}
+    assert part_audit.has_same_records(Pair(rows[0], rows[1]), paths) == (different is None)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_wrong"),
+    [
+        (f"{2**63 - 1:020}", False),
+        (f"{2**63:020}", True),
+        *((name, True) for name in ("41", "0" * 21, f"{41:020}x", f"-{41:019}", "copy")),
+    ],
+)
+def test_a_file_that_cannot_be_a_segment_is_named(tmp_path, name, is_wrong):
+    folder = tmp_path / "a-0"
+    folder.mkdir()
+    for each in (f"{0:020}", name):
+        (folder / f"{each}.log").write_bytes(b"")
+    findings = [(each.kind, each.file) for each in audited(folder).findings if each.kind is Kind.WRONG_FILE]
+    assert findings == [(Kind.WRONG_FILE, f"{name}.log")] * is_wrong
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,13 @@ def test_a_limit_leaves_an_answer_undecided(checker):
     assert "required no-loss is not decided" in required.out
 
 
+def test_a_transactional_producer_has_answers_about_its_transactions(checker, tmp_path):
+    path = FIXTURES / "exactly-once-producer.properties"
+    outcome = checker("advise", path, "--kafka", "3.7", *QUICK, "--max-states", "9", "--json", tmp_path / "a.json")
+    answers = json.loads((tmp_path / "a.json").read_text())["transactions"]
+    assert outcome.status == 3 and {answer["answer"] for answer in answers} == {"undecided"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -19,20 +19,12 @@ _IDS = r"\[([\d, ]*)\]"
 
 @dataclass(frozen=True)
 class LinePattern:
-    """A kind of line: the class that writes it, words that it contains, and its pattern with named groups.
-
-    `of_partition`: the line names its partition (group `partition`).
-    """
+    """A kind of line: the class that writes it, words that it contains, and its pattern with named groups."""
 
     kind: str
     class_name: str
     words: str
     pattern: re.Pattern[str]
-
-    @property
-    def of_partition(self) -> bool:
-        """Whether a line of this kind is about one partition."""
-        return "partition" in self.pattern.groupindex
 
 
 def _line(kind: str, class_name: str, words: str, pattern: str) -> LinePattern:

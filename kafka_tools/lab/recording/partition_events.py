@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from checker.errors import InputError
 from kafka_tools.lab.recording.broker_log import Observed
 
 Event = dict[str, Any]
@@ -26,6 +27,9 @@ _QUORUM_TIMEOUT_MS = 2000
 
 _NOT_ATTEMPTED = "OPERATION_NOT_ATTEMPTED"
 """The error of a request that a broker does not send, because it has another one of the partition in flight."""
+
+_OF_CONTROLLER = ("created", "changed")
+"""Observations of a partition that a controller makes, with or without a replica of it."""
 
 _UNAWARE_MS = 1000
 """How long a controller that was paused may not notice that another one is active."""
@@ -110,6 +114,9 @@ class PartitionEvents:
         if not self._names:
             return observed.kind == "created"
         broker, fields = self._brokers.get(observed.broker), observed.fields
+        if observed.kind == "changed":
+            # The line of a controller, which may have no replica.
+            return fields.get("cause") != "alter_partition" or self._asked.get(fields.get("node") or 0, False)
         if broker is None:
             return True
         match observed.kind:
@@ -131,9 +138,6 @@ class PartitionEvents:
                 return False
             case "refreshed" | "learnt_isr":
                 return bool(fields["partition_epoch"] <= self._partition_epoch)
-            case "changed":
-                leader_number = fields.get("node")
-                return fields.get("cause") != "alter_partition" or self._asked.get(leader_number or 0, False)
             case "truncated" if "epoch" in fields:
                 leader = self._brokers.get(broker.leader or 0)
                 return leader is None or leader.epoch >= broker.epoch
@@ -163,7 +167,7 @@ class PartitionEvents:
     # Events.
 
     def take(self, observed: Observed) -> None:
-        """Add the events of an observation."""
+        """Add the events of an observation; raise InputError if the replicas of the partition are others now."""
         if observed.partition not in (self.partition, None) or self._is_over:
             return
         self._time = observed.time
@@ -171,6 +175,13 @@ class PartitionEvents:
             if observed.kind == "created":
                 self._create(observed.fields)
             return
+        is_of_replica = observed.partition is not None and observed.kind not in _OF_CONTROLLER
+        if is_of_replica and observed.broker not in self._brokers:
+            raise InputError(
+                f"broker {observed.broker} has lines about {self.partition}, whose replicas are "
+                f"{', '.join(map(str, self._brokers))}: a partition that was reassigned cannot be recorded, use one "
+                "that keeps its replicas"
+            )
         handler = getattr(self, f"_on_{observed.kind}", None)
         if handler is not None:
             handler(observed.broker, observed.fields)

@@ -105,6 +105,30 @@ def test_nothing_is_safe_without_answers_or_before_the_end():
     assert whole == "In the explored failures, no record is lost."
 
 
+@pytest.mark.parametrize(
+    ("verdict", "length", "text"),
+    [
+        ("no", None, "1,234 states"),
+        ("undecided", None, "after 1,234 states"),
+        ("yes", 5, "step 5"),
+    ],
+)
+def test_the_size_of_an_exploration(verdict, length, text):
+    made = answer("loss", "crash", verdict, states=1234)
+    made = replace(made, violation=length and SimpleNamespace(length=length))
+    assert answer_sentences.size_text(advice(made), made) == text
+
+
+def test_the_page_of_a_partition_has_no_settings_of_a_consumer():
+    config = advice(written={"acks": "1", "linger.ms": "5"}).config
+    rows, of_partition = (
+        [name for name, *_ in answer_sentences.setting_rows(config, of_consumer=asked)] for asked in (True, False)
+    )
+    assert {"acks", "min.insync.replicas"} < {*of_partition} < {*rows}
+    assert {*rows} - {*of_partition} >= {"auto.offset.reset", "commits", "linger.ms"}
+    assert not {"auto.offset.reset", "commits", "linger.ms"} & {*of_partition}
+
+
 def test_the_table_has_a_cell_for_each_kind_of_answer():
     rows = {
         text[:24].strip(): text[24:].split()
@@ -290,6 +314,11 @@ def test_every_mark_of_the_table_has_a_legend():
     assert f"{cell}+" in text
     assert f"{cell}: no exploration here has it; {ENTRIES[takes].name} happens after {ENTRIES[takes].takes}" in text
     assert "+: further entries of the catalogue say yes" in text and "-: not asked, which is not a no" in text
+    assert "known:" not in text
+    long = next(number for number, each in enumerate(ENTRIES) if len(each.name) > 9 and not each.takes)
+    text = plain(advice_lines(advice(*(answer(name, "crash", "known", long) for name in BY_NAME))))
+    assert "known: no exploration here has it, and entries with longer names say yes" in " ".join(text.split())
+    assert "+:" not in text and "-:" not in text
 
 
 @pytest.mark.parametrize("version", ["2.1.0", "2.5.0", "4.4.0"])

@@ -58,6 +58,33 @@ def test_the_role_of_a_node_without_a_prefix(tmp_path, role, mode):
     assert (("controller", "process.roles") in found.written) == (role == "combined")
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        *((name, "did you mean acks") for name in ("orders.acks", "orders.requiredAcks", "orders_producer_acks")),
+        *((name, "did you mean enable.id") for name in ("a.enable.idempotence", "a.enable-idempotence")),
+        ("a.enableIdempotence", "did you mean enable.idempotence"),
+        ("acks", r"ignores acks: write spring.kafka.producer.properties.acks"),
+        ("autoOffsetReset", r"ignores autoOffsetReset: write spring.kafka.consumer.properties.auto.offset.reset"),
+        # Words of other programs, and names that only end in the same letters.
+        *((name, "") for name in ("retries", "http.retries", "web.session.timeout.ms", "callbacks", "my.callbacks")),
+    ],
+)
+def test_a_setting_that_springs_application_reads_does_not_vanish(tmp_path, name, says):
+    text = f"spring.kafka.bootstrap-servers=b\n{name}=1\n"
+    if says:
+        with pytest.raises(UserError, match=rf"application.properties:2.*{says}"):
+            cluster(tmp_path, text)
+    else:
+        assert not cluster(tmp_path, text).unknown
+
+
+@pytest.mark.parametrize("service", ["", " nginx", " [nginx]"])
+def test_a_service_that_is_no_mapping_has_no_settings(tmp_path, service):
+    found = cluster(tmp_path, f"{compose('{A: b}')}  web:{service}\n", "compose.yml")
+    assert resolve(found)["min.insync.replicas"] == "2"
+
+
 @pytest.mark.parametrize("name", ["BOOTSTRAP_SERVERS", "CLIENT_ID", "PRODUCER_BOOTSTRAP_SERVERS"])
 def test_variables_of_spring(tmp_path, name):
     found = cluster(tmp_path, f"SPRING_KAFKA_{name}=b\nSPRING_KAFKA_PRODUCER_ACKS=1\n", "app.env")

@@ -80,6 +80,45 @@ def test_topic_settings_override_broker_settings():
     assert found.choices["unclean.leader.election.enable"].origin == "topic-unclean.txt:1"
 
 
+@pytest.mark.parametrize(
+    ("files", "has_note"),
+    [
+        ({"broker": {"process.roles": "broker"}}, True),
+        ({"broker": {"process.roles": "broker"}, "topic": {"unclean.leader.election.enable": "false"}}, False),
+        ({"broker": {"process.roles": "broker"}, "controller": {"process.roles": "controller"}}, False),
+        ({"broker": {"zookeeper.connect": "z"}}, False),
+        ({"producer": {}}, False),
+    ],
+)
+def test_a_default_of_a_controller_that_is_not_read_is_noted(files, has_note):
+    written = {role: tuple(WrittenSetting(*pair, role, 1) for pair in given.items()) for role, given in files.items()}
+    found = resolve(gather([ConfigurationFile("f", written)], "3.7"))
+    assert (
+        any("the controller's unclean.leader.election.enable is not read" in note for note in found.notes) == has_note
+    )
+    assert ("assumed" in found.choices["unclean.leader.election.enable"].origin) == has_note
+
+
+def test_every_written_setting_is_listed_or_named_as_not_in_effect():
+    name = "min.insync.replicas"
+    files = {
+        "topic": (WrittenSetting(name, "2", "t", 1),),
+        "broker": (WrittenSetting(name, "1", "b", 1), WrittenSetting("log.flush.interval.messages", "7", "b", 2)),
+        "producer": (WrittenSetting("linger.ms", "5", "p", 1), WrittenSetting("transactional.id", "hunter2", "p", 2)),
+    }
+    found = resolve(gather([ConfigurationFile("f", files)], "3.7"))
+    listed = {name: (choice.value, choice.origin) for name, choice in found.choices.items() if choice.is_written}
+    assert listed == {
+        name: ("2", "t:1"),
+        "flush.messages": ("7", "b:2"),
+        "linger.ms": ("5", "p:1"),
+        "transactional.id": ("set", "p:2"),
+    }
+    assert [note for note in found.notes if note.endswith("not in effect")] == [
+        f"{name} of the broker (b:1) is not in effect"
+    ]
+
+
 def test_a_broker_without_a_replication_factor_has_one_replica():
     assert config("3.7", "server-kraft-shipped.properties")["replication.factor"] == "1"
     assert config("3.7", "server-durable.properties")["replication.factor"] == "3"

@@ -333,14 +333,17 @@ def test_what_the_model_does_not_have_is_said_and_not_judged():
     client.send(0, producer=-1)
     client.send(5, producer=8)
     client.send(6, producer=8)
-    client.send(0, producer=9, attributes=0x10)
+    # The lowest bits name the compression.
+    client.send(0, producer=9, attributes=0x13)
     assert client.events == [] and client.producers.left_out == {
         "a batch of a producer without idempotence": 1,
         "a batch of a producer that began before the recording": 2,
         "a batch of a transaction": 1,
     }
-    client.send(0)
-    client.send(1, connection=2)
+    client.answer(client.send(0, attributes=0x03), offset=0)
+    first, _ = client.send(1), client.send(2)
+    client.answer(first, offset=1)
+    client.send(3, connection=2)
     assert "two connections" in client.outcome().message
     resized = Client()
     resized.answer(resized.send(0, 4), error=10)

@@ -64,14 +64,12 @@ def test_every_line_of_both_releases_is_parsed(name, tmp_path):
 
 
 def test_a_line_that_looks_like_an_event_is_shown(tmp_path):
-    folder = extract("failover-4.3.1", tmp_path / "cluster")
-    log = folder / "broker2" / "server.log"
-    log.write_text(
-        log.read_text().replace("Recorded replica 3 log end offset (LEO)", "Recorded replica three (LEO)", 1)
-    )
-    found = read_broker_log(log, 2)
-    assert len(found.unparsed) == 1
-    assert "server.log:" in found.unparsed[0] and "recorded: [Partition experiment-0" in found.unparsed[0]
+    log, changed = tmp_path / "server.log", "Recorded replica two (LEO) position 1."
+    texts = [PARTITION_LINE.format("10.000", "one", text) for text in (RECORDED, changed)]
+    log.write_text("\n".join([texts[0], "\tat kafka.Kafka.main", texts[1]]) + "\n")
+    found = read_broker_log(log, 1)
+    assert found.unparsed == [f"{log}:3: recorded: [Partition a-0 broker=1] {changed}"]
+    assert ([each.kind for each in found.observed], found.lines) == (["recorded"], 2)
 
 
 @pytest.mark.parametrize("name", FAILOVERS)
@@ -516,6 +514,17 @@ def test_a_cause_explains_one_change_of_each_partition():
     assert broker_log._cause_of(change, cause) == [] and cause.fields["partitions"] == ["b-0"]
 
 
+@pytest.mark.parametrize(("later", "cause"), [(0, "handleBrokerFenced"), (1000, "handleBrokerFenced"), (1001, None)])
+def test_a_cause_explains_the_changes_of_the_second_after_it(tmp_path, later, cause):
+    line = "2026-11-22 21:28:{:06.3f} INFO [one] org.apache.kafka.controller.ReplicationControlManager {}"
+    change = "partition change for a-0 with topic ID x: isr: [1, 2] -> [1], partitionEpoch: 0 -> 1"
+    log = tmp_path / "server.log"
+    texts = [(10, "handleBrokerFenced[2]: changing partition(s): a-0"), (10 + later / 1000, change)]
+    log.write_text("\n".join(line.format(*text) for text in texts) + "\n")
+    (observed,) = read_broker_log(log, 1).observed
+    assert observed.fields.get("cause") == cause
+
+
 def test_the_change_of_a_registration():
     text = "isr: [1, 2, 3] -> [1, 2], leader: 3 -> -1, leaderEpoch: 4 -> 5, partitionEpoch: 7 -> 8, elr: [] -> [3], "
     assert broker_log._difference(text + "directories: [x, y] -> [x, z]") == {
@@ -608,6 +617,68 @@ def test_what_a_line_waits_for():
     assert not events.is_ready(raised)  # follower 3 is in the ISR, and its fetch is not counted
     events.take(on_leader("recorded", follower=3, end=1))
     assert events.is_ready(raised)
+
+
+def test_the_first_answer_waits_for_its_fetch():
+    events = PartitionEvents("a-0")
+    events.take(Observed(0, 1, "created", "a-0", {"replicas": [1, 2], "isr": [1, 2], "leader": 1}))
+    for number, kind in ((1, "leading"), (2, "following")):
+        role = {"epoch": 0, "end": 0, "high_watermark": 0, "partition_epoch": 0, "leader": 1, "isr": [1, 2]}
+        events.take(Observed(0, number, kind, "a-0", role))
+    assert not events.is_ready(Observed(1, 2, "received", "a-0", {"sent": 0, "offset": 0, "end": 0}))
+
+
+def test_a_change_waits_for_its_request_whichever_node_is_the_controller():
+    events = partition_events()
+    for controller in (2, 9):
+        change = Observed(1, controller, "changed", "a-0", {"cause": "alter_partition", "node": 1})
+        assert not events.is_ready(change)
+        assert events.is_ready(replace(change, fields={"cause": "handleBrokerFenced", "node": 1}))
+    events.take(on_leader("asked_to_expand", follower=2))
+    assert events.is_ready(change)
+
+
+def test_a_leader_that_learns_an_isr_again_drops_its_request():
+    """So the follower that it wanted to add need not have what a count commits."""
+    events = partition_events()
+    for kind, fields in (
+        ("learnt_isr", {"isr": [1, 2], "partition_epoch": 1}),
+        ("appended", {"end": 1, "records": 1}),
+        ("asked_to_expand", {"follower": 3}),
+    ):
+        events.take(on_leader(kind, **fields))
+    events.take(Observed(1, 2, "fetching", "a-0", {"leader": 1, "leader_epoch": 0, "offset": 1, "last_epoch": 0}))
+    count = on_leader("recorded", follower=2, end=1, high_watermark=1)
+    assert not events.is_ready(count)
+    events.take(on_leader("refreshed", isr=[1, 2], partition_epoch=1))
+    assert events.is_ready(count)
+
+
+@pytest.mark.parametrize("kind", ["following", "received", "configured"])
+def test_a_partition_that_is_reassigned_is_refused(kind):
+    events = partition_events()
+    line = Observed(1, 4, kind, "a-0", {"epoch": 1, "end": 0, "high_watermark": 0, "leader": 1, "settings": ""})
+    with pytest.raises(InputError, match=r"broker 4 has lines about a-0, whose replicas are 1, 2, 3"):
+        merged([[line]], events.is_ready, events.take)
+
+
+@pytest.mark.parametrize(
+    ("observed", "name"),
+    [
+        (Observed(1, 2, "fetching", "a-0", {"leader": 1, "leader_epoch": 0, "offset": 0, "last_epoch": -1}), "fetch"),
+        (Observed(1, 2, "fetching", "a-0", {"leader": 9, "leader_epoch": 0, "offset": 1, "last_epoch": -1}), "fetch"),
+        (Observed(1, 2, "received", "a-0", {"sent": 0, "offset": 0, "end": 0}), "received"),
+        (Observed(1, 1, "learnt_isr", "a-0", {"isr": [1, 2], "partition_epoch": 0}), "learnt_isr"),
+        (Observed(1, 2, "learnt_isr", "a-0", {"isr": [1, 2], "partition_epoch": 1}), "learnt_isr"),
+        (Observed(1, 1, "rejected_isr", "a-0", {}), "rejected_isr"),
+        (Observed(1, 1, "changed", "a-0", {"partition_epoch": 0}), "changed"),
+    ],
+)
+def test_what_says_nothing_new_is_counted(observed, name):
+    events = partition_events()
+    before = list(events.events)
+    events.take(observed)
+    assert (events.events, events.repeated) == (before, {name: 1})
 
 
 def test_a_count_that_is_written_after_the_answer_is_no_other_fetch():

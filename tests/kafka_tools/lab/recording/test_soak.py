@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from dataclasses import asdict
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -203,6 +204,24 @@ def test_rounds_are_chosen_by_the_seed(monkeypatch):
     assert lab.asked[-2:] == [("ending", "soak-40"), ("delete", ["soak-40"])] and lab.flushed == [60] * 40
 
 
+@pytest.mark.parametrize(("interrupted", "rounds"), [(None, 12), (3, 2), (1, 0)])
+def test_rounds_follow_until_the_time_is_over_or_an_interrupt(monkeypatch, interrupted, rounds):
+    """Here a round takes five seconds of the minute."""
+    lab = Lab(monkeypatch)
+    monkeypatch.setattr(soak, "admin_client", lambda: None)
+    monkeypatch.setattr(soak, "Cluster", SimpleNamespace(create=lambda *given, **options: lab))
+    monkeypatch.setattr(soak, "running", nullcontext)
+    del lab.run.cluster
+
+    def flush(seconds):
+        lab.flushed.append(seconds)
+        if len(lab.flushed) == interrupted:
+            raise KeyboardInterrupt
+
+    lab.flush = flush
+    assert len(lab.run.run()) == rounds
+
+
 def test_windows_after_a_rejected_event_are_not_examined():
     window = SoakWindow("a-0", 1, 10, 20)
     verdicts = [window.verdict({"verdict": "rejected", "line": line}) for line in (9, 10, 20, 21)]
@@ -221,6 +240,8 @@ def test_a_rejected_window_is_in_the_report(tmp_path):
     assert "0 of 2 windows of real brokers conform" in page and "&lt;guard&gt;" in page and "<guard>" not in page
     assert "experiment-0, line 9 of windows.jsonl: <guard>" in text_of(report, tmp_path)
     assert status_of(report) == 1
+    many = replace(report, rows=report.rows * 13)
+    assert text_of(many, tmp_path).count("<guard>") == 12
     assert json.loads((tmp_path / "soak.json").read_text())["verdicts"] == {"rejected": 1, "not examined": 1}
 
 
