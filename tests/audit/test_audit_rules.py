@@ -727,6 +727,14 @@ def test_a_segment_is_read_as_long_as_it_was_when_the_audit_began(tmp_path):
     assert results[0] == results[1] and len(results[0][0]) == 2 and results[0][1].is_incomplete
 
 
+def test_the_first_batch_is_found_after_bytes_that_are_none(tmp_path):
+    data, path = next(extract(tmp_path).glob("orders-0/*0000.log")).read_bytes(), tmp_path / "segment.log"
+    path.write_bytes(b"\xff" * 90 + data)
+    with path.open("rb") as file:
+        bad, rows = record_batches.scan(file.fileno(), Part(0, 0, 90 + len(data), 90 + len(data)), checks_crc=True)
+    assert (bad.position, bad.end, rows[0]["first_offset"], rows[0]["position"]) == (0, 90, 0, 90)
+
+
 @pytest.mark.parametrize("compared", [1, 4, 10, 1 << 20])
 @pytest.mark.parametrize("different", [None, 0, 4, 9])
 def test_every_byte_of_two_batches_is_compared(tmp_path, monkeypatch, compared, different):

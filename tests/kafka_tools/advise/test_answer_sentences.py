@@ -94,6 +94,8 @@ def test_an_exception_to_exactly_once_is_a_sentence():
     texts = answer_sentences.verdict_sentences(made)
     items = texts[texts.index("Exactly-once has exceptions:") + 1 :]
     assert len(known) > 1 and [text.rpartition("(")[2] for text in items] == [f"{each.name})" for each in known]
+    shown = " ".join(plain(advice_lines(made)).split())
+    assert all(f"yes {each.title}: It needs: " in shown for each in known)
     assert not any("Exactly-once" in text for text in answer_sentences.verdict_sentences(advice(NO, version="3.0.0")))
 
 
