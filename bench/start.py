@@ -82,7 +82,7 @@ def _advice(folder: Path) -> list[Command]:
         file = folder / f"{name}.properties"
         file.write_text(f"{setting}\n")
         words = ("advise", str(file), "--kafka", "4.3")
-        commands.append(Command(f"advise, {name}", words, compiles=True, is_long=True, bound="10"))
+        commands.append(Command(f"advise, {name}", words, compiles=True, bound="10"))
     return commands
 
 
