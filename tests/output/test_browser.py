@@ -6,12 +6,14 @@ from checker.engines.native.engine import explore
 from checker.language import Domain, Drawing, Lane, Log, Map, Range, Seq, Spec, action, invariant
 from checker.output.comparison_text import comparison_as_page
 from checker.output.formats import Counterexample
+from checker.output.page.chart_parts import USUAL_WIDTH
 from checker.output.page.render import PageContext, counterexample_page
 from checker.run.plan import Plan
 from specs.replication.kip279 import Kip279
 from specs.replication.kip320 import Kip320
 from tests.output.test_lassos import page_of as lasso_page
 from tests.output.test_page import evil_page
+from tests.support.page_checks import STEP_IN_ITS_BOX
 from traces.compare import replay_against
 from traces.trace_file import origin_of
 
@@ -206,6 +208,18 @@ def test_only_changes_hides_unchanged_lanes(open_page, kip101_page):
     page.locator("#only-changes").check()
     assert lanes.filter(visible=True).count() == 1
     assert "b1" in lanes.filter(visible=True).first.text_content()
+
+
+def test_a_narrow_window_shows_the_lane_of_each_step_with_its_number_and_name(open_page, kip101_page):
+    page = open_page(kip101_page, "", 390)
+    # Labels are placed for this width: in a smaller drawing they would cover each other.
+    assert page.locator(".chart-drawing").bounding_box()["width"] >= USUAL_WIDTH
+    assert page.locator(".chart-hint").is_visible()
+    for _ in range(11):
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate(STEP_IN_ITS_BOX) == {"sign": True, "number": True, "name": True}
+    wide = open_page(kip101_page)
+    assert wide.locator(".chart-hint").is_hidden()
 
 
 @pytest.mark.parametrize("width", [1280, 375])

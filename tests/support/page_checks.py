@@ -86,6 +86,25 @@ WIDE = """() => {
 }"""
 """Returns the width of a page, and elements that are the reason if it is wider than the window."""
 
+STEP_IN_ITS_BOX = """() => {
+  const chart = document.querySelector(".chart"), box = chart.getBoundingClientRect();
+  const row = chart.querySelector(".chart-steps .now"), { top, bottom } = row.getBoundingClientRect();
+  const middle = element => element.getBoundingClientRect().left + element.getBoundingClientRect().width / 2;
+  const isInside = element => box.left < middle(element) && middle(element) < box.right;
+  const signs = [...chart.querySelectorAll(".sign:not(.effect)")].filter(sign => {
+    const place = sign.getBoundingClientRect();
+    return top <= place.top && place.bottom <= bottom;
+  });
+  const heads = [...chart.querySelectorAll(".chart-lanes b")];
+  const name = heads.find(head => Math.abs(middle(head) - middle(signs[0])) < 2);
+  return {
+    sign: signs.length === 1 && isInside(signs[0]) && box.top <= top && bottom <= box.bottom,
+    number: isInside(row.querySelector("b")),
+    name: isInside(name) && name.getBoundingClientRect().top >= box.top,
+  };
+}"""
+"""Returns whether the box of a chart shows the sign of the chosen step, its number and the name of its lane."""
+
 EVERYTHING = ".js .step { display: block !important; }"
 """A style that shows every step at once."""
 

@@ -455,7 +455,8 @@ class _ChartBuilder:
             number, call, text = row.sentence.number, row.sentence.call, row.sentence.text
             is_violated, is_in_loop = self._is_violated(number), start is not None and number > start
             finding = self._finding(row)
-            yield ChartRow(number, call, text, row.top, row.height, row.y, is_violated, is_in_loop, finding)
+            x = self._x.get(row.lane)
+            yield ChartRow(number, call, text, row.top, row.height, row.y, is_violated, is_in_loop, finding, x)
 
     def _nodes(self) -> Iterator[ChartNode]:
         for row in self._rows:

@@ -29,7 +29,8 @@ class ChartLane:
 class ChartRow:
     """A step: its sentence, and its place in pixels. `y` is the height at which its events are drawn.
 
-    `finding` is a sentence about what the violated property finds.
+    `finding` is a sentence about what the violated property finds. `x` is the middle of the lane of the step in
+    percent (None: it has no lane).
     """
 
     number: int
@@ -41,6 +42,7 @@ class ChartRow:
     is_violated: bool
     is_in_loop: bool
     finding: str = ""
+    x: float | None = None
 
 
 @dataclass(frozen=True)

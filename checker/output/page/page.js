@@ -35,7 +35,10 @@
     position.textContent = current + " / " + last + (loop && current >= loop ? " ↻" : "");
     document.getElementById("back").disabled = current === 1;
     document.getElementById("forward").disabled = current === last && !loop;
-    if (scrolls) scrollIntoItsBox(".chart", ".chart-steps .now");
+    if (scrolls) {
+      scrollIntoItsBox(".chart", ".chart-steps .now");
+      scrollToItsLane();
+    }
     scrollIntoItsBox(".step-list", ".step-list .now");
   }
 
@@ -51,6 +54,16 @@
     }
     if (inner.top < outer.top || inner.bottom > outer.bottom) {
       box.scrollTop += inner.top - outer.top - outer.height / 2;
+    }
+  }
+
+  // A narrow window has no room for every lane.
+  function scrollToItsLane() {
+    for (const row of document.querySelectorAll(".chart-steps .now[data-x]")) {
+      const box = row.closest(".chart");
+      const lanes = box.querySelector(".chart-lanes");
+      const place = lanes.offsetLeft + lanes.offsetWidth * Number(row.dataset.x) / 100;
+      box.scrollLeft = place - box.clientWidth / 2;
     }
   }
 
