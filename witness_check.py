@@ -307,7 +307,7 @@ class Checker:
             seen |= new
             waiting += new
         others = len(self.stored.rows) - len({at for at, _ in seen})
-        require(not others, f"{others} states are not reachable")
+        require(not others, f"{others} states are not reachable" if others > 1 else "1 state is not reachable")
 
 
 def verify(given):

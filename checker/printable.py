@@ -34,6 +34,13 @@ def shortened(text: str, most: int) -> str:
     return f"{text[:half]}...{text[-half:]}"
 
 
+def quantity(count: int, thing: str) -> str:
+    """Return a count of things with its noun: `1 state`, `2,000 states`, `3 copies`."""
+    if count == 1:
+        return f"1 {thing}"
+    return f"{count:,} {thing[:-1]}ies" if re.search("[^aeiou]y$", thing) else f"{count:,} {thing}s"
+
+
 def _without_command(line: str) -> str:
     if line.lstrip().startswith("::"):
         line = line.replace("::", ": :", 1)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from checker.cli.declaration import CommandGroup, argument, option
 from checker.cli.options import JsonFile, Master, MaxStates, OutFolder, Workers
+from checker.printable import quantity
 from kafka_tools.advise.configuration_keys import MOST_REPLICAS
 from kafka_tools.advise.versions import LATEST, OLDEST
 
@@ -208,7 +209,7 @@ def pages(
         count = build_site(
             folder, site, on_stage=_show_stage, on_figures=print, with_matrix=not no_matrix, pyodide=pyodide
         )
-        print(f"{site / 'index.html'} written, with {count - 1} other pages")
+        print(f"{site / 'index.html'} written, with {quantity(count - 1, 'other page')}")
         return 0
     if no_matrix:
         raise InputError("--no-matrix is for --site: name its folder")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from checker.printable import quantity
+
 WALK = "walk"
 """The property name of a walk that violates no property."""
 
@@ -21,7 +23,7 @@ _WHOLE = "the whole trace"
 
 def walk_sentence(ending: str, steps: int) -> str:
     """Return how a walk without a violation ended, from the column `ending` of its row."""
-    return _ENDINGS.get(ending, "").format(steps=f"{steps} step{'' if steps == 1 else 's'}")
+    return _ENDINGS.get(ending, "").format(steps=quantity(steps, "step"))
 
 
 def walk_sentences(steps: int) -> list[str]:

@@ -12,6 +12,7 @@ from checker.output.counterexample_text import constants_text
 from checker.output.page.render import render_fragment
 from checker.output.run_summary import run_details
 from checker.output.run_table import columns_line, row
+from checker.printable import quantity
 from checker.run.account import account_of
 from checker.run.expectation import states_text
 from checker.run.plan import DEADLOCK
@@ -114,7 +115,7 @@ class CheckResult:
     def __repr__(self) -> str:
         violated = ", ".join(violation.property for violation in self.violations)
         shown = f"{self.verdict}: {violated}" if violated else self.verdict
-        return f"<CheckResult of {self.name}: {shown}, {self.distinct_states:,} states, depth {self.depth}>"
+        return f"<CheckResult of {self.name}: {shown}, {quantity(self.distinct_states, 'state')}, depth {self.depth}>"
 
     def __str__(self) -> str:
         width = len(self.name)

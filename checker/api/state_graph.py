@@ -19,6 +19,7 @@ from checker.errors import MissingExtraError, SpecError
 from checker.frontend import compile_spec, compile_view
 from checker.language.interpreter import State, call_text
 from checker.language.spec import Spec
+from checker.printable import quantity
 
 if TYPE_CHECKING:
     import pyarrow
@@ -199,7 +200,8 @@ class StateGraph:
         return _arrow().table({"source": self.sources, "target": self.targets, "action": actions, "step": steps})
 
     def __repr__(self) -> str:
-        return f"<StateGraph of {self.spec.name}: {len(self):,} states, {len(self.sources):,} steps>"
+        counts = f"{quantity(len(self), 'state')}, {quantity(len(self.sources), 'step')}"
+        return f"<StateGraph of {self.spec.name}: {counts}>"
 
 
 def _arrow() -> Any:

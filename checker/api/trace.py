@@ -13,6 +13,7 @@ from checker.errors import InputError
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.output.formats import FORMATS, Counterexample
+from checker.printable import quantity
 from checker.run.result import TraceStep, Violation
 from traces.trace_file import origin_of, trace_to_json
 
@@ -98,7 +99,7 @@ class Trace(Sequence[TraceStep]):
         return target
 
     def __repr__(self) -> str:
-        return f"<Trace of {self.name}: {self.violation.property}, {len(self)} states>"
+        return f"<Trace of {self.name}: {self.violation.property}, {quantity(len(self), 'state')}>"
 
     def __str__(self) -> str:
         return self.to_text().rstrip()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from checker.printable import quantity
+
 
 def show() -> None:
     """Show the folder and the size of the cache of machine code."""
@@ -11,7 +13,7 @@ def show() -> None:
     if problem := code_cache.problem():
         print(f"not used: {problem}")
     else:
-        print(f"{code_cache.folder()}: {size.entries:,} entries, {size.bytes / 2**20:.1f} MB")
+        print(f"{code_cache.folder()}: {quantity(size.entries, 'entry')}, {size.bytes / 2**20:.1f} MB")
 
 
 def clear() -> None:
@@ -19,4 +21,4 @@ def clear() -> None:
     from checker.engines.native.llvm import code_cache
 
     removed = code_cache.clear()
-    print(f"removed {removed.entries:,} entries, {removed.bytes / 2**20:.1f} MB")
+    print(f"removed {quantity(removed.entries, 'entry')}, {removed.bytes / 2**20:.1f} MB")

@@ -26,6 +26,7 @@ from checker.language.types import (
     UnionType,
 )
 from checker.language.values import show
+from checker.printable import quantity
 
 MOST_LISTED = 64
 """For an integer type with more values than this, only the lowest and the highest observed value are kept."""
@@ -132,7 +133,7 @@ def _missing(kind: Type, seen: set[int]) -> Iterator[tuple[str, str]]:
 
 
 def _items(count: int) -> str:
-    return f"{count} item{'' if count == 1 else 's'}"
+    return quantity(count, "item")
 
 
 def _missing_option(kind: OptionType, seen: set[int]) -> Iterator[tuple[str, str]]:

@@ -37,7 +37,7 @@ from checker.output.progress import ProgressDisplay
 from checker.output.reports import Reports, open_reports
 from checker.output.run_summary import RunScreen
 from checker.output.state_graph import check_graph, write_graph
-from checker.printable import printable_lines
+from checker.printable import printable_lines, quantity
 from checker.run import ledger_check
 from checker.run.account import account_of
 from checker.run.endings import StoppedError, doing, ending, error_lines, worker_died
@@ -186,7 +186,7 @@ def _files_of_command(settings: RunSettings, folder: CounterexampleFolder) -> li
     files = [
         index_file(path) if name == "html" else path for name, path in settings.reports.items() if path is not None
     ]
-    counts = f"{folder.count} counterexample{'' if folder.count == 1 else 's'}"
+    counts = quantity(folder.count, "counterexample")
     folders = [f"{settings.out} ({counts})"] if settings.out is not None else []
     others = [settings.json, settings.graph, settings.witness]
     return [*folders, *(str(path) for path in (*files, *others) if path is not None)]

@@ -16,6 +16,7 @@ from checker.language.default_drawing import drawing_of
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.values import show
+from checker.printable import quantity
 from checker.run.result import ActionCall, TraceStep, Violation
 
 _ORDER: tuple[EffectKind, ...] = ("lost", "appended", "leader", "items", "members", "offset", "value")
@@ -162,7 +163,7 @@ def _initial_sentence(spec: Spec, state: State) -> str:
 
 def _sentence(clause: str, effects: list[str]) -> str:
     if len(effects) > _MOST_EFFECTS + 1:
-        effects = [*effects[:_MOST_EFFECTS], f"{len(effects) - _MOST_EFFECTS} other changes"]
+        effects = [*effects[:_MOST_EFFECTS], quantity(len(effects) - _MOST_EFFECTS, "other change")]
     return f"{clause}{': ' if effects else ''}{'; '.join(effects)}."
 
 

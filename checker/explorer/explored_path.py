@@ -16,6 +16,7 @@ from checker.explorer.violation_search import SearchLimits, search_violation, se
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.language.values import show
+from checker.printable import quantity
 from checker.run.result import TraceStep
 
 _FRAME_HEIGHT = 640
@@ -100,7 +101,9 @@ class ExploredPath:
             raise InputError(f"{property} is not a property of states or steps: choose from {known}")
         result = search_violation(self.spec, self.state, property, SearchLimits(states, seconds))
         if result.outcome == "cut":
-            raise InputError(f"undecided after {result.states:,} states: the search stopped because {result.why_cut}")
+            raise InputError(
+                f"undecided after {quantity(result.states, 'state')}: the search stopped because {result.why_cut}"
+            )
         if result.outcome == "never":
             return None
         if result.is_bounds_error:
@@ -116,7 +119,7 @@ class ExploredPath:
 
     def __repr__(self) -> str:
         count = len(self._place.address.codes)
-        return f"<ExploredPath of {self.spec.name}: {count} step{'' if count == 1 else 's'}>"
+        return f"<ExploredPath of {self.spec.name}: {quantity(count, 'step')}>"
 
     def _repr_html_(self) -> str:
         page = html.escape(explorer_page(self._session, self._place, inlined=True))

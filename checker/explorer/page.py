@@ -21,6 +21,7 @@ from checker.language.default_drawing import drawing_of
 from checker.language.roles import Role
 from checker.output.page.render import render, script_hash
 from checker.output.page.story import legend_of
+from checker.printable import quantity
 
 _WALK_ENDS = {
     "depth": "The random walk has reached its depth.",
@@ -254,4 +255,4 @@ def _announcement(place: Place, panes: tuple[PaneView, ...], count: int) -> str:
     false = [
         f"{each.name} is false." for pane in panes for each in pane.properties if each.is_false and each.is_checked
     ]
-    return " ".join([where, *dict.fromkeys(false), f"{count} enabled step{'' if count == 1 else 's'}."])
+    return " ".join([where, *dict.fromkeys(false), f"{quantity(count, 'enabled step')}."])

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from checker.language.tables import GuaranteeCell, GuaranteeNote, GuaranteeRow
+from checker.printable import quantity
 from checker.run.guarantee_table import CellAnswer, GuaranteeTable, ShownViolation
 
 PROSE_WIDTH = 120
@@ -285,7 +286,7 @@ def _counterexamples(
     for shown in tabulation.counterexamples():
         mark = labels.of(shown)
         length = shown.violation.length
-        states = f"{length} state{'' if length == 1 else 's'}"
+        states = quantity(length, "state")
         text = f"- [{mark}] `{shown.violation.property}`, {states}: {_steps(shown)}."
         yield from _wrap(text, indent="  ")
         yield f"  {place_of(shown, mark)}"

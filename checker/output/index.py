@@ -14,6 +14,7 @@ from checker.output.files import make_folder, stem_of
 from checker.output.output_files import open_for_writing, require_own_page
 from checker.output.problems import Problem, problems_of
 from checker.output.reports import ReportTarget
+from checker.printable import quantity
 from checker.run.expectation import ExpectationComparison, end_text, sentences_of_undecided, states_text
 from checker.run.finished import FinishedRun
 from checker.run.result import Result
@@ -96,7 +97,7 @@ class IndexReport:
                     "index.html.j2",
                     package="checker.output",
                     filters={"states": states_text},
-                    title=f"{len(self._rows)} result{'' if len(self._rows) == 1 else 's'}",
+                    title=quantity(len(self._rows), "result"),
                     rows=self._rows,
                     counts=counts,
                     findings=findings,

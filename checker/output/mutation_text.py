@@ -10,6 +10,7 @@ from checker.evidence.mutation.mutants import Mutant
 from checker.evidence.mutation.verdicts import BOUNDS, MutantVerdict, Status
 from checker.language.spec import Scenario
 from checker.output.styled_lines import BLANK, Line, line
+from checker.printable import quantity
 from checker.run.finding import short_path
 from checker.run.plan import DEADLOCK
 
@@ -35,7 +36,7 @@ def _total_line(report: MutationReport) -> Line:
     counts = {status: len(report.with_status(status)) for status in statuses}
     words = ", ".join(f"{count} {status}" for status, count in counts.items() if count or status == "killed")
     of_all = "" if len(report.outcomes) == report.total else f" of {report.total}"
-    original = f"{report.original.distinct_states:,} states"
+    original = quantity(report.original.distinct_states, "state")
     return line((f"{len(report.outcomes)}{of_all} mutants, {report.seconds:.0f} s: {words}", "bold"), f"  ({original})")
 
 

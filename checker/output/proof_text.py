@@ -21,6 +21,7 @@ from checker.language.roles import DEADLOCK, Role
 from checker.language.spec import Spec
 from checker.output.counterexample_text import change_lines, constants_text, state_lines, trace_lines
 from checker.output.styled_lines import BLANK, Line, Span, line
+from checker.printable import quantity
 from checker.run.result import ActionCall, TraceStep, Violation
 
 _LEMMA_ADVICE = (
@@ -58,7 +59,7 @@ def induction_lines(proof: InductionProof) -> list[Line]:
 def refutation_lines(refutation: Refutation, lemmas: Sequence[str]) -> list[Line]:
     """Return the verdict of an exploration that refutes properties or lemmas."""
     names = [_name_of_refuted(violation, lemmas) for violation in refutation.violations]
-    states = f"in {'all' if refutation.is_complete else 'the first'} {refutation.explored:,} states"
+    states = f"in {'all' if refutation.is_complete else 'the first'} {quantity(refutation.explored, 'state')}"
     is_lemma = all(one.property in lemmas for one in refutation.violations)
     note = "correct or remove the lemma" if is_lemma else "a missing lemma is not the reason"
     return [
@@ -97,8 +98,8 @@ def instance_lines(constants: Mapping[str, Any]) -> list[Line]:
 
 def lemma_search_lines(search: LemmaSearchResult) -> list[Line]:
     """Return the result of a search for lemmas, with the lemmas as text to paste into the spec."""
-    states = f"{'all' if search.is_complete else 'the first'} {search.states:,} states"
-    steps = f"{search.steps:,} counterexample{'' if search.steps == 1 else 's'} to induction"
+    states = f"{'all' if search.is_complete else 'the first'} {quantity(search.states, 'state')}"
+    steps = f"{quantity(search.steps, 'counterexample')} to induction"
     counts = f"{search.atoms:,} atoms in {states}; {steps}, {search.dropped:,} clauses dropped"
     lines = [line((f"found: {_lemma_search_verdict(search)}", "bold"), (f"  ({counts})", "dim"))]
     if search.lemmas:
@@ -225,7 +226,7 @@ def reachability_text(where: Reachability) -> str:
     if where.trace is not None:
         return "reachable: a real violation, not a missing lemma"
     if where.is_certain:
-        state = f"unreachable within this configuration, of {where.explored:,} states"
+        state = f"unreachable within this configuration, of {quantity(where.explored, 'state')}"
         return state if where.is_refuted else f"{state}: a lemma that excludes it is missing"
     if not where.explored:
         return "not known to be reachable: the explorer cannot take this configuration"
@@ -295,7 +296,7 @@ def _lasso_lines(search: BoundedSearch, liveness: Sequence[str]) -> Iterator[Lin
 
 
 def _states(count: int) -> str:
-    return f"{count:,} state{'' if count == 1 else 's'}"
+    return quantity(count, "state")
 
 
 _UNDECIDED_KINDS = {Role.REACHABLE: "reachable property", Role.REFINEMENT: "refinement", None: DEADLOCK}
@@ -329,6 +330,6 @@ def lines_of_the_account(
 def unknown_lines(unknown: list[UnansweredQuery]) -> list[Line]:
     """Return the queries that Z3 did not answer, with its reasons."""
     return [
-        line((f"unknown: {each.property}, traces of {each.length} states: {each.reason}", "bold yellow"))
+        line((f"unknown: {each.property}, traces of {quantity(each.length, 'state')}: {each.reason}", "bold yellow"))
         for each in unknown
     ]

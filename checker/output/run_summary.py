@@ -14,6 +14,7 @@ from checker.output.run_table import RunTable
 from checker.output.spec_view import spec_view
 from checker.output.styled_lines import BLANK, Line, line
 from checker.output.violation_summary import ReportedViolation, steps_lines, summary_lines, violations_of_runs
+from checker.printable import quantity
 from checker.run.account import PropertyAccount, account_text
 from checker.run.expectation import end_text
 from checker.run.finished import FinishedRun
@@ -198,7 +199,7 @@ def _total_verdict(finished: list[FinishedRun], others: dict[str, int], seconds:
     style = _verdict_style(finished, has_failed)
     if style == "bold green" and others["not started"]:
         style = "bold yellow"
-    return line((f"{len(finished)} runs in {seconds:.1f} s: {text}", style))
+    return line((f"{quantity(len(finished), 'run')} in {seconds:.1f} s: {text}", style))
 
 
 def _unexpected_violations(finished: list[FinishedRun]) -> list[FinishedRun]:
@@ -231,13 +232,15 @@ def _promise(fair: tuple[str, Fairness]) -> str:
 
 def run_details(result: Result, account: PropertyAccount) -> list[Line]:
     """Return the details of a run: counts, time, engine, what was checked, and actions that were never enabled."""
-    states = f"orbits of states (symmetric: {', '.join(result.symmetry)})" if result.symmetry else "distinct states"
-    counts = f"{result.distinct_states:,} {states}, {result.generated_states:,} generated, depth {result.depth}"
+    distinct = result.distinct_states
+    orbits = f"{quantity(distinct, 'orbit')} of states (symmetric: {', '.join(result.symmetry)})"
+    states = orbits if result.symmetry else quantity(distinct, "distinct state")
+    counts = f"{states}, {result.generated_states:,} generated, depth {result.depth}"
     seconds = f"{result.seconds:.2f} s" + (
         f" after {result.compile_seconds:.2f} s of compilation" if result.compile_seconds else ""
     )
     rate = f", {result.distinct_states / result.seconds:,.0f} states per second" if result.seconds >= 0.1 else ""
-    workers = f"{result.workers} worker{'' if result.workers == 1 else 's'}"
+    workers = quantity(result.workers, "worker")
     lines = [line(f"  {counts}"), *_constraint_lines(result)]
     lines.append(line(f"  {seconds}{rate}, engine {result.engine}, {workers}"))
     lines += [line((f"  {sentence}", "yellow")) for sentence in result.asymmetries]
@@ -258,16 +261,17 @@ def _constraint_lines(result: Result) -> list[Line]:
     if result.states_within is None:
         return []
     outside = result.distinct_states - result.states_within
-    states = "orbits" if result.symmetry else "distinct states"
-    counts = f"{result.states_within:,} {states} within the constraint, depth {result.depth_within}"
+    states = quantity(result.states_within, "orbit" if result.symmetry else "distinct state")
+    counts = f"{states} within the constraint, depth {result.depth_within}"
     return [line(f"  {counts}; {outside:,} outside the constraint")]
 
 
 def _liveness_text(decision: LivenessStatistics) -> str:
     """Return the work of deciding a liveness property: regions, states, steps, components and seconds."""
-    regions = f"{decision.obligations} region{'' if decision.obligations == 1 else 's'}"
-    counts = f"{decision.states:,} states, {decision.edges:,} steps, {decision.components:,} components"
-    return f"{decision.property}: {regions}, {counts}, {decision.seconds:.2f} s"
+    regions = quantity(decision.obligations, "region")
+    counts = f"{quantity(decision.states, 'state')}, {quantity(decision.edges, 'step')}"
+    components = quantity(decision.components, "component")
+    return f"{decision.property}: {regions}, {counts}, {components}, {decision.seconds:.2f} s"
 
 
 def coverage_table(result: Result) -> list[Line]:
@@ -283,7 +287,9 @@ def coverage_table(result: Result) -> list[Line]:
         lines.append(line((f"  {action:<{width}}  {coverage.generated:>14,}  {new:>12}{note}", style)))
     if result.reached or result.unreached:
         lines += [BLANK, line((f"  {'reachable':<{width}}  {'first reached by':>14}", "dim"))]
-        lines += [line(f"  {name:<{width}}  {f'{length} states':>16}") for name, length in result.reached.items()]
+        lines += [
+            line(f"  {name:<{width}}  {quantity(length, 'state'):>16}") for name, length in result.reached.items()
+        ]
         lines += [line((f"  {name:<{width}}  {'not reached':>16}", "yellow")) for name in result.unreached]
     if result.symmetry:
         lines += [BLANK, line(("  generated counts the steps from one state of each orbit", "dim"))]
@@ -294,8 +300,8 @@ def _state_lines(result: Result) -> list[Line]:
     """Return the lines about the size of a state and about the findings that are missing."""
     lines: list[Line] = []
     if result.state_bits is not None:
-        bits = f"{result.state_bits} bit{'' if result.state_bits == 1 else 's'}"
-        words = f"{result.state_words} word{'' if result.state_words == 1 else 's'} of 64 bits"
+        bits = quantity(result.state_bits, "bit")
+        words = f"{quantity(result.state_words, 'word')} of 64 bits"
         lines.append(line(f"  a state is distinguished by {bits} and takes {words}"))
     if result.findings_omitted:
         lines.append(line((f"  {result.findings_omitted}", "yellow")))

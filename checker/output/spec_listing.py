@@ -11,6 +11,7 @@ from checker.language.roles import PROPERTY_ROLES, Role
 from checker.language.spec import Scenario, Spec
 from checker.output.counterexample_text import constants_text
 from checker.output.styled_lines import BLANK, Line, line
+from checker.printable import quantity
 from checker.run import registry
 
 _WIDTH = 62
@@ -43,7 +44,8 @@ def listing_lines(families: list[registry.Family], with_constants: bool = False)
             lines += [line("  ", (entry.target, "cyan"), f"  {entry.spec.summary()}")]
             lines += _constant_lines(entry) if with_constants else []
     names = sum(len(entry.scenarios) for entry in entries)
-    return [*lines, BLANK, line((f"{len(entries)} specs, {names} scenarios; list SPEC shows those of a spec", "dim"))]
+    counts = f"{quantity(len(entries), 'spec')}, {quantity(names, 'scenario')}"
+    return [*lines, BLANK, line((f"{counts}; list SPEC shows those of a spec", "dim"))]
 
 
 def _entry_lines(entry: registry.SpecEntry, with_constants: bool) -> list[Line]:
@@ -56,7 +58,8 @@ def _entry_lines(entry: registry.SpecEntry, with_constants: bool) -> list[Line]:
         details = (scenario.description, constants_text(scenario.constants) if with_constants else "")
         lines += [line(f"    {text}") for text in details if text]
     if entry.spec.declared_constants and not with_constants:
-        lines += [BLANK, line((f"{len(entry.spec.declared_constants)} constants; list --constants shows them", "dim"))]
+        constants = quantity(len(entry.spec.declared_constants), "constant")
+        lines += [BLANK, line((f"{constants}; list --constants shows them", "dim"))]
     return lines
 
 
@@ -86,7 +89,7 @@ def _constant_text(name: str, constant: Constant) -> str:
     if constant.one_of is not None:
         choices = "|".join(constant.one_of)
         if len(choices) > _WIDTH:
-            choices = f"{len(constant.one_of)} values: {constant.one_of[0]}, ..., {constant.one_of[-1]}"
+            choices = f"{quantity(len(constant.one_of), 'value')}: {constant.one_of[0]}, ..., {constant.one_of[-1]}"
         return f"{name}={constant.default} ({choices})"
     return constants_text({name: constant.default})
 

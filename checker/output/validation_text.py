@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from checker.output.counterexample_text import constants_text, state_lines
 from checker.output.styled_lines import BLANK, Line, line
+from checker.printable import quantity
 from traces.storage import Location
 from traces.validate.controls import KINDS, ControlResults
 from traces.validate.totals import ValidationTotals
@@ -71,11 +72,11 @@ def _counts_text(outcome: TraceVerdict) -> str:
     parts += [f"{outcome.blank} blank lines"] if outcome.blank else []
     explained = outcome.steps + outcome.seen + sum(outcome.skipped.values())
     of = "" if explained == outcome.total else f"{explained} of "
-    return f"{of}{outcome.total} events: {', '.join(parts)}; at most {_states(outcome.widest)} at a time"
+    return f"{of}{quantity(outcome.total, 'event')}: {', '.join(parts)}; at most {_states(outcome.widest)} at a time"
 
 
 def _states(count: int) -> str:
-    return f"{count} candidate state{'' if count == 1 else 's'}"
+    return quantity(count, "candidate state")
 
 
 def _rejection_lines(validation: RunningValidation, outcome: TraceVerdict, rejection: Rejection) -> Iterator[Line]:
@@ -130,8 +131,8 @@ def summary_lines(name: str, summary: ValidationTotals, seconds: float, out: Loc
     skipped = sum(summary.skipped.values())
     rate = f"{summary.traces / seconds:,.0f} traces/s" if seconds > 0 and summary.traces > 100 else ""
     shown = [
-        line((name, "bold"), f": {summary.traces:,} trace{'' if summary.traces == 1 else 's'}: ", *verdicts),
-        line((f"  {summary.events:,} events, {skipped:,} of them skipped; {seconds:.1f} s  {rate}", "dim")),
+        line((name, "bold"), f": {quantity(summary.traces, 'trace')}: ", *verdicts),
+        line((f"  {quantity(summary.events, 'event')}, {skipped:,} of them skipped; {seconds:.1f} s  {rate}", "dim")),
     ]
     if summary.is_interrupted:
         shown.append(line(("  interrupted: some logs were not validated", "bold yellow")))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from checker.language.roles import PROPERTY_ROLES
 from checker.language.spec import Expectation, Scenario, Spec
+from checker.printable import quantity
 from checker.run.plan import DEADLOCK, Stop
 from checker.run.result import Result, Violation
 
@@ -121,7 +122,7 @@ def _violation_text(violation: Violation) -> str:
 
 def states_text(violation: Violation) -> str:
     """Return the number of states of a counterexample: `9 states`, for a lasso `9 states, then a loop`."""
-    states = f"{violation.length} state{'' if violation.length == 1 else 's'}"
+    states = quantity(violation.length, "state")
     return states if violation.loop_start is None else f"{states}, then a loop"
 
 
@@ -144,7 +145,7 @@ def _compare_violations(result: Result, expected: Mapping[str, int | None]) -> t
     ending = "" if result.ended == "complete" else f" ({end_text(result)})"
     missing = [f"expected {name} to be violated, but it is not{ending}" for name in expected if name not in violations]
     differences = [
-        f"expected a counterexample to {name} of {length} states, but it has {violations[name].length}"
+        f"expected a counterexample to {name} of {quantity(length, 'state')}, but it has {violations[name].length}"
         for name, length in expected.items()
         if name in violations and length not in (None, violations[name].length)
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from checker.printable import quantity
 from checker.run.plan import Plan
 from checker.run.result import LivenessStatistics, Result, Violation
 
@@ -78,6 +79,6 @@ def decide_liveness(
             result.undecided[name] = "no explored state violates it, but the exploration stopped at a limit"
         elif outside := states_outside():
             result.undecided[name] = (
-                f"no explored state violates it, but {outside:,} states are outside the constraint, "
-                "and their successors were not explored"
+                f"no explored state violates it, but the successors of {quantity(outside, 'state')} outside the "
+                "constraint were not explored"
             )

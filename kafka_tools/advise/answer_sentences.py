@@ -8,6 +8,7 @@ from typing import Any
 
 from checker.explain.step_sentences import StepSentence, step_sentences
 from checker.language.spec import Spec
+from checker.printable import quantity
 from kafka_tools.advise.advice import Advice, Fix, GuaranteeAnswer, Remedy
 from kafka_tools.advise.availability import Availability
 from kafka_tools.advise.configuration_keys import CLIENT_ROLES
@@ -376,7 +377,7 @@ def explored_sentence(advice: Advice) -> str:
     return (
         f"explored: {RECORDS} records (with a consumer {RECORDS_WITH_CONSUMER}), "
         f"{replicas} replica{'' if replicas == '1' else 's'}, "
-        f"{len(results)} explorations, {states:,} states"
+        f"{quantity(len(results), 'exploration')}, {quantity(states, 'state')}"
     )
 
 
@@ -466,7 +467,8 @@ def transaction_steps(answer: TransactionAnswer) -> tuple[StepSentence, ...]:
 
 def transaction_size(answer: TransactionAnswer) -> str:
     """Return the size of a counterexample, or of the exploration that found none."""
-    return f"{answer.length} states" if answer.length else f"{answer.distinct_states:,} states explored"
+    size = quantity(answer.length or answer.distinct_states, "state")
+    return size if answer.length else f"{size} explored"
 
 
 def pipeline_of(answer: GuaranteeAnswer) -> Spec:
@@ -503,7 +505,7 @@ def size_text(advice: Advice, answer: GuaranteeAnswer) -> str:
     """Return the last step of the counterexample to an answer or, without one, the number of explored states."""
     if answer.violation is None:
         after = "" if answer.verdict == "no" else "after "
-        return f"{after}{answer.distinct_states:,} states"
+        return f"{after}{quantity(answer.distinct_states, 'state')}"
     failure = found_with(advice, answer)
     already = "" if failure == answer.failure else f", {failure.phrase}"
     return f"step {answer.violation.length}{already}"

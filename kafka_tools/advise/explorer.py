@@ -14,6 +14,7 @@ from multiprocessing.sharedctypes import Synchronized
 from typing import TYPE_CHECKING, TypeVar
 
 from checker.language.spec import Spec
+from checker.printable import quantity
 from checker.run import process_pool
 from checker.run.plan import ExplorationProgress
 from kafka_tools.advise import pipeline_code
@@ -140,8 +141,8 @@ class ParallelExplorer:
         states, explorations = self._states.get_obj(), self._explorations.get_obj()
         while not finished.wait(_TICK):
             seconds = time.monotonic() - started
-            counts = f"{explorations.value} explorations, {states.value:,} states, {seconds:.0f} s"
-            self._write(f"{counts} (Ctrl-C shows the answers so far)")
+            counts = f"{quantity(explorations.value, 'exploration')}, {quantity(states.value, 'state')}"
+            self._write(f"{counts}, {seconds:.0f} s (Ctrl-C shows the answers so far)")
         self._write("")
 
     def _write(self, line: str) -> None:

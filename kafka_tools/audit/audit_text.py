@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from checker.output.styled_lines import BLANK, Line, line
+from checker.printable import quantity
 from kafka_tools.audit.audit import AuditReport
 from kafka_tools.audit.findings import AuditFinding
 from kafka_tools.audit.partition_audit import PartitionReport
@@ -39,7 +40,7 @@ def _partition_lines(report: PartitionReport) -> Iterator[Line]:
         "empty" if report.first_offset is None else f"offsets {report.first_offset} to {(report.end_offset or 0) - 1}"
     )
     mark = "" if report.high_watermark is None else f", high watermark {report.high_watermark}"
-    segments = f"{report.segments} {_plural('segment', report.segments)}"
+    segments = quantity(report.segments, "segment")
     size = f"{segments}, {report.batches:,} batches, {report.bytes / 1e6:,.1f} MB"
     yield line((report.name, "bold"), f": {offsets}{mark}; {size}", (f"  {report.path}", "dim"))
     findings = [finding for finding in report.findings if not finding.kind.is_note]
@@ -75,7 +76,7 @@ def duplicate_sentences(report: PartitionReport) -> Iterator[str]:
     when = begin if begin == end else f"between {begin} and {end}"
     epochs = sorted({(batch.first_leader_epoch, batch.second_leader_epoch) for batch in report.repeated})
     changes = ", ".join(f"{first} and again under {second}" for first, second in epochs)
-    yield f"{records} {_plural('record', records)} {'is' if records == 1 else 'are'} in the log twice."
+    yield f"{quantity(records, 'record')} {'is' if records == 1 else 'are'} in the log twice."
     yield f"Made {when}; appended under leader epoch {changes}."
     yield "The client sent them again under a new producer epoch, because the leader did not know their sequences."
     yield "A leader that was restarted knows only the last batch of each producer: see docs/idempotence.md, I7."
@@ -108,7 +109,7 @@ def verdict_text(report: AuditReport) -> str:
     """Return the verdict in a few words."""
     findings = [finding for finding in report.findings if not finding.kind.is_note]
     kinds = ", ".join(f"{kind}: {number}" for kind, number in Counter(item.kind.value for item in findings).items())
-    text = f"{len(findings)} {_plural('finding', len(findings))} ({kinds})" if findings else "no findings"
+    text = f"{quantity(len(findings), 'finding')} ({kinds})" if findings else "no findings"
     if report.is_complete:
         return text
     why = "the audit was interrupted" if report.is_interrupted else "not everything was read"
@@ -120,8 +121,8 @@ def read_text(report: AuditReport, seconds: float) -> str:
     size = sum(partition.bytes for partition in report.partitions)
     batches = sum(partition.batches for partition in report.partitions)
     count = len(report.partitions)
-    copies = f", {report.compared} {_plural('copy', report.compared)} compared" if report.compared else ""
-    read = f"{count} {_plural('partition', count)}, {batches:,} batches, {size / 1e6:,.1f} MB in {seconds:.1f} s"
+    copies = f", {quantity(report.compared, 'copy')} compared" if report.compared else ""
+    read = f"{quantity(count, 'partition')}, {batches:,} batches, {size / 1e6:,.1f} MB in {seconds:.1f} s"
     return f"{read}{copies}"
 
 
@@ -155,10 +156,6 @@ def _finding_data(finding: AuditFinding) -> dict[str, Any]:
 
 def _style(finding: AuditFinding) -> str:
     return "yellow" if finding.kind.is_note else "red"
-
-
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
 def _time(milliseconds: int) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from checker.output.page.render import render
+from checker.printable import quantity
 from kafka_tools.advise import answer_sentences
 from kafka_tools.advise.answer_cache import AnswerCache, default_folder
 from kafka_tools.advise.questions import FAILURES, QUESTIONS, FailureMode
@@ -134,8 +135,9 @@ class PageData:
         """Return what the page has, as text; its files of data have `size` bytes."""
         refused = sum("refused" in each for each in self._configurations.values())
         return (
-            f"{len(self._configurations) - refused:,} configurations with answers, {refused:,} that Kafka refuses, "
-            f"{len(self._pictures.values):,} counterexamples, {size / 1e6:.1f} MB of data"
+            f"{quantity(len(self._configurations) - refused, 'configuration')} with answers, "
+            f"{refused:,} that Kafka refuses, {quantity(len(self._pictures.values), 'counterexample')}, "
+            f"{size / 1e6:.1f} MB of data"
         )
 
     def _row(self, each: ConfigurationAnswers, failure: FailureMode) -> Any:

@@ -15,6 +15,7 @@ from checker.output.files import make_folder
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import open_for_writing, require_own_page
 from checker.output.styled_lines import BLANK, Line, line, write
+from checker.printable import quantity
 from checker.run import registry
 from kafka_tools.pages.catalogue_scenarios import EntryScenario
 from kafka_tools.pages.museum.entries import Exhibit, exhibits
@@ -76,7 +77,7 @@ def _suspicion(exhibit: Exhibit) -> Iterator[Line]:
 def _search(run: ScenarioRun, counterexample: Counterexample) -> Iterator[Line]:
     violation, result = counterexample.violation, run.result
     yield from _heading(2, "The search", f"$ python -m checker run {run.target}")
-    yield line(f"   {result.distinct_states:,} states in {result.seconds:.2f} s. The shortest way to it:")
+    yield line(f"   {quantity(result.distinct_states, 'state')} in {result.seconds:.2f} s. The shortest way to it:")
     yield BLANK
     for step in step_sentences(counterexample.spec, violation):
         yield line((f"   {step.number:>3}  ", "dim"), step.text)

@@ -9,6 +9,7 @@ from checker.engines.native import engine
 from checker.errors import SpecError
 from checker.language import Scenario
 from checker.output.formats import Counterexample
+from checker.printable import quantity
 from checker.run import registry
 from checker.run.account import account_of
 from checker.run.expectation import compare_with_expectation, properties_to_check, stop_for
@@ -29,7 +30,7 @@ class ScenarioRun:
     def verdict(self) -> str:
         """The result as text: the violated properties, or the number of states in which all properties hold."""
         if not self.result.violations:
-            return f"holds in all {self.result.distinct_states:,} reachable states"
+            return f"holds in all {quantity(self.result.distinct_states, 'reachable state')}"
         sentences = (f"`{violation.property}` after {violation.length} states" for violation in self.result.violations)
         return f"violates {' and '.join(sentences)}"
 

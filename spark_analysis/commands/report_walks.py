@@ -18,7 +18,7 @@ from checker.output.files import JsonLines, make_folder
 from checker.output.formats import FORMATS, Counterexample
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs, open_for_writing
 from checker.output.styled_lines import BLANK, Line, line, write
-from checker.printable import printable
+from checker.printable import printable, quantity
 from checker.run import registry
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT
 from checker.run.result import Violation
@@ -238,7 +238,7 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
     shown = [
         line(
             (run_name(data), "bold"),
-            f"  {data['walks']:,} walks{beyond_text(data['beyond'])}, {data['steps']:,} steps, "
+            f"  {quantity(data['walks'], 'walk')}{beyond_text(data['beyond'])}, {data['steps']:,} steps, "
             f"analysed in {seconds:.1f} s",
         )
     ]
@@ -270,7 +270,7 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
             line(
                 f"  {number}. ",
                 (cluster["property"], "bold"),
-                f"  {walks_text(cluster)}, {cluster['length']} states{shortest}",
+                f"  {walks_text(cluster)}, {quantity(cluster['length'], 'state')}{shortest}",
             ),
             *_story_lines(cluster),
             line(("     " + ", ".join(step["action"] for step in cluster["schedule"]), "dim")),
@@ -305,7 +305,7 @@ def _risk_lines(risks: list[dict[str, Any]]) -> list[Line]:
 
 def _comparison_lines(comparison: dict[str, Any], title: str, name: str, walks: int) -> list[Line]:
     """Return the differences from the report on another run, with the causes that vanish and those that are new."""
-    shown = [BLANK, line(f"  {title}", (name, "bold"), f", {walks:,} walks:")]
+    shown = [BLANK, line(f"  {title}", (name, "bold"), f", {quantity(walks, 'walk')}:")]
     rows = [(row["property"], row) for row in comparison["failures"]]
     rows += [(f"{row['property']} by {', '.join(row['actions'])}", row) for row in comparison["causes"]]
     for text, row in rows:
@@ -320,7 +320,7 @@ def _trend_lines(trend_data: dict[str, Any]) -> list[Line]:
     """Return the rates of the last runs in the history, and the change since the run before."""
     shown = [
         BLANK,
-        line(f"  Trend over {trend_data['runs']} run{'' if trend_data['runs'] == 1 else 's'}, the last one is this:"),
+        line(f"  Trend over {quantity(trend_data['runs'], 'run')}, the last one is this:"),
     ]
     for row in trend_data["rows"]:
         where = f" with {row['setting']}" if row["setting"] else ""

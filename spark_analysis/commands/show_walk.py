@@ -9,6 +9,7 @@ from checker.errors import InputError
 from checker.execution.show_trace import show_counterexample
 from checker.output.formats import Counterexample
 from checker.output.output_files import check_outputs
+from checker.printable import quantity
 from checker.run import registry
 from spark_analysis.walks.records import WalkRun, run_with_known_target
 from spark_analysis.walks.replay_walk import rebuild_walk
@@ -62,4 +63,4 @@ def walked(folder: Location, run: WalkRun, walk: int, name: str | None, max_stat
 
 
 def _note(name: str, steps: int) -> str:
-    return f"The walk violates {name} too, after {steps} step{'' if steps == 1 else 's'}: --property {name} shows it."
+    return f"The walk violates {name} too, after {quantity(steps, 'step')}: --property {name} shows it."

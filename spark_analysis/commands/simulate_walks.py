@@ -17,7 +17,7 @@ from checker.output import styled_lines
 from checker.output.files import JsonLines
 from checker.output.output_files import STANDARD_OUTPUT, check_outputs
 from checker.output.styled_lines import line
-from checker.printable import printable
+from checker.printable import printable, quantity
 from checker.run.interrupts import interruptible
 from checker.run.registry import target_files
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG_INPUT
@@ -175,7 +175,8 @@ class _PartWatcher:
             return "all walks were made before"
         seconds = time.monotonic() - self._walking_since
         start = self._walking_since - self._created_at
-        return f"{new:,} walks made in {seconds:.1f} s ({new / seconds:,.0f} per second), {start:.1f} s {self._start}"
+        made = f"{quantity(new, 'walk')} made in {seconds:.1f} s"
+        return f"{made} ({new / seconds:,.0f} per second), {start:.1f} s {self._start}"
 
     def look_while_walking(self) -> None:
         """Read the new parts; the first call marks the start of walking."""

@@ -8,6 +8,7 @@ from typing import Any
 from checker.output.counterexample_text import counterexample_lines
 from checker.output.files import violation_to_json
 from checker.output.styled_lines import BLANK, Line, line, lines_of_written_files
+from checker.printable import quantity
 from checker.run.request import Run
 from spark_analysis.walks.local_walks import LocalWalks
 
@@ -19,8 +20,8 @@ def walk_lines(
 
     `left_out` names the properties that walks do not check, and `written` the files with the results.
     """
-    walks = f"{made.walks:,} walk{'' if made.walks == 1 else 's'}"
-    steps = f"{made.steps:,} step{'' if made.steps == 1 else 's'}"
+    walks = quantity(made.walks, "walk")
+    steps = quantity(made.steps, "step")
     if made.found:
         names = ", ".join(f"{name} in walk {each.walk}" for name, each in made.found.items())
         verdict = line((f"{run.name}: violation found: {names}", "bold red"))
@@ -32,8 +33,8 @@ def walk_lines(
     rate = made.steps / max(seconds, 1e-6)
     lines = [
         line((run.name, "bold")),
-        line(f"  {walks} of at most {made.depth} steps, seed {made.seed}: {steps}"),
-        line(f"  {about}{made.distinct_states:,} distinct states visited; other states were not checked"),
+        line(f"  {walks} of at most {quantity(made.depth, 'step')}, seed {made.seed}: {steps}"),
+        line(f"  {about}{quantity(made.distinct_states, 'distinct state')} visited; other states were not checked"),
         line(f"  {seconds:.2f} s, {rate:,.0f} steps per second"),
     ]
     if left_out:
@@ -41,7 +42,9 @@ def walk_lines(
     for each in made.found.values():
         lines += [BLANK, *counterexample_lines(run.spec, run.name, each.violation)]
         if each.violation.length < each.found_length:
-            lines.append(line((f"  the walk had {each.found_length} states; this trace leaves steps out", "dim")))
+            lines.append(
+                line((f"  the walk had {quantity(each.found_length, 'state')}; this trace leaves steps out", "dim"))
+            )
     return [*lines, BLANK, *lines_of_written_files(written), verdict]
 
 

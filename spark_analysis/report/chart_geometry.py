@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from checker.language.constant_values import constant_text
+from checker.printable import quantity
 
 WIDTH, HEIGHT = 640.0, 260.0
 SMALL_WIDTH, SMALL_HEIGHT = 160.0, 56.0
@@ -267,5 +268,5 @@ def walks_text(share: Mapping[str, Any]) -> str:
     """Return a number of walks as text, with its interval if it is an estimate."""
     walks, low, high = share["walks"], share["low"], share["high"]
     if low == high:
-        return f"{walks:,} walk{'' if walks == 1 else 's'}"
-    return f"about {walks:,} walks ({low:,} to {high:,})"
+        return quantity(walks, "walk")
+    return f"about {quantity(walks, 'walk')} ({low:,} to {high:,})"

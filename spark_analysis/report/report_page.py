@@ -11,6 +11,7 @@ from typing import Any
 from checker.output.counterexample_text import constants_text
 from checker.output.page.render import render
 from checker.output.page.tickets import with_links
+from checker.printable import quantity
 from spark_analysis.report import report_charts
 from spark_analysis.report.chart_geometry import count_text, difference_text, share_text, walks_text
 from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown, removal_text
@@ -163,7 +164,7 @@ def _exploration(data: Mapping[str, Any], name: str) -> tuple[str, bool]:
     undecided = f"; not decided in {open_ones}" if open_ones and len(everything) > 1 else ""
     if lengths:
         where = f" in {len(lengths)} of {len(everything)} configurations" if len(everything) > 1 else ""
-        return f"violated{where}{undecided}; shortest trace: {min(lengths)} states", True
+        return f"violated{where}{undecided}; shortest trace: {quantity(min(lengths), 'state')}", True
     if not open_ones:
         return f"holds in all {sum(known_run['states'] for known_run in complete):,} states", False
     if complete:

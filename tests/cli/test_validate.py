@@ -156,7 +156,7 @@ def test_record_writes_a_log_and_prints_the_command_to_validate_it(checker, tmp_
     log = tmp_path / "logs" / "one.jsonl"
     outcome = checker("record", log, "--records", "1", "--delay", "1", "--fault", "refuse@9")
     assert "refuse@9 did not happen" in outcome.err
-    assert outcome.status == 0 and "1 records in 1 requests, 1 delivered" in outcome.out
+    assert outcome.status == 0 and "1 record in 1 request, 1 delivered" in outcome.out
     *_, command = outcome.out.strip().splitlines()
     assert checker(*command.split()[3:]).status == 0
     refused = checker("record", log, "--producer", "idempotent", "--acks", "1")

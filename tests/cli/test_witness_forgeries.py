@@ -140,7 +140,7 @@ def test_an_added_state_is_refuted(forge):
         store(folder, manifest, rows)
 
     status, out = forge(PAIR, change=add)
-    assert status == 1 and "1 states are not reachable" in out, out
+    assert status == 1 and "1 state is not reachable" in out, out
 
 
 @pytest.mark.parametrize("options", [(), ("--complete-up-to", 1, "--sample", 200, "--seed", 1)])

@@ -197,7 +197,7 @@ def test_a_constraint_leaves_a_property_undecided_unless_the_explored_part_viola
     result = decide(explore, Bounded())
     assert result.verdict == "incomplete"
     assert set(result.undecided) == {"ends", "passes_three"}
-    assert "1 states are outside the constraint" in result.undecided["ends"]
+    assert "the successors of 1 state outside the constraint were not explored" in result.undecided["ends"]
     assert violated(decide(explore, Bounded().with_fairness({"increment": None}))) == {"ends": 1, "passes_three": 1}
     assert decide(explore, Bounded(most=9)).verdict == "holds"
 

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from checker.output.styled_lines import break_text, broken, line, plain, width_of, write
+from checker.printable import quantity
 
 
 class Terminal(io.StringIO):
@@ -86,3 +87,9 @@ def test_the_source_line_of_an_error_keeps_its_carets_below_it(monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
     text = "mine.py:3: y is neither a variable nor a constant\n    self.y = some_long_name\n    ^^^^^^"
     assert break_text(text, io.StringIO()).splitlines()[-2:] == text.splitlines()[-2:]
+
+
+def test_a_quantity_has_the_number_of_its_noun():
+    counts = [(0, "state"), (1, "distinct state"), (2000, "state"), (2, "copy"), (3, "delay")]
+    texts = ["0 states", "1 distinct state", "2,000 states", "2 copies", "3 delays"]
+    assert [quantity(*count) for count in counts] == texts

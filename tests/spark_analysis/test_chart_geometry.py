@@ -30,7 +30,7 @@ def test_share_text_has_three_significant_digits(share, text):
 def test_count_text():
     walks = [{"walks": 1, "low": 1, "high": 1}, {"walks": 2000, "low": 2000, "high": 2000}]
     assert list(map(walks_text, walks)) == ["1 walk", "2,000 walks"]
-    assert walks_text({"walks": 1, "low": 0, "high": 2000}) == "about 1 walks (0 to 2,000)"
+    assert walks_text({"walks": 1, "low": 0, "high": 2000}) == "about 1 walk (0 to 2,000)"
     assert [count_text(count) for count in (950, 3750, 12_300, 3_400_000, 2e9)] == [
         "950",
         "3,750",

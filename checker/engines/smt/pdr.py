@@ -23,6 +23,7 @@ from checker.engines.smt.transition_system import Transition, TransitionSystem, 
 from checker.engines.smt.vacuity import refuse_false_constraints, refuse_no_initial_state
 from checker.errors import SpecError
 from checker.language.roles import Role
+from checker.printable import quantity
 from checker.run.result import Violation
 
 MAX_BITS = 300
@@ -108,7 +109,7 @@ class _Spacer:
             states = self._depth_without_violation()
             reason = (
                 f"timeout: no answer within {self.limits.seconds:g} s; "
-                f"Spacer excluded violations by traces of up to {states} state{'' if states == 1 else 's'}"
+                f"Spacer excluded violations by traces of up to {quantity(states, 'state')}"
             )
         elif was_interrupted(reason, seconds, self.limits):
             raise KeyboardInterrupt

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from checker.printable import quantity
 from checker.run.result import Result
 
 Status = Literal["killed", "survived", "equivalent", "undecided", "invalid"]
@@ -69,7 +70,7 @@ def verdict_of(original: MutantRun, mutant_run: MutantRun, has_same_graph: Calla
         return MutantVerdict("killed", killed_by, "", mutant_run)
     if not mutant_run.is_complete:
         why = (
-            f"no property is violated in the {mutant_run.distinct_states:,} explored states "
+            f"no property is violated in the {quantity(mutant_run.distinct_states, 'explored state')} "
             f"(the original has {original.distinct_states:,})"
         )
         return MutantVerdict("undecided", (), why, mutant_run)
@@ -96,8 +97,8 @@ def _has_same_counts(original: MutantRun, mutant_run: MutantRun) -> bool:
 
 
 def _difference(original: MutantRun, mutant_run: MutantRun) -> str:
-    states = f"{mutant_run.distinct_states:,} states instead of {original.distinct_states:,}"
-    steps = f"{mutant_run.generated_states:,} steps instead of {original.generated_states:,}"
+    states = f"{quantity(mutant_run.distinct_states, 'state')} instead of {original.distinct_states:,}"
+    steps = f"{quantity(mutant_run.generated_states, 'step')} instead of {original.generated_states:,}"
     if mutant_run.distinct_states < original.distinct_states:
         return f"{states}: no invariant can detect missing behaviour, but a @reachable could"
     if mutant_run.distinct_states > original.distinct_states:

@@ -16,6 +16,7 @@ from checker.errors import InputError
 from checker.output import styled_lines
 from checker.output.output_files import write_whole
 from checker.output.styled_lines import BLANK, Line, line
+from checker.printable import quantity
 from checker.run.endings import StoppedError
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from kafka_tools.experiments.experiment import Experiment, experiment_files, read_experiment
@@ -131,7 +132,7 @@ def result_lines(results: Sequence[ExperimentResult]) -> Iterator[Line]:
     entries = {each.entry for each in results if each.shows_bug}
     yield BLANK
     yield line(
-        f"{len(results)} experiments in {sum(each.seconds for each in results) / 60:.1f} min: "
+        f"{quantity(len(results), 'experiment')} in {sum(each.seconds for each in results) / 60:.1f} min: "
         + ", ".join(f"{counts[each]} {each}" for each in _STYLES if counts[each])
         + f"; entries of the catalogue that a broker showed: {len(entries)}"
     )

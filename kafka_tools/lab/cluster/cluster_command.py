@@ -17,7 +17,7 @@ from checker.errors import InputError
 from checker.output import styled_lines
 from checker.output.output_files import write_whole
 from checker.output.styled_lines import BLANK, Line, line
-from checker.printable import printable
+from checker.printable import printable, quantity
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from kafka_tools.experiments.experiment import Experiment, experiment_files, read_experiment
 from kafka_tools.experiments.steps import MESSAGES, STEPS
@@ -247,7 +247,7 @@ def _said(future: RecordFuture) -> str:
 
 
 def _brokers(experiment: Experiment) -> str:
-    return f"{experiment.brokers} broker{'' if experiment.brokers == 1 else 's'}"
+    return quantity(experiment.brokers, "broker")
 
 
 def _partition(outcome: Outcome, out: Path) -> Path:

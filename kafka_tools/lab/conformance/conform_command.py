@@ -16,6 +16,7 @@ from checker.errors import InputError
 from checker.explain.locations import location_of
 from checker.output.junit import JUnitReport
 from checker.output.reports import ReportTarget
+from checker.printable import quantity
 from checker.run import registry
 from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
 from kafka_tools.experiments.releases import release
@@ -166,7 +167,7 @@ def _print_end(spec: type[Partition], name: str, results: Sequence[ConformResult
     print(_wrapped(f"not compared: {_NEVER_COMPARED}", "  "))
     if differences:
         numbers = ", ".join(f"{name} {count}" for name, count in shown.items())
-        print(_wrapped(f"different: {len(differences):,} steps ({numbers})", "  "), end="\n\n")
+        print(_wrapped(f"different: {quantity(len(differences), 'step')} ({numbers})", "  "), end="\n\n")
         return EXIT_VIOLATED
     if not any(result.equal for result in results):
         print("undecided: nothing was compared\n")
@@ -175,7 +176,7 @@ def _print_end(spec: type[Partition], name: str, results: Sequence[ConformResult
     undecided = sum(result.undecided for result in results)
     left = f"; undecided at the bounds of a scenario: {undecided:,}" if undecided else ""
     states = sum(result.states for result in results)
-    print(_wrapped(f"equal: {total:,} steps of {states:,} states{left}", "  "), end="\n\n")
+    print(_wrapped(f"equal: {quantity(total, 'step')} of {quantity(states, 'state')}{left}", "  "), end="\n\n")
     return EXIT_OK
 
 

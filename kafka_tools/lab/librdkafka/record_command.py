@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from checker.printable import shortened
+from checker.printable import quantity, shortened
 from kafka_tools.lab.librdkafka.recorder import RecordingSetup, record, write
 
 _LONGEST = 200
@@ -24,8 +24,8 @@ def record_run(log: Path, setup: RecordingSetup) -> None:
             print(f"{fault.what}@{fault.request} did not happen: the producer sent fewer requests", file=sys.stderr)
     mapping = "plain" if setup.producer == "plain" else "idempotent"
     print(
-        f"{log}: {len(events)} events of {events[0]['client']}: {setup.records} records in {counts['request']} "
-        f"requests, {counts['delivered']} delivered, {counts['failed']} failed; "
+        f"{log}: {len(events)} events of {events[0]['client']}: {quantity(setup.records, 'record')} in "
+        f"{quantity(counts['request'], 'request')}, {counts['delivered']} delivered, {counts['failed']} failed; "
         f"the partition holds {shortened(str(events[-1]['records']), _LONGEST)}"
     )
     print(f"python -m checker validate {_SPECS[mapping]} {log} --mapping kafka_tools.lab.librdkafka.{mapping}")

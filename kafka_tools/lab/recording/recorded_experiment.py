@@ -8,6 +8,7 @@ from pathlib import Path
 
 from checker.output.output_files import write_whole
 from checker.output.styled_lines import BLANK, Line, line
+from checker.printable import quantity
 from kafka_tools.lab.cluster.cluster_command import run_experiment
 from kafka_tools.lab.cluster.experiment_run import Outcome
 from kafka_tools.lab.cluster.harness_notes import HarnessNotes
@@ -37,7 +38,7 @@ def _write(recorder: ProducerTraffic, outcome: Outcome, folder: Path) -> list[Li
     events = recorder.result(HarnessNotes(folder / "cluster").read(), outcome.futures, outcome.log, _settings(outcome))
     write_whole(folder / PRODUCER_LOG, "".join(json.dumps(event) + "\n" for event in events))
     shown = [line(f"  {text}") for text in summary(logs, recording)]
-    shown.append(line(f"  {PRODUCER_LOG}: {len(events)} events of the producer, as the proxies saw it"))
+    shown.append(line(f"  {PRODUCER_LOG}: {quantity(len(events), 'event')} of the producer, as the proxies saw it"))
     return [BLANK, *shown]
 
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from checker.engines.native.explore.checkpoint import CheckpointedStore, CheckpointFolder
+from checker.printable import quantity
 
 
 class SearchCheckpoints:
@@ -102,4 +103,4 @@ class SearchCheckpoints:
 
 
 def _text_of(progress: dict[str, Any]) -> str:
-    return f"{progress['distinct']:,} states, level {progress['level']}"
+    return f"{quantity(progress['distinct'], 'state')}, level {progress['level']}"
