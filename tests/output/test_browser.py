@@ -83,6 +83,8 @@ def test_keys_move_through_the_steps_and_change_the_address(open_page, kip101_pa
         ("j", 7),
         ("ArrowLeft", 6),
         ("k", 5),
+        ("l", 6),
+        ("h", 5),
         ("Home", 1),
         ("ArrowLeft", 1),
         ("End", 12),
@@ -90,6 +92,16 @@ def test_keys_move_through_the_steps_and_change_the_address(open_page, kip101_pa
         page.keyboard.press(key)
         assert position(page) == number
         assert page.evaluate("location.hash") == f"#step={number}"
+    page.keyboard.press("c")
+    assert page.locator("#only-changes").is_checked()
+    page.locator(".skip").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**#main")
+    assert position(page) == 12
+    # A button that has the focus takes the key of the page.
+    page.locator("#back").focus()
+    page.keyboard.press("Space")
+    assert position(page) == 11
 
 
 def test_slider_buttons_list_and_overview_move_through_the_steps(open_page, kip101_page):
@@ -146,6 +158,11 @@ def test_play_stops_at_the_last_step(open_page, kip101_page):
     wait_until(page, "#slider", value="12")
     wait_until(page, "#play", text="play")
     assert position(page) == 12
+    page.keyboard.press("Space")
+    assert position(page) == 1
+    wait_until(page, "#play", text="stop")
+    page.keyboard.press("Space")
+    wait_until(page, "#play", text="play")
 
 
 def test_steps_go_round_the_loop_of_a_lasso(open_page):
@@ -215,6 +232,7 @@ def test_a_narrow_window_shows_the_lane_of_each_step_with_its_number_and_name(op
     # Labels are placed for this width: in a smaller drawing they would cover each other.
     assert page.locator(".chart-drawing").bounding_box()["width"] >= USUAL_WIDTH
     assert page.locator(".chart-hint").is_visible()
+    assert page.locator(".chart").evaluate("box => box.scrollLeft") == 0
     for _ in range(11):
         page.keyboard.press("ArrowRight")
         assert page.evaluate(STEP_IN_ITS_BOX) == {"sign": True, "number": True, "name": True}

@@ -100,7 +100,7 @@ STEP_IN_ITS_BOX = """() => {
   return {
     sign: signs.length === 1 && isInside(signs[0]) && box.top <= top && bottom <= box.bottom,
     number: isInside(row.querySelector("b")),
-    name: isInside(name) && name.getBoundingClientRect().top >= box.top,
+    name: isInside(name) && name.getBoundingClientRect().top >= box.top && box.height < innerHeight,
   };
 }"""
 """Returns whether the box of a chart shows the sign of the chosen step, its number and the name of its lane."""
