@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -74,7 +75,8 @@ def build_site(
         step_pages = write_step_pages(list(mains.values()), extra / exhibit_pages.COUNTEREXAMPLES)
         museum = exhibit_pages.MuseumPages(counterexamples, step_pages)
         paths = exhibit_pages.write_museum(entries, museum, ledger.read(ledger.default_path()), stage)
-        pages += _write_long_pages(stage)
+        shown_by = [each.shown_by.target if each.shown_by else "" for each in entries]
+        pages += _write_long_pages(stage, dict(zip(shown_by, paths, strict=True)))
         _add_navigation(stage, pages, entries, paths)
         # After the navigation, which follows the links of the index.
         staged.add_examples()
@@ -139,11 +141,19 @@ def _replace(output: Path, target: Path) -> None:
         raise OutputError(f"{target} cannot be written: {error.strerror}") from None
 
 
-def _write_long_pages(stage: Path) -> list[Path]:
-    """Compute the pages that docs/ does not have, and return their paths in the stage."""
+def _write_long_pages(stage: Path, museum: Mapping[str, Path]) -> list[Path]:
+    """Compute the pages that docs/ does not have, and return their paths in the stage.
+
+    `museum` are the pages of scenarios: their names become links.
+    """
+
+    def linked(name: re.Match[str]) -> str:
+        return f"[{name[0]}]({museum[name[1]].as_posix()})" if name[1] in museum else name[0]
+
     paths = [Path(f"{name}.md") for name in LONG_PAGES]
     for path in paths:
-        (stage / path).write_text(LONG_PAGES[path.stem](), encoding="utf-8")
+        text = re.sub("`([a-z0-9_/]+)`", linked, LONG_PAGES[path.stem]())
+        (stage / path).write_text(text, encoding="utf-8")
     return paths
 
 

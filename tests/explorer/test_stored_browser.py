@@ -8,6 +8,8 @@ from checker.explorer.steps import codes_of
 from checker.explorer.stored_graph import stored_page
 from checker.explorer.variant import variant_of
 from checker.explorer.violation_search import SearchLimits, search_violation
+from checker.language import Spec, action
+from tests.explorer.conftest import session_of
 from tests.support.page_checks import problems_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
@@ -27,11 +29,11 @@ def file(tmp_path_factory):
 
 @pytest.fixture
 def open_page(new_page, file):
-    """Return a function that opens the page with a hash."""
+    """Return a function that opens the page, or another file, with a hash."""
 
-    def open_(fragment="", scripts=True):
+    def open_(fragment="", scripts=True, shown=file):
         page = new_page(java_script_enabled=scripts)
-        page.goto(file.as_uri() + fragment)
+        page.goto(shown.as_uri() + fragment)
         if scripts:
             page.wait_for_url(lambda url: "#" in url)
             page.wait_for_selector("#view:not([aria-busy])")
@@ -55,6 +57,8 @@ def test_the_page_opens_at_the_violation_and_steps_back_and_forward(open_page):
     assert page.locator("main .failure").count() == 0 and page.url.endswith("#i=1")
     assert page.locator(".path li.undone").count() == 11
     assert page.locator("[data-key=undo]").get_attribute("href") is None
+    assert page.locator("[data-key=home]").get_attribute("href") == "#i=1"
+    assert page.text_content("#announcement").startswith("Step 1, initial state.")
     page.keyboard.press("ArrowRight")
     at(page, 2)
     assert "drain" in page.inner_text(".path li.now")
@@ -66,6 +70,7 @@ def test_the_page_opens_at_the_violation_and_steps_back_and_forward(open_page):
     at(page, 12)
     page.locator(".path a").nth(4).click()
     at(page, 5)
+    assert page.locator(".path li.undone").count() == 7
 
 
 def test_another_step_begins_another_path_that_its_address_restores(open_page):
@@ -96,6 +101,26 @@ def test_a_wrong_address_shows_the_steps_that_apply(open_page):
     page = open_page("#i=7")
     at(page, 1)
     assert page.inner_text("[role=alert].note") == "This spec has 1 initial state."
+
+
+def test_an_address_keeps_the_second_initial_state(open_page, tmp_path):
+    class Lamp(Spec):
+        is_on = bool
+
+        def init(self, is_on: bool):
+            self.is_on = is_on
+
+        @action
+        def switch(self):
+            self.is_on = not self.is_on
+
+    shown = tmp_path / "lamp.html"
+    shown.write_text(stored_page(session_of(Lamp), []).text, encoding="utf-8")
+    page = open_page("#i=2", shown=shown)
+    before = page.inner_text("main")
+    page.click("a.offer")
+    at(page, 2)
+    assert page.url.endswith("#i=2&s=switch") and page.inner_text("main") != before
 
 
 def test_the_page_fits_every_width_and_is_read_in_every_scheme(open_page):

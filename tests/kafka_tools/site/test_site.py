@@ -1,5 +1,7 @@
 """The site: built strictly from docs/ with some entries of the museum, and used in a browser without a network."""
 
+import re
+
 import pytest
 
 from checker.cli.app import main
@@ -61,6 +63,11 @@ def test_every_page_and_every_counterexample_is_in_the_site(site):
                 assert (site / f"{stem}.html").is_file() and "chart-drawing" in (
                     site / f"{stem}.picture.html"
                 ).read_text()
+
+
+def test_a_claim_and_a_rule_lead_to_the_picture_of_their_scenario(site):
+    for name in ("myths", "versions"):
+        assert re.search('href="museum/P7.html">.*producer/acks/p7_acks_1', (site / f"{name}.html").read_text())
 
 
 def test_a_small_scenario_has_a_page_of_steps_and_a_large_one_a_command(site):
