@@ -13,6 +13,7 @@ from checker.errors import InputError
 INDEX = "index.md"
 
 _LINK = re.compile(r"(?P<head>\]\(|^\[[^\]]+\]: +)(?P<path>[^)#\s:]+)(?P<tail>#[^)\s]*)?(?=\)|\s|$)", re.MULTILINE)
+_TERMS = re.compile(r"^\| term \|.*\n\|.*\n(?P<rows>(?:\|.*\n)+)", re.MULTILINE)
 _FENCE = re.compile(r"^ *```", re.MULTILINE)
 
 ELSEWHERE = "files"
@@ -76,7 +77,8 @@ class StagedDocs:
     def _write(self, source: Path, target: Path) -> None:
         file = self._stage / target
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(self._with_links(source.read_text(encoding="utf-8"), source, target), encoding="utf-8")
+        text = self._with_links(source.read_text(encoding="utf-8"), source, target)
+        file.write_text(_TERMS.sub(_with_index, text), encoding="utf-8")
 
     def _with_links(self, text: str, source: Path, target: Path) -> str:
         """Return the text of a page with links that lead to copies, from the page `target`."""
@@ -89,6 +91,12 @@ class StagedDocs:
             return f"{link['head']}{Path(place).as_posix()}{link['tail'] or ''}"
 
         return "".join(part if is_code else _LINK.sub(replaced, part) for part, is_code in split_code(text))
+
+
+def _with_index(table: re.Match[str]) -> str:
+    """Return a table of a glossary below its terms as entries of the index, which a search shows first."""
+    terms = ", ".join(row.split("|")[1].strip() for row in table["rows"].splitlines()).split(", ")
+    return f"```{{index}} {', '.join(f'! {term}' for term in terms)}\n```\n\n{table[0]}"
 
 
 def split_code(text: str) -> Iterator[tuple[str, bool]]:

@@ -47,7 +47,8 @@ def site(tmp_path_factory):
     """Return the folder of a site with six entries."""
     folder = tmp_path_factory.mktemp("site")
     table = '| [one] |\n| --- |\n| 1 |\n\n[one]: #there\n\n- <a id="there"></a>here\n'
-    docs = small_docs(folder, f"# A\n\nSee [there](producer.md#the-producer).\n\n{table}")
+    terms = "| term | meaning |\n| --- | --- |\n| leader epoch, LE | A number. |\n| ISR | A set. |\n\n"
+    docs = small_docs(folder, f"# A\n\nSee [there](producer.md#the-producer).\n\n{terms}{table}")
     count = build_site(docs, folder / "site", ENTRIES)
     assert count == sum(1 for _ in (folder / "site").rglob("*.html"))
     return folder / "site"
@@ -160,15 +161,27 @@ def open_page(new_page, site):
     return open_
 
 
+def results_of(browser, site, query):
+    """Return the names of the pages that a search shows, in their order."""
+    page = browser.new_page()
+    page.goto(f"{(site / 'search.html').as_uri()}?q={query}")
+    page.wait_for_selector("#search-results li a")
+    links = page.eval_on_selector_all("#search-results li a", "links => links.map(link => link.pathname)")
+    page.close()
+    return [link.rpartition("/")[2] for link in links]
+
+
 @pytest.mark.browser
 def test_a_search_for_a_ticket_has_its_entry_first_and_no_page_without_it(browser, site):
-    page = browser.new_page()
-    page.goto(f"{(site / 'search.html').as_uri()}?q=kafka-17754")
-    page.wait_for_selector("#search-results li a")
-    results = page.eval_on_selector_all("#search-results li a", "links => links.map(link => link.href)")
-    page.close()
-    assert results[0].partition("?")[0].partition("#")[0].endswith("/museum/T3.html")
-    assert not any("/myths.html" in result for result in results)
+    results = results_of(browser, site, "kafka-17754")
+    assert results[0] == "T3.html" and "myths.html" not in results
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("term", ["leader epoch", "isr"])
+def test_a_search_for_a_term_has_the_glossary_first(browser, site, term):
+    results = results_of(browser, site, term)
+    assert results[0] == "a.html" and len(results) > 1
 
 
 def shown(page):
