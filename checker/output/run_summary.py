@@ -299,7 +299,7 @@ def coverage_table(result: Result) -> list[Line]:
 def _state_lines(result: Result) -> list[Line]:
     """Return the lines about the size of a state and about the findings that are missing."""
     lines: list[Line] = []
-    if result.state_bits is not None:
+    if result.state_bits is not None and result.state_words is not None:
         bits = quantity(result.state_bits, "bit")
         words = f"{quantity(result.state_words, 'word')} of 64 bits"
         lines.append(line(f"  a state is distinguished by {bits} and takes {words}"))
