@@ -11,7 +11,6 @@ from checker.language.constant_values import constant_text
 from checker.printable import quantity
 
 WIDTH, HEIGHT = 640.0, 260.0
-SMALL_WIDTH, SMALL_HEIGHT = 160.0, 56.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 82.0, 12.0, 12.0, 40.0
 _LABEL_HEIGHT = 15.0
 _MOST_NAMES = 3
@@ -84,28 +83,6 @@ def growth_chart(series: Sequence[Series], walks: int, says: str) -> Chart:
     up = _linear_ticks(top, count_text)
     across = [(10.0**power, count_text(10.0**power)) for power in range(int(math.log10(max(walks, 1))) + 1)]
     return _chart(series, across, up, (1.0, float(max(walks, 2))), top, "walks", says, is_log=True)
-
-
-@dataclass(frozen=True)
-class SmallChart:
-    """A chart without axes: the points of its line in SVG syntax, and the ends of the interval at its last point."""
-
-    points: str
-    low: float
-    high: float
-
-
-def small_chart(
-    points: Sequence[tuple[float, float]], last: float, interval: tuple[float, float], top: float
-) -> SmallChart:
-    """Return the step function through some points up to `last`; `top` is the value at the upper edge."""
-
-    def y_of(value: float) -> float:
-        return round(SMALL_HEIGHT * (1 - value / top), 1)
-
-    corners = _as_steps([(1.0, 0.0), *points], last)
-    text = " ".join(f"{round(SMALL_WIDTH * (x - 1) / ((last - 1) or 1), 1)},{y_of(y)}" for x, y in corners)
-    return SmallChart(text, y_of(interval[0]), y_of(interval[1]))
 
 
 def _chart(

@@ -56,7 +56,7 @@ def _series(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Series]:
 
 def _curve(entry: Mapping[str, Any]) -> list[tuple[float, float]]:
     # The data has the number of actions before the violation, the chart has the step: step 1 is the initial state.
-    return [(actions + 1, share) for actions, _, _, share in entry["curve"]]
+    return [(actions + 1, share) for actions, _, share in entry["curve"]]
 
 
 def name_of(failure: Mapping[str, Any]) -> str:

@@ -22,12 +22,12 @@ from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, WalkOutcome, failures_of
 from spark_analysis.walks.importance_splitting import SplitEstimate
 from spark_analysis.walks.records import ActionRange, WalkConfiguration, WalkRun
-from spark_analysis.walks.statistics import EstimatedCount, Share, step_by_which, violation_curve, wilson
+from spark_analysis.walks.statistics import EstimatedCount, Share, cumulative_incidence, step_by_which, wilson
 from traces.failed_conjunct import conjunct_text
 from traces.schedule import calls_of
 from traces.trace_file import arguments_to_json
 
-FORMAT, VERSION = "tidemark-report", 3
+FORMAT, VERSION = "tidemark-report", 4
 
 _DIGITS = 9
 """Digits of a share after the point. Further digits may differ between machines."""
@@ -269,13 +269,8 @@ def _failure(
     run: WalkRun, failure: WalkFailure, outcomes: Sequence[WalkOutcome], counts: WalkCounts, number: int
 ) -> dict[str, Any]:
     violated = _violations_by_steps(run, failure, outcomes, counts, number)
-    censored: Counter[int] = Counter()
-    for outcome in outcomes:
-        is_ended = outcome.verdict == "error" or (outcome.verdict != "holds" and not run.beyond)
-        if is_ended and failure not in failures_of(outcome, run.properties):
-            censored[outcome.length] += outcome.walks
     total = counts.walks[number]
-    curve = violation_curve(total, violated, censored)
+    curve = cumulative_incidence(total, violated)
     last: Counter[str] = Counter()
     configuration = run.configurations[number]
     for pattern in counts.patterns:
@@ -288,7 +283,7 @@ def _failure(
         "soonest": min(violated, default=None),
         "one_in_a_hundred_by": step_by_which(curve, 0.01),
         "half_by": step_by_which(curve, 0.5),
-        "curve": [[point.step, point.at_risk, point.violated, round(point.share, _DIGITS)] for point in curve],
+        "curve": [[point.step, point.violated, round(point.share, _DIGITS)] for point in curve],
         "broken_by": dict(sorted(last.items(), key=lambda item: (-item[1], item[0]))),
     }
 

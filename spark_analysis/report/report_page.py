@@ -16,7 +16,6 @@ from spark_analysis.report import report_charts
 from spark_analysis.report.chart_geometry import count_text, difference_text, share_text, walks_text
 from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown, removal_text
 from spark_analysis.report.run_comparison import run_name, sibling_name
-from spark_analysis.report.setting_multiples import setting_multiples
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,6 @@ def walk_report_page(
         has_exact=any(row.share["exact"] is not None for row in rows),
         clusters=[_cluster(data, each, page) for each, page in zip(data["clusters"], pages, strict=True)],
         time_charts=report_charts.time_charts(data),
-        multiples=setting_multiples(data),
         heat_maps=report_charts.heat_maps(data),
         broken_by=_actions_that_broke(data),
         risks=_risks(data),

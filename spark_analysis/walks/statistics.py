@@ -1,14 +1,12 @@
-"""Statistics of random walks, as plain functions of counts: intervals, survival curves, estimates of unseen states."""
+"""Statistics of random walks, as plain functions of counts: intervals, shares by step, estimates of unseen states."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
-
-_ROUNDING = 1e-12
-"""Tolerance for rounding errors of a share, which is a product of other shares."""
 
 Z_95 = 1.959963984540054
 """The quantile of the normal distribution for a 95% interval."""
@@ -160,37 +158,32 @@ def _variance(stratum: SampledStratum) -> float:
     return stratum.population**2 * share * (1 - share) / members * finite
 
 
-@dataclass(frozen=True)
-class CurvePoint:
-    """The share of walks that violate a property within `step` steps, and the number of walks at risk there."""
+class CurvePoint(NamedTuple):
+    """The number of walks that violate a property first with step `step`, and the share that has by then."""
 
     step: int
-    at_risk: int
     violated: int
     share: float
 
 
-def violation_curve(total: int, violated: Mapping[int, int], censored: Mapping[int, int]) -> list[CurvePoint]:
-    """Return the share of walks that violate a property by number of steps (Kaplan and Meier, 1958).
+def cumulative_incidence(total: int, violated: Mapping[int, int]) -> list[CurvePoint]:
+    """Return the share of all walks that have violated a property, by number of steps.
 
-    `violated` counts the walks by the step that violated the property. `censored` counts, by their last step, the walks
-    that ended because of another violation: their later behaviour is unknown, so they are at risk only up to that step.
-    A walk in which no action is enabled any more stays at risk, because it will never violate the property.
+    `violated` counts the walks by the step that violated the property first. A walk that a competing violation ends can
+    no longer violate the property, and stays in the `total`. Every walk is followed to its end, so none is censored,
+    and this is the estimate of Aalen and Johansen ("An Empirical Transition Matrix for Non-Homogeneous Markov Chains
+    Based on Censored Observations", 1978).
     """
-    points, surviving, at_risk = [], 1.0, total
-    for step in sorted({*violated, *censored}):
-        failures = violated.get(step, 0)
-        if failures:
-            surviving *= 1 - failures / at_risk
-            points.append(CurvePoint(step, at_risk, failures, 1 - surviving))
-        # After the estimate: a walk that is censored at a step was still at risk in it, as Kaplan and Meier assume.
-        at_risk -= failures + censored.get(step, 0)
-    return points
+    steps = sorted(violated)
+    return [
+        CurvePoint(step, violated[step], so_far / total)
+        for step, so_far in zip(steps, accumulate(violated[step] for step in steps), strict=True)
+    ]
 
 
 def step_by_which(points: Iterable[CurvePoint], share: float) -> int | None:
     """Return the first step by which a share of walks has violated the property; None if the share is never reached."""
-    return next((point.step for point in points if point.share >= share - _ROUNDING), None)
+    return next((point.step for point in points if point.share >= share), None)
 
 
 @dataclass(frozen=True)

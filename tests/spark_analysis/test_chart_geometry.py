@@ -9,7 +9,6 @@ from spark_analysis.report.chart_geometry import (
     growth_chart,
     share_chart,
     share_text,
-    small_chart,
     sweep_heat_maps,
     walks_text,
 )
@@ -93,10 +92,6 @@ def test_growth_chart_has_a_logarithmic_axis():
     assert (first[0], last[0]) == (chart.left, chart.right) and middle[0] == (first[0] + last[0]) / 2
     assert chart.has_legend and [tick.text for tick in chart.across] == ["1", "10", "100", "1,000", "10 k"]
     assert [tick.text for tick in growth_chart([], 1, "").across] == ["1"]
-
-
-def test_a_small_chart_of_one_step():
-    assert small_chart([(1.0, 0.5)], 1.0, (0.4, 0.6), 1.0).points.split()[-1] == "0.0,28.0"
 
 
 def test_heat_maps_have_a_cell_for_every_configuration():

@@ -13,7 +13,7 @@ def configuration(number, rate=0.5, **states):
         "number": number,
         "swept": {"size": number},
         "walks": 100,
-        "failures": [failure | {"curve": [(1, 100, walks, rate)] if walks else []}],
+        "failures": [failure | {"curve": [(1, walks, rate)] if walks else []}],
         "saturation": saturated,
         "known": {"states": 50, "reason": ""},
     }

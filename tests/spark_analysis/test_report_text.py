@@ -406,7 +406,7 @@ def test_a_report_has_every_property_that_walks_can_violate():
     assert report_data._reachables(run, {1: 5, 2: 3, 6: 4}, {"safe", "gone", "deadlock"}) == {"full": 7, "former": 4}
 
 
-def test_walks_that_something_else_ends_are_at_risk_up_to_their_end():
+def test_walks_that_something_else_ends_stay_in_the_total():
     outcomes = [
         outcome("violation", 1, 10, length=4, name="safe"),
         outcome("violation", 2, 20, length=2, name="other"),
@@ -422,15 +422,15 @@ def test_walks_that_something_else_ends_are_at_risk_up_to_their_end():
     counts = SimpleNamespace(walks={0: 161}, patterns=patterns, times=[])
     found = report_data._failure(run_of("safe", "other"), WalkFailure("safe", False), outcomes, counts, 0)
     assert (found["walks"], found["soonest"], found["broken_by"]) == (11, 1, {"send": 6, "take": 4, "init": 1})
-    assert [point[:3] for point in found["curve"]] == [[1, 161, 1], [4, 110, 10]]
+    assert found["curve"] == [[1, 1, pytest.approx(1 / 161)], [4, 10, found["rate"]]]
     assert (found["one_in_a_hundred_by"], found["half_by"]) == (4, None)
     # Beyond a violation, only an error ends a walk, and the first violations count.
     times = [ViolationTime(0, 1, 2, 8), ViolationTime(0, 2, 2, 9), ViolationTime(1, 1, 2, 9), ViolationTime(0, 1, 5, 2)]
     counts = SimpleNamespace(walks={0: 161}, patterns=[], times=times)
     found = report_data._failure(run_of("safe", "other", beyond=True), WalkFailure("safe", False), outcomes, counts, 0)
-    assert [point[:3] for point in found["curve"]] == [[2, 161, 8], [5, 123, 2]]
+    assert found["curve"] == [[2, 8, pytest.approx(8 / 161)], [5, 2, found["rate"]]]
     error = report_data._failure(run_of("safe", "other", beyond=True), WalkFailure("take", True), outcomes, counts, 0)
-    assert [point[:3] for point in error["curve"]] == [[3, 161, 30]]
+    assert error["curve"] == [[3, 30, error["rate"]]]
 
 
 def test_the_growth_of_states_ends_with_the_last_walk():

@@ -11,9 +11,9 @@ from spark_analysis.walks.statistics import (
     SampledStratum,
     Saturation,
     Share,
+    cumulative_incidence,
     estimate_count,
     step_by_which,
-    violation_curve,
     wilson,
 )
 
@@ -47,18 +47,12 @@ def test_without_walks_nothing_is_known():
     assert wilson(0, 0) == Share(0, 0, 0.0, 1.0) and wilson(0, 0).rate == 0
 
 
-def test_curve_without_censoring_is_the_plain_share():
-    points = violation_curve(100, {3: 10, 5: 30}, {})
-    assert [(point.step, point.at_risk, point.violated) for point in points] == [(3, 100, 10), (5, 90, 30)]
-    assert [point.share for point in points] == pytest.approx([0.1, 0.4])
+def test_a_competing_violation_leaves_its_walks_in_the_total():
+    """Of 100 walks 60 end with another violation at step 1: none of them can violate this property at step 2."""
+    points = cumulative_incidence(100, {5: 30, 3: 10})
+    assert points == [(3, 10, 0.1), (5, 30, 0.4)]
     assert [step_by_which(points, share) for share in (0.01, 0.1, 0.4, 0.5)] == [3, 3, 5, None]
-
-
-def test_censored_walks_count_up_to_their_end():
-    """An example with six patients: deaths after 1, 3 and 4, losses after 2, 3 and 5 (in units of ten)."""
-    points = violation_curve(6, {1: 1, 3: 1, 4: 1}, {2: 1, 3: 1, 5: 1})
-    assert [point.at_risk for point in points] == [6, 4, 2]
-    assert [1 - point.share for point in points] == pytest.approx([5 / 6, 5 / 6 * 3 / 4, 5 / 6 * 3 / 4 * 1 / 2])
+    assert step_by_which(cumulative_incidence(700, {2: 6, 3: 1}), 0.01) == 3
 
 
 def test_estimate_of_unseen_states_is_a_lower_bound():
