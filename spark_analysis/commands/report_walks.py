@@ -24,7 +24,7 @@ from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, EXIT_WRONG
 from checker.run.result import Violation
 from spark_analysis.commands.simulation_text import beyond_text, choice_text
 from spark_analysis.report.causes import first_and_frequent
-from spark_analysis.report.chart_geometry import share_text, walks_text
+from spark_analysis.report.chart_geometry import share_text, share_texts, split_text, walks_text
 from spark_analysis.report.make_report import MOST_EXACT_STATES, MOST_STATES, WalkReport, dot_of, needs_spark, report_on
 from spark_analysis.report.readable_parts import readable_parts
 from spark_analysis.report.report_page import rate_of, walk_report_page
@@ -250,13 +250,14 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
         if length is not None:
             mark, style = "!", "bold yellow"
         share, setting = rate_of(data, failure)
-        interval = f"{share_text(share['low'])} to {share_text(share['high'])}"
-        rate = f"{share_text(share['rate']):>8}  of walks ({interval})"
-        if share["exact"] is not None:
+        estimate, low, high = share_texts(share)
+        rate = f"{estimate:>8}  of walks ({low} to {high})"
+        if share["exact"]:
             rate += f"; computed without sampling {share_text(share['exact'])}"
+        elif share["exact"] == 0:
+            rate += f"; exactly 0: no walk of at most {data['depth']} steps violates it"
         if share["split"] is not None:
-            low, high = (share_text(share["split"][end]) for end in ("low", "high"))
-            rate += f", by splitting {share_text(share['split']['rate'])} ({low} to {high})"
+            rate += f", by splitting {split_text(share['split'])}"
         if setting:
             rate += f" with {setting}; in {failure['violated_in']} of {len(data['configurations'])} configurations"
         more = ", leaves its bounds" if failure["is_error"] else ""

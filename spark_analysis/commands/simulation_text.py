@@ -9,6 +9,7 @@ from checker.language.constant_values import constant_text
 from checker.language.roles import Role
 from checker.output.styled_lines import BLANK, Line, line
 from checker.run import registry
+from spark_analysis.report.chart_geometry import share_text
 from spark_analysis.walks.records import WalkConfiguration, WalkRun
 from spark_analysis.walks.walk_request import liveness_in
 from spark_analysis.walks.walk_totals import WalkTotals, add_totals
@@ -88,7 +89,7 @@ def _rows(run: WalkRun, configuration: WalkConfiguration, summary: WalkTotals) -
     rows = []
     for number, (name, count, label) in enumerate(failures):
         begin = [*own, f"{summary.walks:,}", f"{summary.steps:,}"] if number == 0 else [""] * (len(own) + 2)
-        rows.append([*begin, f"{count:,}", f"{name} {label}, {count / summary.walks:.2%} of the walks"])
+        rows.append([*begin, f"{count:,}", f"{name} {label}, {share_text(count / summary.walks, 4)} of the walks"])
     return rows
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from checker.language.constant_values import constant_text
@@ -163,13 +164,32 @@ def _round_steps(last: int) -> list[int]:
     return [1, *(number for number in range(step, last + 1, step) if 2 * number > step + 2)]
 
 
-def share_text(share: float) -> str:
-    """Return a share as `12%`, `0.94%` or `0.0025%`, with three significant digits."""
+def share_text(share: float, digits: int = 3) -> str:
+    """Return a share as `12%`, `0.94%` or `9.10e-11%`, with significant digits: only 0 is `0`, only 1 `100%`."""
     if share == 0:
         return "0"
     if share < 1e-6:
-        return f"{share * 100:.1e}%"
-    return f"{float(f'{share * 100:.3g}'):.9f}".rstrip("0").rstrip(".") + "%"
+        return f"{share * 100:.{digits - 1}e}%"
+    if 0.9 < share < 1:
+        # The digits of what is missing to 100%.
+        return f"{100 - Decimal(f'{(1 - share) * 100:.{digits - 1}g}'):f}%"
+    return f"{float(f'{share * 100:.{digits}g}'):.9f}".rstrip("0").rstrip(".") + "%"
+
+
+def share_texts(share: Mapping[str, float]) -> tuple[str, str, str]:
+    """Return the rate of a share and the ends of its interval, with as many digits as tell them apart."""
+    figures = [share[name] for name in ("rate", "low", "high")]
+    for digits in range(3, 9):
+        rate, low, high = (share_text(figure, digits) for figure in figures)
+        if len({rate, low, high}) == len(set(figures)):
+            break
+    return rate, low, high
+
+
+def split_text(split: Mapping[str, float]) -> str:
+    """Return an estimate by splitting; of a possible violation that no restart reached, the upper end alone."""
+    rate, low, high = share_texts(split)
+    return f"{rate} ({low} to {high})" if split["rate"] else f"below {high}"
 
 
 def difference_text(difference: float) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from checker.output.counterexample_text import constants_text
 from spark_analysis.report import chart_geometry
-from spark_analysis.report.chart_geometry import Chart, Series, share_text
+from spark_analysis.report.chart_geometry import Chart, Series, share_texts
 
 MOST_LINES = 8
 """Number of configurations with a line in a chart: those with the most violations."""
@@ -73,8 +73,8 @@ def heat_maps(data: Mapping[str, Any]) -> list[tuple[str, list[chart_geometry.He
         cells = []
         for configuration in data["configurations"]:
             entry = configuration["failures"][number]
-            interval = f"{share_text(entry['low'])} to {share_text(entry['high'])}"
-            title = f"{entry['walks']:,} of {configuration['walks']:,} walks; 95% interval {interval}"
+            _, low, high = share_texts(entry)
+            title = f"{entry['walks']:,} of {configuration['walks']:,} walks; 95% interval {low} to {high}"
             cells.append((configuration["swept"], entry["rate"], title, configuration["number"]))
         maps = chart_geometry.sweep_heat_maps(data["sweep"], cells)
         if maps:

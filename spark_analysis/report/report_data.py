@@ -20,17 +20,20 @@ from spark_analysis.report.shrunk_walks import ShrunkWalks
 from spark_analysis.report.spec_words import description_of, promise_of, texts_of, ticket_addresses, tickets_of
 from spark_analysis.report.violation_causes import failure_of
 from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, WalkOutcome, failures_of
-from spark_analysis.walks.importance_splitting import SplitEstimate
 from spark_analysis.walks.records import ActionRange, WalkConfiguration, WalkRun
-from spark_analysis.walks.statistics import EstimatedCount, Share, cumulative_incidence, step_by_which, wilson
+from spark_analysis.walks.statistics import (
+    EstimatedCount,
+    Share,
+    cumulative_incidence,
+    significant,
+    step_by_which,
+    wilson,
+)
 from traces.failed_conjunct import conjunct_text
 from traces.schedule import calls_of
 from traces.trace_file import arguments_to_json
 
 FORMAT, VERSION = "tidemark-report", 4
-
-_DIGITS = 9
-"""Digits of a share after the point. Further digits may differ between machines."""
 
 
 def walk_failures(run: WalkRun, roles: Mapping[str, Role], outcomes: Sequence[WalkOutcome]) -> list[WalkFailure]:
@@ -203,9 +206,7 @@ def _schedule(spec: Spec, violation: Violation) -> list[dict[str, Any]]:
 def _share(share: Share) -> dict[str, Any]:
     return {
         "walks": share.count,
-        "rate": round(share.rate, _DIGITS),
-        "low": round(share.low, _DIGITS),
-        "high": round(share.high, _DIGITS),
+        **{name: significant(getattr(share, name)) for name in ("rate", "low", "high")},
     }
 
 
@@ -230,7 +231,7 @@ def _configuration(
         "endings": dict(sorted(endings.items())),
         "any": _share(wilson(violating, counts.walks[number])),
         "failures": [
-            {**_failure(run, outcome, outcomes, counts, number), **_computation(explored, outcome)}
+            {**_failure(run, outcome, outcomes, counts, number), **_computation(run, explored, outcome)}
             for outcome in failures
         ],
         "reached": _reachables(run, counts.reached.get(number, {}), {outcome.name for outcome in failures}),
@@ -250,19 +251,23 @@ def _configuration(
     }
 
 
-def _computation(explored: ExploredConfiguration | None, failure: WalkFailure) -> dict[str, Any]:
-    """Return the exact probability of a failure and its estimate by splitting; None where there is none."""
-    exact = explored.exact if explored is not None else None
-    split = explored.split.get(failure.name) if explored is not None and not failure.is_error else None
+def _computation(run: WalkRun, explored: ExploredConfiguration | None, failure: WalkFailure) -> dict[str, Any]:
+    """Return the exact probability of a failure and its estimate by splitting; None where there is none.
+
+    An exact 0 says that no walk of the run's depth can fail so.
+    """
+    if explored is None:
+        return {"exact": None, "split": None}
+    exact = explored.exact.get(failure, 0.0) if explored.exact is not None else None
+    split = explored.split.get(failure.name) if not failure.is_error else None
+    if not failure.is_error and explored.baseline.violations.get(failure.name, 0) > run.depth + 1:
+        exact = 0.0
     return {
-        "exact": round(exact.get(failure, 0.0), _DIGITS) if exact is not None else None,
-        "split": _round(split) if split is not None else None,
+        "exact": significant(exact) if exact is not None else None,
+        "split": {name: significant(getattr(split, name)) for name in ("rate", "low", "high")}
+        if split is not None and exact != 0
+        else None,
     }
-
-
-def _round(split: SplitEstimate) -> dict[str, float]:
-    # Significant digits, since these probabilities may be far below the smallest share of walks.
-    return {name: float(f"{getattr(split, name):.6g}") for name in ("rate", "low", "high")}
 
 
 def _failure(
@@ -283,7 +288,7 @@ def _failure(
         "soonest": min(violated, default=None),
         "one_in_a_hundred_by": step_by_which(curve, 0.01),
         "half_by": step_by_which(curve, 0.5),
-        "curve": [[point.step, point.violated, round(point.share, _DIGITS)] for point in curve],
+        "curve": [[point.step, point.violated, significant(point.share)] for point in curve],
         "broken_by": dict(sorted(last.items(), key=lambda item: (-item[1], item[0]))),
     }
 
@@ -351,7 +356,7 @@ def _saturation(counts: WalkCounts, number: int, run: WalkRun) -> dict[str, Any]
         "distinct": grown.distinct,
         "distinct_error": grown.distinct_error,
         "unseen": grown.unseen,
-        "unseen_mass": round(grown.unseen_mass, _DIGITS),
+        "unseen_mass": significant(grown.unseen_mass),
         "growth": growing,
     }
 

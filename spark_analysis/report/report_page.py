@@ -13,7 +13,14 @@ from checker.output.page.render import render
 from checker.output.page.tickets import with_links
 from checker.printable import quantity
 from spark_analysis.report import report_charts
-from spark_analysis.report.chart_geometry import count_text, difference_text, share_text, walks_text
+from spark_analysis.report.chart_geometry import (
+    count_text,
+    difference_text,
+    share_text,
+    share_texts,
+    split_text,
+    walks_text,
+)
 from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown, removal_text
 from spark_analysis.report.run_comparison import run_name, sibling_name
 
@@ -60,6 +67,8 @@ def walk_report_page(
         package="spark_analysis.report",
         filters={
             "share": share_text,
+            "shares": share_texts,
+            "split": split_text,
             "difference": difference_text,
             "count": count_text,
             "constants": constants_text,
@@ -242,8 +251,9 @@ def share_range(share: Mapping[str, Any], total: int) -> str:
     """Return a share of the violating walks as text, with its interval if it is an estimate."""
     if share["low"] == share["high"]:
         return share_text(share["walks"] / total)
-    low, high = share_text(share["low"] / total), share_text(share["high"] / total)
-    return f"{share_text(share['walks'] / total)} ({low} to {high})"
+    ends = {"rate": share["walks"] / total, "low": share["low"] / total, "high": share["high"] / total}
+    rate, low, high = share_texts(ends)
+    return f"{rate} ({low} to {high})"
 
 
 def _sibling_properties(data: Mapping[str, Any]) -> list[tuple[str, bool]]:

@@ -17,7 +17,7 @@ from typing import Any
 from checker.language.constant_values import setting_text
 from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, failures_of
 from spark_analysis.walks.records import WalkRun
-from spark_analysis.walks.statistics import ExposureStratum, RiskRatio, risk_ratio
+from spark_analysis.walks.statistics import ExposureStratum, RiskRatio, risk_ratio, significant
 
 Place = tuple[int, int]
 """A configuration and a step."""
@@ -137,12 +137,11 @@ def _row(
         "value": value,
         "walks_with": ratio.exposed_cases,
         "walks_without": ratio.other_cases,
-        **{end: _round(getattr(ratio, end)) for end in ("ratio", "low", "high")},
+        **{
+            end: significant(number) if (number := getattr(ratio, end)) is not None else None
+            for end in ("ratio", "low", "high")
+        },
     }
-
-
-def _round(number: float | None) -> float | None:
-    return float(f"{number:.6g}") if number is not None else None
 
 
 def settings_without_cause(data: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -9,11 +9,9 @@ from checker.data_files import reason_of, utf8_text
 from checker.errors import InputError
 from checker.output.counterexample_text import constants_text
 from spark_analysis.report.report_data import FORMAT, VERSION
-from spark_analysis.walks.statistics import Share, share_difference, wilson
+from spark_analysis.walks.statistics import Share, share_difference, significant, wilson
 from traces.json_input import parse_json
 from traces.storage import Location, read_location
-
-_DIGITS = 9
 
 Side = tuple[Mapping[str, Any], Mapping[str, Any]]
 """The data of a report, and one of its configurations."""
@@ -211,11 +209,11 @@ def _difference(before: Share, after: Share) -> dict[str, Any]:
     return {
         "before": _share(before),
         "after": _share(after),
-        "difference": {"low": round(low, _DIGITS), "high": round(high, _DIGITS)},
+        "difference": {"low": significant(low), "high": significant(high)},
         "change": change,
     }
 
 
 def _share(share: Share) -> dict[str, Any]:
-    rounded = {name: round(getattr(share, name), _DIGITS) for name in ("rate", "low", "high")}
+    rounded = {name: significant(getattr(share, name)) for name in ("rate", "low", "high")}
     return {"walks": share.count, **rounded}

@@ -11,7 +11,7 @@ from checker.errors import InputError
 from checker.output.counterexample_text import constants_text
 from checker.output.output_files import open_for_writing
 from spark_analysis.walks.records import WalkRun
-from spark_analysis.walks.statistics import share_difference, wilson
+from spark_analysis.walks.statistics import share_difference, significant, wilson
 from traces.json_input import parse_json
 from traces.storage import Location, read_location
 
@@ -124,7 +124,7 @@ def _name(rate: Mapping[str, Any]) -> dict[str, Any]:
 
 def _share(rate: Mapping[str, Any]) -> dict[str, Any]:
     share = wilson(rate["walks"], rate["of"])
-    return {"walks": share.count, "of": share.total, **{end: round(getattr(share, end), 9) for end in _ENDS}}
+    return {"walks": share.count, "of": share.total, **{end: significant(getattr(share, end)) for end in _ENDS}}
 
 
 _ENDS = ("rate", "low", "high")

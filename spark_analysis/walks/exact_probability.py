@@ -6,6 +6,7 @@ states is limited.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,12 +85,14 @@ def _probability(chain: _Chain, failure: Failure, depth: int) -> float:
     alive = np.zeros(len(chain.states))
     for number, share in chain.start.items():
         alive[number] = share
-    probability = 0.0
+    # A probability may be too small for a float, and is not 0 then.
+    probability, is_possible, reached = 0.0, False, alive > 0
     # A walk of `depth` steps ends without a look at the steps that are enabled in its last state.
     for _ in range(depth):
         probability += float((alive[wanted[0]] * wanted[1]).sum())
-        alive = _flow(moves, alive)
-    return probability
+        is_possible = is_possible or bool(reached[wanted[0]].any())
+        alive, reached = _flow(moves, alive), _flow(moves, reached.astype(float)) > 0
+    return max(probability, math.ulp(0.0)) if is_possible else 0.0
 
 
 Steps = tuple[NDArray[Any], ...]

@@ -12,6 +12,11 @@ Z_95 = 1.959963984540054
 """The quantile of the normal distribution for a 95% interval."""
 
 
+def significant(number: float) -> float:
+    """Return a number with nine significant digits: further digits may differ between machines."""
+    return float(f"{number:.9g}")
+
+
 @dataclass(frozen=True)
 class Share:
     """A share of walks, with the 95% confidence interval of the true probability."""

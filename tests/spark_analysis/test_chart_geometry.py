@@ -9,6 +9,8 @@ from spark_analysis.report.chart_geometry import (
     growth_chart,
     share_chart,
     share_text,
+    share_texts,
+    split_text,
     sweep_heat_maps,
     walks_text,
 )
@@ -19,11 +21,28 @@ from spark_analysis.walks.walk_request import WalkRequest, run_of_request
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(0, "0"), (1, "100%"), (0.12345, "12.3%"), (0.0094, "0.94%"), (0.000025, "0.0025%"), (3e-8, "3.0e-06%")],
+    [
+        (0, "0"),
+        (1, "100%"),
+        (0.12345, "12.3%"),
+        (0.0094, "0.94%"),
+        (0.000025, "0.0025%"),
+        (2.0**-40, "9.09e-11%"),
+        (1 - 4e-6, "99.9996%"),
+        (0.98456, "98.5%"),
+    ],
 )
 def test_share_text_has_three_significant_digits(share, text):
     assert share_text(share) == text
+    assert share_text(share) not in ("0", "100%") or share in (0, 1)
     assert difference_text(share) == (f"+{text}" if share else "0") and difference_text(-share).lstrip("-") == text
+
+
+def test_the_ends_of_an_interval_differ_from_the_rate():
+    assert share_texts({"rate": 0.75, "low": 0.7498, "high": 0.7502}) == ("75%", "74.98%", "75.02%")
+    assert share_texts({"rate": 0.0, "low": 0.0, "high": 1e-7}) == ("0", "0", "1.00e-05%")
+    assert split_text({"rate": 2e-9, "low": 1e-9, "high": 3e-9}) == "2.00e-07% (1.00e-07% to 3.00e-07%)"
+    assert split_text({"rate": 0.0, "low": 0.0, "high": 3e-9}) == "below 3.00e-07%"
 
 
 def test_count_text():

@@ -259,6 +259,15 @@ def test_the_summary_has_a_line_for_each_property():
     ]
 
 
+def test_a_possible_violation_has_no_probability_of_exactly_zero():
+    failures, missed = [failure("few", 0, most_in=None)], [{"property": "few", "length": 7}]
+    split = {"rate": 0.0, "low": 0.0, "high": 1e-10}
+    possible = summary(failures, [[cell(0, exact=2.0**-40, split=split)]], missed=missed)[1]
+    assert "computed without sampling 9.09e-11%, by splitting below 1.00e-08%, but" in possible
+    too_far = summary(failures, [[cell(0, exact=0.0)]], missed=missed, depth=5)[1]
+    assert "; exactly 0: no walk of at most 5 steps violates it, but exploration finds" in too_far
+
+
 def story(number, **more):
     row = {"property": f"p{number}", "walks": 1, "low": 1, "high": 1, "length": 3, "is_shortest": True, "promise": ""}
     row |= {"schedule": [{"action": "go"}, {"action": "up"}], "sentence": "It fails.", "made_possible_by": None}

@@ -149,7 +149,7 @@ def render(
     *,
     package: str | None = None,
     script: str = "",
-    filters: Mapping[str, Callable[[Any], str]] | None = None,
+    filters: Mapping[str, Callable[[Any], str | tuple[str, ...]]] | None = None,
     **content: Any,
 ) -> str:
     """Render a template of this package, or of the folder `templates` of another package, which may extend these.

@@ -74,6 +74,8 @@ def test_three_heads_in_a_row():
     # Of 16 sequences of four tosses, HHHx and THHH have three heads in a row.
     assert exact(Coin(), "no_three", depth=4) == {("no_three", False): pytest.approx(3 / 16)}
     assert exact(Coin(), "no_three", depth=2) == {("no_three", False): 0}
+    # Far below the smallest float, and not 0.
+    assert exact(Coin(), "no_three", depth=3, weights={"tail": 10**150})["no_three", False] > 0
     weighted = exact(Coin(), "no_three", depth=3, weights={"head": 3})
     assert weighted == {("no_three", False): pytest.approx(27 / 64)}
 
