@@ -28,7 +28,7 @@ from spark_analysis.report.chart_geometry import share_text, share_texts, split_
 from spark_analysis.report.make_report import MOST_EXACT_STATES, MOST_STATES, WalkReport, dot_of, needs_spark, report_on
 from spark_analysis.report.readable_parts import readable_parts
 from spark_analysis.report.report_page import rate_of, walk_report_page
-from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown
+from spark_analysis.report.risk_factors import is_absolute, is_shown, risk_text
 from spark_analysis.report.run_comparison import (
     compare_reports,
     compare_siblings,
@@ -292,14 +292,15 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
 
 
 def _risk_lines(risks: list[dict[str, Any]]) -> list[Line]:
-    """Return for each property the settings and actions with which walks violate it most often."""
+    """Return for each property the settings with which walks alone or never violate it, then the greatest risks."""
     shown = []
     for name in dict.fromkeys(row["property"] for row in risks):
-        own = [row for row in risks if row["property"] == name and is_shown(row) and row["ratio"] > 1]
-        own.sort(key=lambda row: (row["kind"] == "action", -row["ratio"]))
+        own = [row for row in risks if row["property"] == name]
+        greater = [row for row in own if is_shown(row) and row["ratio"] > 1]
+        greater.sort(key=lambda row: (row["kind"] == "action", -row["ratio"]))
         shown += [
-            line("    ", (name, "bold"), f" with {factor_text(row)}: {comparison_text(row)}")
-            for row in own[:MOST_RISKS]
+            line("    ", (name, "bold"), f" {risk_text(row)}")
+            for row in [*filter(is_absolute, own), *greater[:MOST_RISKS]]
         ]
     return [BLANK, line("  Risk factors (an association, not a proof of a cause):"), *shown] if shown else []
 

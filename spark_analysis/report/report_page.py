@@ -21,7 +21,7 @@ from spark_analysis.report.chart_geometry import (
     split_text,
     walks_text,
 )
-from spark_analysis.report.risk_factors import comparison_text, factor_text, is_shown, removal_text
+from spark_analysis.report.risk_factors import comparison_text, factor_text, is_absolute, is_shown, removal_text
 from spark_analysis.report.run_comparison import run_name, sibling_name
 
 
@@ -325,7 +325,14 @@ def _risks(data: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str, Mapp
     for failure in data["failures"]:
         same = (failure["property"], failure["is_error"])
         rows = [row for row in data["risks"] if (row["property"], row["is_error"]) == same]
-        rows.sort(key=lambda row: (row["kind"] == "action", bool(row["walks_without"]), -(row["ratio"] or 0)))
+        rows.sort(
+            key=lambda row: (
+                not is_absolute(row),
+                row["kind"] == "action",
+                bool(row["walks_without"]),
+                -(row["ratio"] or 0),
+            )
+        )
         if rows:
             named = [(factor_text(row), comparison_text(row), row, is_shown(row)) for row in rows]
             result.append((report_charts.name_of(failure), named))

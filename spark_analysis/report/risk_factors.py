@@ -2,7 +2,8 @@
 
 A walk that ends at a violation is short, and a long walk contains more actions. So an action is compared step by step:
 of the walks that take a step, those that have taken the action by then (this step included) with the others. The strata
-of an action are the steps of each configuration. Those of a setting are the values of the other varied constants.
+of an action are the steps of each configuration. Those of a setting are the values of the other varied constants; it is
+compared with a reference, the first value of its constant with which walks violate the property.
 
 A walk with --beyond counts for a property up to its first violation of it, as if it ended there: an action that it
 takes later is no cause of that violation.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from checker.language.constant_values import setting_text
 from spark_analysis.report.walk_counts import WalkCounts, WalkFailure, failures_of
@@ -30,14 +31,13 @@ def risk_factors(run: WalkRun, counts: WalkCounts, failures: Sequence[WalkFailur
         cases = _cases(run, counts, failure)
         if not cases:
             continue
-        rows += [_row(failure, "action", name, None, ratio) for name, ratio in _actions(run, counts, failure, cases)]
+        rows += [_row(failure, "action", name, ratio) for name, ratio in _actions(run, counts, failure, cases)]
         by_configuration: Counter[int] = Counter()
         for (configuration, _), walks in cases.items():
             by_configuration[configuration] += walks
-        rows += [
-            _row(failure, "setting", name, value, ratio)
-            for name, value, ratio in _settings(run, counts.walks, by_configuration)
-        ]
+        for risk in _settings(run, counts.walks, by_configuration):
+            more = {"value": risk.value, "reference": risk.reference, "walks": risk.walks}
+            rows.append(_row(failure, "setting", risk.name, risk.ratio, **more))
     return rows
 
 
@@ -112,29 +112,57 @@ def _at_risk(counts: WalkCounts) -> Counter[Place]:
     return at_risk
 
 
-def _settings(
-    run: WalkRun, walks: Mapping[int, int], cases: Mapping[int, int]
-) -> Iterator[tuple[str, int | bool | str, RiskRatio]]:
+class _SettingRisk(NamedTuple):
+    """The risk of a value of a varied constant, in `walks` walks with it.
+
+    Without a `reference` it is the only value that has cases, or one that has none.
+    """
+
+    name: str
+    value: int | bool | str
+    reference: int | bool | str | None
+    walks: int
+    ratio: RiskRatio
+
+
+def _settings(run: WalkRun, walks: Mapping[int, int], cases: Mapping[int, int]) -> Iterator[_SettingRisk]:
+    """Yield the risks of settings. The reference of a constant is the first of its values that has cases.
+
+    A mean of all other values would mix safe ones with others.
+    """
     for name, values in run.sweep.items():
-        for value in values if len(values) > 1 else ():
+        own = {value: [each.number for each in run.configurations if each.constants[name] == value] for value in values}
+        made = {value: sum(walks.get(number, 0) for number in own[value]) for value in values}
+        failed = {value: sum(cases.get(number, 0) for number in own[value]) for value in values}
+        reference, *others = [value for value in values if failed[value]]
+        if not others:
+            if any(made[value] for value in values if value != reference):
+                alone = RiskRatio(failed[reference], 0, None, None, None)
+                yield _SettingRisk(name, reference, None, made[reference], alone)
+            continue
+        total = sum(failed.values())
+        for value in values:
+            if made[value] and not failed[value]:
+                yield _SettingRisk(name, value, None, made[value], RiskRatio(0, total, None, None, None))
+        for value in others:
             strata: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-            for settings in run.configurations:
-                others = tuple(settings.constants[other] for other in run.sweep if other != name)
-                side = 0 if settings.constants[name] == value else 2
-                strata[others][side] += walks.get(settings.number, 0)
-                strata[others][side + 1] += cases.get(settings.number, 0)
-            yield name, value, risk_ratio(ExposureStratum(*stratum) for stratum in strata.values())
+            for side, numbers in ((0, own[value]), (2, own[reference])):
+                for number in numbers:
+                    constants = run.configurations[number].constants
+                    stratum = strata[tuple(constants[other] for other in run.sweep if other != name)]
+                    stratum[side] += walks.get(number, 0)
+                    stratum[side + 1] += cases.get(number, 0)
+            ratio = risk_ratio(ExposureStratum(*stratum) for stratum in strata.values())
+            yield _SettingRisk(name, value, reference, made[value], ratio)
 
 
-def _row(
-    failure: WalkFailure, kind: str, name: str, value: int | bool | str | None, ratio: RiskRatio
-) -> dict[str, Any]:
+def _row(failure: WalkFailure, kind: str, name: str, ratio: RiskRatio, **more: Any) -> dict[str, Any]:
     return {
         "property": failure.name,
         "is_error": failure.is_error,
         "kind": kind,
         "name": name,
-        "value": value,
+        **({"value": None, "reference": None, "walks": None} | more),
         "walks_with": ratio.exposed_cases,
         "walks_without": ratio.other_cases,
         **{
@@ -198,14 +226,27 @@ def factor_text(row: Mapping[str, Any]) -> str:
 
 
 def comparison_text(row: Mapping[str, Any]) -> str:
-    """Return how often walks violate the property with the factor, compared with those without it."""
+    """Return how often walks violate the property with the factor, compared with the reference or those without it."""
     if not row["walks_without"]:
         return "only with it"
     if not row["walks_with"]:
-        return "never with it"
+        return "never with it" + (f" (in {row['walks']:,} walks)" if row["walks"] else "")
     if row["ratio"] is None or row["low"] is None:
         return "not comparable"
-    return f"{row['ratio']:.3g} times as often ({row['low']:.3g} to {row['high']:.3g})"
+    beside = f" as with {setting_text(row['name'], row['reference'])}" if row["reference"] is not None else ""
+    return f"{row['ratio']:.3g} times as often{beside} ({row['low']:.3g} to {row['high']:.3g})"
+
+
+def is_absolute(row: Mapping[str, Any]) -> bool:
+    """Return whether walks violate the property only with a setting, or never."""
+    return row["kind"] == "setting" and not (row["walks_with"] and row["walks_without"])
+
+
+def risk_text(row: Mapping[str, Any]) -> str:
+    """Return a factor with its comparison."""
+    if is_absolute(row):
+        return comparison_text(row).replace(" it", f" {factor_text(row)}", 1)
+    return f"with {factor_text(row)}: {comparison_text(row)}"
 
 
 def is_shown(row: Mapping[str, Any]) -> bool:

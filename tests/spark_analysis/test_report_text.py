@@ -307,6 +307,7 @@ def test_the_summary_shows_eight_causes():
 
 def test_the_summary_shows_the_three_greatest_risks():
     row = {"property": "a", "kind": "action", "walks_with": 2, "walks_without": 2, "low": 1.5, "high": 9.0}
+    row |= {"reference": None, "walks": 9}
     named = [
         ("less", 0.5, 0.4),
         ("little", 2, 1.5),
@@ -327,6 +328,10 @@ def test_the_summary_shows_the_three_greatest_risks():
         *("    a with most", "    a with much", "    a with more"),
         *("    b with size=2", "    b with size=2", "    b with size"),
     ]
+    # What settings exclude comes first, and does not count among the three.
+    never = {**row, "kind": "setting", "name": "acks", "value": 1, "walks_with": 0, "low": None}
+    lines = plain(report_walks._risk_lines([*rows, never])).splitlines()
+    assert lines[2] == "    a never with acks=1 (in 9 walks)" and len(lines) == 9
     assert report_walks._risk_lines(rows[:1]) == [] == report_walks._risk_lines([{**row, "ratio": 1.0, "name": "same"}])
 
 

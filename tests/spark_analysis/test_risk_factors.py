@@ -10,7 +10,14 @@ import pytest
 from checker.language.roles import Role
 from checker.run.registry import load_file
 from spark_analysis.report.local_source import LocalWalkSource
-from spark_analysis.report.risk_factors import comparison_text, is_shown, removal_text, risk_factors
+from spark_analysis.report.risk_factors import (
+    comparison_text,
+    is_absolute,
+    is_shown,
+    removal_text,
+    risk_factors,
+    risk_text,
+)
 from spark_analysis.report.risk_factors import settings_without_cause as without_cause
 from spark_analysis.report.walk_counts import WalkFailure, count_walks
 from spark_analysis.walks.records import part_paths, read_parts
@@ -63,7 +70,8 @@ def test_missing_cases_have_no_interval():
 )
 def test_what_a_comparison_shows(with_it, without, interval, text, has_difference):
     low, high = interval
-    row = {"walks_with": with_it, "walks_without": without, "ratio": 1.5, "low": low, "high": high}
+    row = {"kind": "action", "walks": None, "reference": None, "ratio": 1.5, "low": low, "high": high}
+    row |= {"walks_with": with_it, "walks_without": without}
     assert (comparison_text(row), is_shown(row)) == (text, has_difference)
 
 
@@ -98,29 +106,28 @@ def test_risks_of_actions_and_settings(counted):
     found = {(row["name"], row["value"]): row for row in risk_factors(run, counts, [WalkFailure("in_order", False)])}
     assert set(found) == {
         *((name, None) for name in ("send", "take", "overtake")),
-        *(("size", size) for size in (1, 2, 3)),
-        *(("careful", careful) for careful in (True, False)),
+        # Walks violate it with two sizes, of which the first is the reference, and only if they are not careful.
+        *(("size", size) for size in (1, 3)),
+        ("careful", False),
     }
     for row in found.values():
         kind = "action" if row["value"] is None else "setting"
         assert (row["property"], row["is_error"], row["kind"]) == ("in_order", False, kind)
     # Only `overtake` puts a number in front, and a queue of one number is always in order.
     assert comparison_text(found["overtake", None]) == "only with it"
-    assert comparison_text(found["careful", True]) == "never with it" == comparison_text(found["size", 1])
-    larger = found["size", 3]
-    walks = {
-        size: [
-            row
-            for row in rows
-            if run.configurations[row["configuration"]].constants["size"] == size
-            and not run.configurations[row["configuration"]].constants["careful"]
-        ]
+    assert risk_text(found["careful", False]) == "only with careful=false"
+    made = {
+        size: [row for row in rows if run.configurations[row["configuration"]].constants["size"] == size]
         for size in (1, 2, 3)
     }
-    bad = {size: sum(row["verdict"] == "violated" for row in own) for size, own in walks.items()}
-    assert (larger["walks_with"], larger["walks_without"]) == (bad[3], bad[1] + bad[2])
-    assert larger["ratio"] == pytest.approx(2 * bad[3] / (bad[1] + bad[2]), rel=1e-5)
-    assert is_shown(larger) and larger["low"] < larger["ratio"] < larger["high"]
+    assert risk_text(found["size", 1]) == f"never with size=1 (in {len(made[1]):,} walks)"
+    assert [is_absolute(found[key]) for key in (("size", 1), ("size", 3), ("overtake", None))] == [True, False, False]
+    larger = found["size", 3]
+    bad = {size: sum(row["verdict"] == "violated" for row in own) for size, own in made.items()}
+    assert (larger["walks_with"], larger["walks_without"], larger["reference"]) == (bad[3], bad[2], 2)
+    assert larger["ratio"] == pytest.approx(bad[3] / bad[2])
+    assert larger["low"] < larger["ratio"] < larger["high"]
+    assert f"{larger['ratio']:.3g} times as often as with size=2 (" in comparison_text(larger)
 
 
 TOSSES = """
