@@ -79,6 +79,15 @@ class Executor:
         executed = _calls_in(trace)
         return executed if failed is None else (*executed, failed)
 
+    def enabled_steps(self, calls: Iterable[ActionCall]) -> int:
+        """Return how many steps of a schedule can be taken; steps that are not enabled are skipped."""
+        state, taken = self.initial, 0
+        for call in calls:
+            after = self._step(state, call)
+            if after is not None and not isinstance(after, BoundsError):
+                state, taken = after, taken + 1
+        return taken
+
     def _execute(self, calls: Iterable[ActionCall]) -> tuple[tuple[TraceStep, ...], ActionCall | None] | None:
         """Return the trace to the violation, and the call that left its bounds after it if the target is a call."""
         trace = [TraceStep(None, (), self.initial)]

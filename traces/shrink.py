@@ -21,6 +21,10 @@ MOST_STATES = 5_000_000
 """Default limit for the number of states that the search for the shortest schedule visits."""
 
 
+NOT_SEARCHED = "no search was requested"
+"""Limit of a violation from which steps were only removed."""
+
+
 @dataclass(frozen=True)
 class ShorteningSearch:
     """Result of a search for a shorter schedule: a shorter violation or None.
@@ -53,9 +57,11 @@ class ShrunkViolation:
     @property
     def sentence(self) -> str:
         """One sentence that describes the shrinking."""
-        lengths = [self.found_length, self.reduced_length, self.violation.length]
+        removal = f"shrunk from {self.found_length} states to {self.reduced_length} by removing steps"
+        if self.limit == NOT_SEARCHED:
+            return f"{removal}; every step left is necessary"
         shortest = "no trace is shorter" if self.is_shortest else f"a shorter one may exist: {self.limit}"
-        return f"shrunk from {lengths[0]} states to {lengths[1]} by removing steps, then to {lengths[2]}; {shortest}"
+        return f"{removal}, then to {self.violation.length}; {shortest}"
 
 
 def shrink(spec: Spec, violation: Violation, max_states: int = MOST_STATES) -> ShrunkViolation:
@@ -66,9 +72,7 @@ def shrink(spec: Spec, violation: Violation, max_states: int = MOST_STATES) -> S
     """
     replay(spec, violation)
     reduced = reduce(spec, violation)
-    search = (
-        search_shorter(spec, reduced, max_states) if max_states else ShorteningSearch(None, "no search was requested")
-    )
+    search = search_shorter(spec, reduced, max_states) if max_states else ShorteningSearch(None, NOT_SEARCHED)
     return ShrunkViolation(search.found or reduced, violation.length, reduced.length, search.limit)
 
 

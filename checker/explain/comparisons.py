@@ -14,21 +14,26 @@ def comparison_text(node: ast.Compare, scope: EvaluationScope, truth: bool) -> s
 
     `truth` is the value of the comparison. For a false chain such as `0 <= a < b`, only the false link is returned.
     """
-    values = [scope.evaluate(operand) for operand in (node.left, *node.comparators)]
-    operands = [node.left, *node.comparators]
-    links = []
-    for position, operator in enumerate(node.ops):
-        link = ast.Compare(operands[position], [operator], [operands[position + 1]])
-        is_true = bool(scope.evaluate(link))
-        links.append((link, is_true, position))
-        if not is_true:
-            break
-    shown = links if truth else links[-1:]
     texts = []
-    for link, is_true, position in shown:
-        sides = _sides_text(link, is_true, values[position], values[position + 1])
-        texts.append(f"{scope.text(link)} is {str(is_true).lower()}{sides}")
+    for link in _deciding(node, scope, truth):
+        left, right = (scope.evaluate(side) for side in (link.left, *link.comparators))
+        is_true = bool(scope.evaluate(link))
+        texts.append(f"{scope.text(link)} is {str(is_true).lower()}{_sides_text(link, is_true, left, right)}")
     return " and ".join(texts)
+
+
+def deciding_links(node: ast.Compare, scope: EvaluationScope, truth: bool) -> tuple[str, ...]:
+    """Return the source texts of the links of a comparison that decide it: the false one, or all of a true one."""
+    return tuple(scope.text(link) for link in _deciding(node, scope, truth))
+
+
+def _deciding(node: ast.Compare, scope: EvaluationScope, truth: bool) -> list[ast.Compare]:
+    operands = [node.left, *node.comparators]
+    links = [
+        ast.Compare(operands[position], [operator], [operands[position + 1]])
+        for position, operator in enumerate(node.ops)
+    ]
+    return links if truth else [next(link for link in links if not scope.evaluate(link))]
 
 
 _RELATIONS: dict[type[ast.cmpop], tuple[str, str]] = {

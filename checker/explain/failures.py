@@ -66,6 +66,20 @@ def failure_bindings(spec: Spec, name: str, state: State, old: State | None = No
             return {}
 
 
+def false_parts(spec: Spec, name: str, state: State, old: State | None = None) -> tuple[str, ...]:
+    """Return the source texts of the parts that make a property false, without values.
+
+    Returns an empty tuple if the search for them fails.
+    """
+    with spec.bound():
+        arguments = [spec.in_state(part) for part in (state, old) if part is not None]
+        try:
+            return reason_of_call(trace_call(getattr(type(spec), name), tuple(arguments)), truth=False).parts
+        except Exception:
+            # As in `explain`: an error here must not hide the counterexample.
+            return ()
+
+
 def _sentence(reason: FailureReason) -> str:
     bound = ", ".join(f"{name} = {show(value)}" for name, value in reason.bindings.items())
     return f"{bound}: {reason.text}" if bound else reason.text

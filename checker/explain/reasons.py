@@ -10,11 +10,11 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from checker.errors import UserError
-from checker.explain.comparisons import comparison_text
+from checker.explain.comparisons import comparison_text, deciding_links
 from checker.explain.returned_calls import EvaluationScope, ReturnedCall, trace_call
 from checker.language.roles import implies
 from checker.language.source import source_of
@@ -26,10 +26,14 @@ _MOST_CALLS = 8
 
 @dataclass(frozen=True)
 class FailureReason:
-    """The text that explains a truth value, and the variables bound around the deciding part."""
+    """The text that explains a truth value, and the variables bound around the deciding part.
+
+    `parts` are the source texts of the deciding parts, without values.
+    """
 
     text: str
     bindings: dict[str, Any] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
 
 
 def reason_of_call(returned: ReturnedCall, truth: bool) -> FailureReason:
@@ -71,7 +75,7 @@ class _ReasonSearch:
         innermost = conditions[-1]
         is_body = any(statement is node for child in innermost.body for node in ast.walk(child))
         inner = self.explain(innermost.test, scope.binding(bound), is_body)
-        return FailureReason(inner.text, bound | inner.bindings)
+        return FailureReason(inner.text, bound | inner.bindings, inner.parts)
 
     def explain(self, node: ast.expr, scope: EvaluationScope, truth: bool) -> FailureReason:
         """Return why an expression has the truth value `truth`."""
@@ -86,7 +90,7 @@ class _ReasonSearch:
                 branch = node.body if scope.evaluate(node.test) else node.orelse
                 return self.explain(branch, scope, truth)
             case ast.Compare():
-                return FailureReason(comparison_text(node, scope, truth))
+                return FailureReason(comparison_text(node, scope, truth), parts=deciding_links(node, scope, truth))
             case ast.Call():
                 return self._explain_call(node, scope, truth)
         return _plain(node, scope, truth)
@@ -106,7 +110,8 @@ class _ReasonSearch:
         text = ", and ".join(reason.text for reason in reasons)
         if premises:
             text += f" (although {' and '.join(_premise_text(part, scope) for part in premises)})"
-        return FailureReason(text, {name: value for reason in reasons for name, value in reason.bindings.items()})
+        bindings = {name: value for reason in reasons for name, value in reason.bindings.items()}
+        return FailureReason(text, bindings, tuple(part for reason in reasons for part in reason.parts))
 
     def _explain_call(self, node: ast.Call, scope: EvaluationScope, truth: bool) -> FailureReason:
         match node:
@@ -117,7 +122,8 @@ class _ReasonSearch:
         function, receiver = _helper(node, scope)
         if function is implies and not truth:
             conclusion = self.explain(node.args[1], scope, False)
-            return FailureReason(f"{conclusion.text} (although {scope.text(node.args[0])})", conclusion.bindings)
+            text = f"{conclusion.text} (although {scope.text(node.args[0])})"
+            return FailureReason(text, conclusion.bindings, conclusion.parts)
         if function is None or self._calls >= _MOST_CALLS:
             return _plain(node, scope, truth)
         return self._explain_helper(node, function, receiver, scope, truth)
@@ -142,19 +148,20 @@ class _ReasonSearch:
         returned = trace_call(function, arguments.args, aliases)
         inner = _ReasonSearch(self._calls + 1).returned(returned, truth)
         unnamed = {name: value for name, value in arguments.arguments.items() if name not in aliases and name != "self"}
-        return FailureReason(f"{_plain(node, scope, truth).text}: {inner.text}", unnamed | inner.bindings)
+        text = f"{_plain(node, scope, truth).text}: {inner.text}"
+        return FailureReason(text, unnamed | inner.bindings, inner.parts)
 
     def _explain_quantifier(
         self, name: str, items: ast.GeneratorExp | ast.ListComp, scope: EvaluationScope, truth: bool
     ) -> FailureReason:
         """Explain a false `all` or a true `any` by its first deciding bindings, otherwise list the tried bindings."""
         if (name == "any") is not truth:
-            return _nothing_decides(name, items, scope)
+            return replace(_nothing_decides(name, items, scope), parts=(scope.text(items),))
         for inner in _inside(items.generators, scope):
             if bool(inner.evaluate(items.elt)) is truth:
                 reason = self.explain(items.elt, inner, truth)
                 new = {key: value for key, value in inner.bindings.items() if scope.bindings.get(key) is not value}
-                return FailureReason(reason.text, new | reason.bindings)
+                return FailureReason(reason.text, new | reason.bindings, reason.parts)
         raise AssertionError(f"no item decides the value of {name}")
 
 
@@ -260,7 +267,7 @@ def _premise_text(node: ast.expr, scope: EvaluationScope) -> str:
 
 
 def _plain(node: ast.expr, scope: EvaluationScope, truth: bool) -> FailureReason:
-    return FailureReason(f"{scope.text(node)} is {str(truth).lower()}")
+    return FailureReason(f"{scope.text(node)} is {str(truth).lower()}", parts=(scope.text(node),))
 
 
 def _statements_around(tree: ast.AST, wanted: ast.stmt) -> Iterator[ast.stmt]:

@@ -44,6 +44,7 @@ from spark_analysis.session import master_url, require_pyspark
 from spark_analysis.walks.records import part_kinds, run_with_known_target
 from spark_analysis.walks.writing import check_walk_outputs
 from traces import trace_file
+from traces.shrink import NOT_SEARCHED, ShrunkViolation
 from traces.storage import Location
 
 PAGES = "counterexamples"
@@ -196,12 +197,19 @@ def _write_pages(to: Location, report: WalkReport, folder: Location) -> list[str
             pages.append(None)
             continue
         stem = f"{number:02d}-{cluster.cause.property}"
-        counterexample = _counterexample(
-            report, spec, cluster.shrunk.violation, folder, cluster.walk, cluster.shrunk.sentence
-        )
-        for format in ("html", "json", "dot"):
-            name = stem + FORMATS[format].ending
-            _write_text(to / PAGES / name, FORMATS[format].write(counterexample))
+        own = ["traces", "replay", str(folder), "--walk", str(cluster.walk), "--shrink"]
+        if not failure_of(cluster.cause).is_error:
+            own += ["--property", cluster.cause.property]
+        sentence = ShrunkViolation(cluster.reduced, cluster.walk_length, cluster.reduced.length, NOT_SEARCHED).sentence
+        traces = [(stem, cluster.reduced, own, sentence)]
+        if cluster.shortest is not None:
+            sentence = "the shortest trace by these actions; it has the same cause as the walk"
+            traces.append((f"{stem}-shortest", cluster.shortest, ["report", str(folder)], sentence))
+        for name, violation, words, sentence in traces:
+            counterexample = _counterexample(report, spec, violation, words, sentence)
+            for format in ("html", "json", "dot"):
+                file = name + FORMATS[format].ending
+                _write_text(to / PAGES / file, FORMATS[format].write(counterexample))
         pages.append(f"{PAGES}/{stem}.html")
     return pages
 
@@ -223,12 +231,11 @@ def _write_missed(to: Location, report: WalkReport) -> dict[str, str]:
 
 
 def _counterexample(
-    report: WalkReport, spec: Spec, violation: Violation, folder: Location, walk: int, sentence: str
+    report: WalkReport, spec: Spec, violation: Violation, words: list[str], sentence: str
 ) -> Counterexample:
     run = report.run
     entry = registry.select_spec(run.target)
-    words = ["traces", "replay", str(folder), "--walk", str(walk), "--shrink", *registry.spec_words(run.target)]
-    command = shlex.join(["python", "-m", "checker", *words])
+    command = shlex.join(["python", "-m", "checker", *words, *registry.spec_words(run.target)])
     origin = trace_file.origin_of(spec, entry.name, run.scenario, entry.target, command)
     return Counterexample(spec, violation, origin, entry.description(run.scenario, spec.constants), (sentence,))
 
@@ -265,7 +272,7 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
             more = f", but exploration finds it violated: {length} states"
         shown.append(line((f"  {mark} ", style), f"{failure['property']:<{width}}", f"  {rate}{more}"))
     for number, cluster in enumerate(data["clusters"][:8], 1):
-        shortest = "" if cluster["is_shortest"] else " or fewer"
+        shortest = "" if cluster["shortest"] is None else f", shortest with this cause {cluster['shortest']['length']}"
         shown += [
             BLANK,
             line(
@@ -274,7 +281,7 @@ def _summary_lines(data: dict[str, Any], page: Location, seconds: float) -> list
                 f"  {walks_text(cluster)}, {quantity(cluster['length'], 'state')}{shortest}",
             ),
             *_story_lines(cluster),
-            line(("     " + ", ".join(step["action"] for step in cluster["schedule"]), "dim")),
+            line(("     " + ", ".join(map(_step_text, cluster["schedule"])), "dim")),
         ]
     if len(data["clusters"]) > 8:
         shown += [BLANK, line(f"  and {len(data['clusters']) - 8} more causes")]
@@ -356,7 +363,11 @@ def query_walks_of(folder: Location, spec: Path | None, query: str, json_name: s
 def _story_lines(cluster: dict[str, Any]) -> list[Line]:
     """Return the sentences of a cause: the promise, the violation, the steps behind it, and the tickets."""
     steps = {"Made possible": cluster["made_possible_by"], "Violated": cluster["violated_by"]}
-    texts = [f"{verb} by step {step['step']}: {step['sentence']}" for verb, step in steps.items() if step is not None]
+    texts = [
+        f"{verb} by step {step['step']}{_fault_text(step.get('fault', ''))}: {step['sentence']}"
+        for verb, step in steps.items()
+        if step is not None
+    ]
     promise = [f"Promised: {cluster['promise']}"] if cluster["promise"] else []
     tickets = [f"Tickets: {', '.join(cluster['tickets'])}"] if cluster["tickets"] else []
     return [
@@ -364,3 +375,12 @@ def _story_lines(cluster: dict[str, Any]) -> list[Line]:
         for text in (*promise, cluster["sentence"], *texts, *tickets)
         for part in textwrap.wrap(text, SENTENCE_WIDTH, initial_indent=" " * 5, subsequent_indent=" " * 7)
     ]
+
+
+def _fault_text(kind: str) -> str:
+    """Return the kind of a fault in parentheses; "" for any other step."""
+    return f" ({kind})" if kind else ""
+
+
+def _step_text(step: dict[str, Any]) -> str:
+    return f"{step['action']}{_fault_text(step['fault'])}"

@@ -32,8 +32,8 @@ def show_walk(
     """Show a walk on standard output, or write it to a file; raise UserError if the input is wrong.
 
     `spec` is the file of the spec, if that is not in the library. `property`: show the walk up to the violation of this
-    property; None: up to the first violation. `max_states`: shorten the walk, with a search of this many states. None:
-    show the walk as it is.
+    property; None: up to the first violation. `max_states`: remove steps, then search for a shortest trace in this many
+    states, by any actions; 0: only remove steps; None: show the walk as it is.
     """
     check_outputs({"--out": out}, [spec] if spec is not None else [])
     check_walk_outputs({"--out": out}, folder)
@@ -41,7 +41,7 @@ def show_walk(
 
 
 def walked(folder: Location, run: WalkRun, walk: int, name: str | None, max_states: int | None) -> Counterexample:
-    """Return a walk as a counterexample, shortened with a search of `max_states` states unless that is None.
+    """Return a walk as a counterexample, shortened unless `max_states` is None (see `show_walk`).
 
     Notes say which other properties the walk violates (a walk with --beyond goes on after its first violation).
     """
@@ -54,7 +54,7 @@ def walked(folder: Location, run: WalkRun, walk: int, name: str | None, max_stat
     if max_states is not None:
         if violation.kind == "walk":
             raise InputError(f"walk {walk} violates no property: it cannot be shrunk")
-        command.append("--shrink")
+        command.append("--shortest" if max_states else "--shrink")
         shrunk = shrink(spec, violation, max_states)
         violation, notes = shrunk.violation, (*notes, shrunk.sentence)
     entry = registry.select_spec(run.target)

@@ -6,13 +6,18 @@ from typing import Annotated
 
 from checker.cli.declaration import option
 from checker.cli.options import OutFile, SearchStates, SpecFile, TraceFormat, WalkFolder
+from checker.errors import InputError
 
 
 def replay(
     folder: WalkFolder,
     walk: Annotated[int, option(min=0, metavar="N", help="The number of the walk.")],
     shrink: Annotated[
-        bool, option("--shrink", help="Remove steps from the walk, then search for a shortest trace.")
+        bool, option("--shrink", help="Remove steps from the walk while it violates the same property.")
+    ] = False,
+    shortest: Annotated[
+        bool,
+        option("--shortest", help="Show a shortest trace that violates the property, by any actions."),
     ] = False,
     property: Annotated[
         str | None,
@@ -29,6 +34,7 @@ def replay(
     require_pyspark()
     from spark_analysis.commands.show_walk import show_walk
 
-    show_walk(
-        folder, walk, spec=spec, property=property, format=format, out=out, max_states=max_states if shrink else None
-    )
+    if shrink and shortest:
+        raise InputError("--shrink shortens this walk and --shortest may show another one: choose one of them")
+    states = max_states if shortest else 0 if shrink else None
+    show_walk(folder, walk, spec=spec, property=property, format=format, out=out, max_states=states)

@@ -65,7 +65,7 @@ class WalkReport:
     @property
     def violations(self) -> list[tuple[Spec, Violation]]:
         """The shrunk representative of each cluster."""
-        return [(spec, cluster.shrunk.violation) for spec, cluster in self.clusters]
+        return [(spec, cluster.reduced) for spec, cluster in self.clusters]
 
 
 def report_on(

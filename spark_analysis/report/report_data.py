@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from checker.explain.step_sentences import StepSentence
-from checker.explain.turning_points import turning_points
 from checker.language.roles import Role
 from checker.language.spec import Spec
 from checker.run.plan import DEADLOCK
@@ -29,9 +28,9 @@ from spark_analysis.walks.statistics import (
     step_by_which,
     wilson,
 )
-from traces.failed_conjunct import conjunct_text
 from traces.schedule import calls_of
 from traces.trace_file import arguments_to_json
+from traces.turning_points import faults_of, turning_points
 
 FORMAT, VERSION = "tidemark-report", 4
 
@@ -197,9 +196,15 @@ def _missed_row(missed: MissedViolation, spec: Spec) -> dict[str, Any]:
 
 
 def _schedule(spec: Spec, violation: Violation) -> list[dict[str, Any]]:
+    """Return the steps of a violation; `fault` is the kind of a step that is a fault, else ""."""
+    faults = faults_of(spec, violation)
     return [
-        {"action": call.action, "arguments": arguments_to_json(spec, call.action, call.arguments)}
-        for call in calls_of(violation)
+        {
+            "action": call.action,
+            "arguments": arguments_to_json(spec, call.action, call.arguments),
+            "fault": faults.get(number, ""),
+        }
+        for number, call in enumerate(calls_of(violation), 2)
     ]
 
 
@@ -373,16 +378,17 @@ def _baseline(known: ExhaustiveBaseline | None) -> dict[str, Any] | None:
 
 
 def _cluster(cluster: CauseCluster, spec: Spec) -> dict[str, Any]:
-    violation, cause = cluster.shrunk.violation, cluster.cause
-    points = turning_points(spec, violation)
+    violation, cause, shortest = cluster.reduced, cluster.cause, cluster.shortest
+    points, schedule = turning_points(spec, violation), _schedule(spec, violation)
+    enabling = _step(points.enabling)
     return {
         "property": cause.property,
         "kind": cause.kind,
-        "conjunct": cause.conjunct,
-        "conjunct_text": conjunct_text(spec, cause.property, cause.conjunct),
+        "false_parts": list(cause.false_parts),
+        "last_steps": list(cause.last_steps),
+        "breaker": cause.breaker,
         "promise": _promise(type(spec), failure_of(cause)),
-        "actions": list(cause.actions),
-        "tickets": tickets_of(type(spec), (cause.property, *cause.actions)),
+        "tickets": tickets_of(type(spec), (cause.property, *(step["action"] for step in schedule))),
         **_estimate(cluster.walks),
         "by_configuration": {str(number): _estimate(walks) for number, walks in cluster.by_configuration.items()},
         "sampled": sum(walk.is_sampled for walk in cluster.shrunk_walks),
@@ -390,14 +396,13 @@ def _cluster(cluster: CauseCluster, spec: Spec) -> dict[str, Any]:
         "walk": cluster.walk,
         "explanation": violation.explanation,
         "sentence": _sentence(violation),
-        "made_possible_by": _step(points.enabling),
+        "made_possible_by": enabling | {"fault": points.fault} if enabling is not None else None,
         "violated_by": _step(points.violating),
-        "found_length": cluster.shrunk.found_length,
-        "reduced_length": cluster.shrunk.reduced_length,
+        "walk_length": cluster.walk_length,
         "length": violation.length,
-        "is_shortest": cluster.shrunk.is_shortest,
-        "limit": cluster.shrunk.limit,
-        "schedule": _schedule(spec, violation),
+        "schedule": schedule,
+        "shortest": None if shortest is None else {"length": shortest.length, "schedule": _schedule(spec, shortest)},
+        "limit": cluster.limit,
     }
 
 

@@ -223,7 +223,7 @@ def _decision(known: Mapping[str, Any] | None) -> dict[str, Any]:
 def _cluster(data: Mapping[str, Any], cluster: Mapping[str, Any], page: str | None) -> dict[str, Any]:
     _, _, reason = cluster["explanation"].partition("\n")
     calls = [
-        f"{step['action']}({', '.join(_text(value) for value in step['arguments'].values())})"
+        (f"{step['action']}({', '.join(_text(value) for value in step['arguments'].values())})", step["fault"])
         for step in cluster["schedule"]
     ]
     is_error = cluster["kind"] == "bounds_error"

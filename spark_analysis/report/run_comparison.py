@@ -190,7 +190,8 @@ def _by_cause(data: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict
             total = configuration["walks"]
             # The number of walks may itself be an estimate: the interval is that of its ends.
             share = Share(walks["walks"], total, wilson(walks["low"], total).low, wilson(walks["high"], total).high)
-            key = cluster["property"], cluster["kind"], cluster["conjunct"], tuple(cluster["actions"])
+            steps = (*cluster["last_steps"], cluster["breaker"])
+            key = cluster["property"], cluster["kind"], tuple(cluster["false_parts"]), steps
             clusters[key] = cluster, share
     return clusters
 

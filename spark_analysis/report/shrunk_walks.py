@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from checker.language.interpreter import State
 from checker.language.spec import Spec
 from checker.run.result import Violation
-from spark_analysis.report.violation_causes import ViolationCause, breaker, cause_of, failure_of
+from spark_analysis.report.violation_causes import ViolationCause, cause_of, failure_of
 from spark_analysis.report.walk_counts import ViolationPattern, WalkFailure, WalkOutcome, failures_of
 from spark_analysis.report.walk_source import OutcomeSpacing, WalkSource
 from spark_analysis.walks.records import WalkRun, configured_spec
@@ -51,13 +51,12 @@ class Stratum(NamedTuple):
 class ShrunkWalk(NamedTuple):
     """A violating walk whose steps were removed one by one as long as the same property stays violated.
 
-    `length` is the number of states left, `breaker` the action that violates the property in the last step.
+    `length` is the number of states left.
     """
 
     stratum: Stratum
     walk: int
     cause: ViolationCause
-    breaker: str
     length: int
     is_sampled: bool
 
@@ -172,11 +171,12 @@ class _Reducer:
     spec: Spec
     _executors: dict[tuple[Target, State], Executor] = dataclasses.field(default_factory=dict)
 
-    def reduced(self, violation: Violation) -> Violation:
-        """Return a violation by a part of the schedule."""
+    def reduced(self, violation: Violation) -> tuple[Violation, ViolationCause]:
+        """Return a violation by a part of the schedule, and its cause."""
         target, initial = Target.of(violation), violation.trace[0].state
         executor = self._executors.setdefault((target, initial), Executor(self.spec, target, initial))
-        return reduce(self.spec, violation, executor)
+        short = reduce(self.spec, violation, executor)
+        return short, cause_of(self.spec, short, executor)
 
 
 def _shrunk_walks(
@@ -189,13 +189,12 @@ def _shrunk_walks(
         is_sampled = row["walk"] % spacings[stratum] == 0
         if not is_sampled and row["walk"] not in chosen:
             continue
-        short = reducer.reduced(violation_from_row(spec, row, None if failure.is_error else failure.name))
-        cause = cause_of(spec, short)
+        violation = violation_from_row(spec, row, None if failure.is_error else failure.name)
+        short, cause = reducer.reduced(violation)
         yield ShrunkWalk(
             Stratum(failure_of(cause), row["configuration"]),
             row["walk"],
             cause,
-            breaker(short),
             short.length,
             is_sampled,
         )

@@ -1,25 +1,31 @@
-"""The cause of a shrunk violation: the property, the part of it that is false, and the actions of the trace."""
+"""The cause of a violation: the false parts of the property, and the last steps of the walk's own shrunk trace."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from checker.explain.failures import false_parts
 from checker.language.spec import Spec
 from checker.run.result import Violation
 from spark_analysis.report.walk_counts import WalkFailure
-from traces.failed_conjunct import false_conjunct
-from traces.schedule import calls_of
+from traces.schedule import Executor, Target, calls_of
 
 BOUNDS_ERROR = "bounds_error"
 
 
 class ViolationCause(NamedTuple):
-    """The cause of a violation; `kind` distinguishes a false property from one that cannot be evaluated."""
+    """The cause of a violation; `kind` distinguishes a false property from one that cannot be evaluated.
+
+    `false_parts` are the source texts of the comparisons that decide the property, without values. `breaker` is the
+    action that violates it. `last_steps` are the actions that can come directly before that step: the order of steps
+    that do not depend on each other makes no other cause.
+    """
 
     property: str
     kind: str
-    conjunct: int | None
-    actions: tuple[str, ...]
+    false_parts: tuple[str, ...]
+    last_steps: tuple[str, ...]
+    breaker: str
 
 
 def failure_of(cause: ViolationCause) -> WalkFailure:
@@ -27,17 +33,18 @@ def failure_of(cause: ViolationCause) -> WalkFailure:
     return WalkFailure(cause.property, cause.kind == BOUNDS_ERROR)
 
 
-def cause_of(spec: Spec, violation: Violation) -> ViolationCause:
-    """Return the cause of a shrunk violation."""
-    conjunct = None
+def cause_of(spec: Spec, violation: Violation, executor: Executor | None = None) -> ViolationCause:
+    """Return the cause of a shrunk violation; `executor` is one for the same target and initial state."""
+    parts: tuple[str, ...] = ()
     if violation.kind in ("invariant", "step_invariant"):
         old = violation.trace[-2].state if violation.kind == "step_invariant" else None
-        conjunct = false_conjunct(spec, violation.property, violation.trace[-1].state, old)
-    actions = {call.action for call in calls_of(violation)}
-    return ViolationCause(violation.property, violation.kind, conjunct, tuple(sorted(actions)))
-
-
-def breaker(violation: Violation) -> str:
-    """Return the action that violates the property; an empty string for the initial state."""
+        parts = false_parts(spec, violation.property, violation.trace[-1].state, old)
+    executor = executor or Executor(spec, Target.of(violation), violation.trace[0].state)
     calls = calls_of(violation)
-    return calls[-1].action if calls else ""
+    last_steps = set()
+    for at, call in enumerate(calls[:-1]):
+        moved = (*calls[:at], *calls[at + 1 : -1], call, calls[-1])
+        if moved == calls or executor.violating(moved) == moved:
+            last_steps.add(call.action)
+    breaker = calls[-1].action if calls else ""
+    return ViolationCause(violation.property, violation.kind, parts, tuple(sorted(last_steps)), breaker)

@@ -81,7 +81,8 @@ class PartitionState(Spec, abstract=True):
 
     @invariant(
         says="replica {follower}, offset {offset}: record {self.log[leader][offset]} is below {leader}'s high "
-        "watermark and missing, though {leader} counts {follower} among its in-sync replicas"
+        "watermark and {'missing' if offset >= len(self.log[follower]) else 'not the one there'}, though {leader} "
+        "counts {follower} among its in-sync replicas"
     )
     def weak_isr(self):
         """The ISR of any leader, old or new, has all records below that leader's high watermark."""
@@ -95,7 +96,8 @@ class PartitionState(Spec, abstract=True):
 
     @invariant(
         says="replica {replica}, offset {offset}: record {self.log[leader][offset]} is below {leader}'s high "
-        "watermark and missing, though {replica} may be elected"
+        "watermark and {'missing' if offset >= len(self.log[replica]) else 'not the one there'}, though {replica} may "
+        "be elected"
     )
     def strong_isr(self):
         """Every electable replica has all records below the high watermark of any leader, old or new.

@@ -159,7 +159,7 @@ SLOW = {
     "python -m checker report nightly --history history.jsonl": 3.0,
     "python -m checker report before": 3.0,
     "python -m checker report after --compare before": 1.0,
-    "python -m checker traces replay walks --walk 486 --shrink": 1.0,
+    "python -m checker traces replay walks --walk 486 --shortest": 1.0,
     "python -m checker simulate examples/peterson/exclusive --traces 100000 --depth 60 --seed 7": 0.5,
 }
 """The processor seconds of each command that only the slow tests run."""

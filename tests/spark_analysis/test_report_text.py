@@ -269,32 +269,37 @@ def test_a_possible_violation_has_no_probability_of_exactly_zero():
 
 
 def story(number, **more):
-    row = {"property": f"p{number}", "walks": 1, "low": 1, "high": 1, "length": 3, "is_shortest": True, "promise": ""}
-    row |= {"schedule": [{"action": "go"}, {"action": "up"}], "sentence": "It fails.", "made_possible_by": None}
+    row = {"property": f"p{number}", "walks": 1, "low": 1, "high": 1, "length": 3, "shortest": None, "promise": ""}
+    row |= {
+        "schedule": [{"action": "go", "fault": "crash"}, {"action": "up", "fault": ""}],
+        "sentence": "It fails.",
+        "made_possible_by": None,
+    }
     return row | {"violated_by": {"step": 3, "sentence": "up breaks it."}, "tickets": []} | more
 
 
 def test_the_summary_shows_eight_causes():
-    full = story(1, is_shortest=False, promise="All is well.", tickets=["KIP-1", "KIP-2"])
-    full["made_possible_by"] = {"step": 2, "sentence": "go begins " + "very " * 20 + "slowly."}
+    full = story(1, shortest={"length": 2}, promise="All is well.", tickets=["KIP-1", "KIP-2"])
+    full["made_possible_by"] = {"step": 2, "fault": "crash", "sentence": "go begins " + "very " * 20 + "slowly."}
     begin = summary([], [[]], clusters=[full, *map(story, range(2, 9))])
-    assert begin[1:11] == [
+    assert begin[1:12] == [
         "",
-        "  1. p1  1 walk, 3 states or fewer",
+        "  1. p1  1 walk, 3 states, shortest with this cause 2",
         "     Promised: All is well.",
         "     It fails.",
-        "     Made possible by step 2: go begins very very very very very very very very",
-        "       very very very very very very very very very very very very slowly.",
+        "     Made possible by step 2 (crash): go begins very very very very very very",
+        "       very very very very very very very very very very very very very very",
+        "       slowly.",
         "     Violated by step 3: up breaks it.",
         "     Tickets: KIP-1, KIP-2",
-        "     go, up",
+        "     go (crash), up",
         "",
     ]
-    assert begin[11:15] == [
+    assert begin[12:16] == [
         "  2. p2  1 walk, 3 states",
         "     It fails.",
         "     Violated by step 3: up breaks it.",
-        "     go, up",
+        "     go (crash), up",
     ]
     assert begin[-2:] == ["", "  out/report.html"] and not any("more causes" in text for text in begin)
     lines = summary([], [[]], clusters=list(map(story, range(1, 12))))
@@ -487,8 +492,9 @@ def test_causes_that_occur_most_often_are_compared_first():
             {
                 "property": "a",
                 "kind": "invariant",
-                "conjunct": None,
-                "actions": [name],
+                "false_parts": ["x < y"],
+                "last_steps": ["on"],
+                "breaker": name,
                 "sentence": f"{name}.",
                 "by_configuration": {"0": {"walks": count, "low": count, "high": count}},
             }
@@ -499,7 +505,7 @@ def test_causes_that_occur_most_often_are_compared_first():
     before, after = data(go=50, up=10, x=0), data(up=60, x=10, y=10)
     before[0]["clusters"][1]["sentence"] = "An earlier sentence."
     rows = run_comparison._causes("size=1", before, after)
-    assert [(*row["actions"], row["change"], row["sentence"], row["setting"]) for row in rows] == [
+    assert [(*row["actions"][1:], row["change"], row["sentence"], row["setting"]) for row in rows] == [
         ("up", "more often", "up.", "size=1"),
         ("go", "gone", "go.", "size=1"),
         ("x", "new", "x.", "size=1"),
@@ -507,7 +513,7 @@ def test_causes_that_occur_most_often_are_compared_first():
     ]
     assert (rows[1]["before"]["walks"], rows[1]["after"]["walks"]) == (50, 0)
     (cluster, *_) = after[0]["clusters"]
-    other = {"clusters": [cluster | {"conjunct": 1}, cluster | {"kind": "deadlock"}]}
+    other = {"clusters": [cluster | {"false_parts": ["y < z"]}, cluster | {"kind": "deadlock"}]}
     changes = [row["change"] for row in run_comparison._causes("", after, (other, after[1]))]
     assert changes == ["new", "new", "gone", "gone", "gone"]
 
@@ -515,80 +521,45 @@ def test_causes_that_occur_most_often_are_compared_first():
 # Causes.
 
 
-def group(*actions, length=5, walks=(0,), breaker="go", shortest=True, name="a", configuration=0):
-    cause = ViolationCause(name, "invariant", None, actions)
-    stratum = Stratum(WalkFailure(name, False), configuration)
-    made = tuple(
-        SimpleNamespace(walk=number, length=length, breaker=breaker, stratum=stratum, cause=cause) for number in walks
-    )
-    shrunk = SimpleNamespace(violation=SimpleNamespace(length=length), is_shortest=shortest)
-    return causes._Group(cause, made, made[0], shrunk)
-
-
-def absorbed(found, rest):
-    return {one.cause.actions: [walk.walk for walk in one.walks] for one in causes._absorb(found, [rest])}
-
-
-@pytest.mark.parametrize(
-    ("changed", "is_one_cause"),
-    [
-        ({}, True),
-        ({"length": 5}, True),
-        ({"length": 4}, False),
-        ({"breaker": "other"}, False),
-        ({"name": "b"}, False),
-        ({"configuration": 1}, False),
-    ],
-)
-def test_walks_of_a_rarer_cause_count_for_one_that_its_actions_include(changed, is_one_cause):
-    rest = group("go", "other", "up", **{"length": 6, "walks": (7, 8), **changed})
-    joined = absorbed([group("go", "up")], rest)
-    assert joined == ({("go", "up"): [0, 7, 8]} if is_one_cause else {("go", "up"): [0], ("go", "other", "up"): [7, 8]})
-    assert absorbed([group("go", "down")], rest)["go", "down"] == [0]
-
-
-def test_of_several_causes_the_one_with_the_shortest_trace_counts():
-    rest = group("go", "other", "up", length=6, walks=(7,))
-    assert absorbed([group("go", "up"), group("go", length=4)], rest) == {("go", "up"): [0], ("go",): [0, 7]}
-    same = [group("go", "up", shortest=False), group("go", walks=(1,))]
-    assert absorbed(same, rest) == {("go", "up"): [0], ("go",): [1, 7]}
-    (merged,) = causes._merge([group("go", length=6, walks=(1,)), group("go", length=4, walks=(2,))])
-    assert merged.shrunk.violation.length == 4 and sorted(walk.walk for walk in merged.walks) == [1, 2]
+def group(name):
+    cause = ViolationCause(name, "invariant", ("x < y",), ("up",), "go")
+    walk = SimpleNamespace(walk=0, length=5, stratum=Stratum(WalkFailure(name, False), 0), cause=cause)
+    return causes._Group(cause, (walk,), walk)
 
 
 def test_frequent_causes_come_first(monkeypatch):
     counts = {"a": 1, "b": 5, "c": 5}
     monkeypatch.setattr(causes, "_estimate", lambda one, _: SimpleNamespace(count=counts[one.cause.property]))
-    ordered = causes._by_frequency([group("go", name=name) for name in "acb"], None)
+    ordered = causes._by_frequency([group(name) for name in "acb"], None)
     assert [one.cause.property for one in ordered] == ["b", "c", "a"]
 
 
 @pytest.mark.parametrize(
-    ("traces", "length", "limit", "asked"),
+    ("found_cause", "limit", "expected"),
     [
-        ([None], None, "the first limit", [{"go", "up"}]),
-        ([("go", 4)], 4, "the first limit", [{"go", "up"}]),
-        # These actions violate the property without `go`, so the search leaves out what violates it then.
-        ([("up", 2), ("go", 5)], 5, "", [{"go", "up"}, {"go"}]),
-        ([("up", 2), ("up", 3)], None, "these actions violate it earlier without go", [{"go", "up"}, {"go"}]),
-        ([("up", 2), None], None, "these actions violate it earlier without go", [{"go", "up"}, {"go"}]),
+        (None, "", (None, "")),
+        (None, "the limit", (None, "the limit")),
+        ("a", "", (4, "")),
+        ("b", "", (None, "the shortest one by these actions, of 4 states, has another cause")),
     ],
 )
-def test_a_shorter_trace_has_the_action_that_broke_the_property(monkeypatch, traces, length, limit, asked):
-    searched = []
+def test_a_shortest_trace_has_the_cause_of_the_walk(monkeypatch, found_cause, limit, expected):
+    own = SimpleNamespace(length=6)
 
-    def search(spec, violation, most, actions, or_as_short=False):
-        searched.append(actions)
-        assert or_as_short == (len(searched) == 2) and most == 9
-        found = traces[len(searched) - 1]
-        trace = None if found is None else SimpleNamespace(breaker=found[0], length=found[1])
-        return ShorteningSearch(trace, "the first limit" if len(searched) == 1 else "")
+    def search(spec, violation, most, actions):
+        assert (violation, most, actions) == (own, 9, {"go"})
+        return ShorteningSearch(None if found_cause is None else SimpleNamespace(length=4), limit)
 
+    monkeypatch.setattr(causes, "configured_spec", lambda run, number: None)
+    monkeypatch.setattr(causes, "violation_from_row", lambda spec, row, name: SimpleNamespace(length=8))
+    monkeypatch.setattr(causes, "reduce", lambda spec, violation: own)
+    monkeypatch.setattr(causes, "calls_of", lambda violation: [SimpleNamespace(action="go")])
     monkeypatch.setattr(causes, "search_shorter", search)
-    monkeypatch.setattr(causes, "breaker", lambda violation: violation.breaker)
-    monkeypatch.setattr(causes, "cause_of", lambda spec, violation: SimpleNamespace(actions=(violation.breaker,)))
-    found = causes._search(None, SimpleNamespace(breaker="go"), {"go", "up"}, 9)
-    assert (found.found and found.found.length, found.limit, searched) == (length, limit, asked)
+    monkeypatch.setattr(causes, "cause_of", lambda spec, violation: group(found_cause).cause)
+    traces = causes._traces(None, (group("a"), {}, 9))
+    assert (traces.walk_length, traces.reduced) == (8, own)
+    assert (traces.shortest and traces.shortest.length, traces.limit) == expected
+    assert causes._traces(None, (group("a"), {}, 0)).limit == "no search was made"
 
 
 def test_the_walks_of_a_cause_are_estimated_from_its_failure():
@@ -604,7 +575,7 @@ def test_the_walks_of_a_cause_are_estimated_from_its_failure():
             for at, one in enumerate(sampled)
         )
 
-    cause = ViolationCause("a", "invariant", None, ("go",))
+    cause = ViolationCause("a", "invariant", (), (), "go")
     made = (*walks(0, True, True, False), *walks(1, False))
     one = causes._Group(cause, made, made[0])
     assert causes._estimate(one, shrunk).count == 20 == causes._estimate(one, shrunk, 0).count

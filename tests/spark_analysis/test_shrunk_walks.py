@@ -1,11 +1,16 @@
 """Samples of violating walks: their sizes, the counts of causes with them, and properties that few walks violate."""
 
+import numpy as np
 import pytest
 
+from checker.language import Range, Spec, action, invariant, require
+from checker.run.result import TraceStep, Violation
 from spark_analysis.report import causes, local_source, shrunk_walks
 from spark_analysis.report.make_report import report_on
 from spark_analysis.report.shrunk_walks import Stratum, first_walks, spacings_of
+from spark_analysis.report.violation_causes import ViolationCause, cause_of
 from spark_analysis.report.walk_counts import ViolationPattern, WalkFailure
+from spark_analysis.walks.records import part_paths, read_parts
 from spark_analysis.walks.walk_request import run_of_request
 from tests.spark_analysis.test_report import TWO_CAUSES
 from tests.spark_analysis.walks.walked import request, simulated, spec_file, spec_of_walks
@@ -22,7 +27,8 @@ def walks(tmp_path_factory):
 
 
 def counts(report):
-    return {(found["property"], tuple(found["actions"])): found for found in report.data["clusters"]}
+    names = ("property", "false_parts", "last_steps", "breaker")
+    return {str([found[name] for name in names]): found for found in report.data["clusters"]}
 
 
 @pytest.mark.slow
@@ -43,6 +49,117 @@ def test_estimates_of_samples_contain_the_exact_counts(walks, monkeypatch):
         assert 30 < sample["sampled"] < 200 < sample["walks"]
 
 
+PLANTED = """
+from checker.language import Range, Seq, Spec, action, invariant, require
+
+
+class Queue(Spec):
+    copy = Seq(Range(0, 1), 1)
+    plan = Range(0, 8)
+    is_rested = bool
+    is_done = bool
+
+    @action
+    def choose(self, plan: Range(1, 8)):
+        require(self.plan == 0)
+        self.plan = plan
+
+    @action
+    def rest(self):
+        require(self.plan > 0 and not self.is_rested and not self.is_done)
+        self.is_rested = True
+
+    @action
+    def work(self):
+        require(self.plan > 0 and not self.is_done and (self.plan != 5 or self.is_rested))
+        self.is_done = True
+        if self.plan not in {1, 5}:
+            self.copy.append(0 if self.plan in {2, 3, 4} else 1)
+
+    @invariant(says="the copy is wrong")
+    def copied(self):
+        return not self.is_done or self.agrees(0)
+
+    def agrees(self, at: int):
+        return at < len(self.copy) and self.copy[at] == 1
+"""
+MECHANISMS = {
+    ("0 < len(self.copy)", "choose"): {1},
+    ("self.copy[0] == 1", "choose"): {2, 3, 4},
+    ("0 < len(self.copy)", "rest"): {5},
+}
+"""The plans of each mechanism: a missing copy, a differing one, and one that is missing after a rest."""
+
+
+def test_planted_mechanisms_have_their_shares(tmp_path):
+    """Two of them have the same actions. The plan of a walk, in its row, says which one it has."""
+    run = run_of_request(request(spec_file(tmp_path, PLANTED), scenario=None, walks=8000, depth=6, seed=3))
+    walks = simulated(tmp_path / "walks", run)
+    rows = [row for table in read_parts(part_paths(walks, run)) for row in table.to_pylist()]
+    plans = [np.frombuffer(row["actions"], "<u2")[0] + 1 for row in rows if row["verdict"] == "violated"]
+    report = report_on(walks, spec=spec_of_walks(walks))
+    (sample,) = report.data["samples"]
+    assert sample["sampled"] < sample["walks"] / 5
+    found = {(*cluster["false_parts"], *cluster["last_steps"]): cluster for cluster in report.data["clusters"]}
+    assert found.keys() == MECHANISMS.keys()
+    for mechanism, planted in MECHANISMS.items():
+        walks_with = sum(plan in planted for plan in plans)
+        assert walks_with / len(plans) == pytest.approx(len(planted) / 5, abs=0.02)
+        assert found[mechanism]["low"] <= walks_with <= found[mechanism]["high"]
+        # The trace that is shown is of a walk with this mechanism.
+        assert plans_of(report, mechanism) in planted
+
+
+def plans_of(report, mechanism):
+    (cluster,) = [each for _, each in report.clusters if (*each.cause.false_parts, *each.cause.last_steps) == mechanism]
+    return cluster.reduced.trace[1].arguments[0]
+
+
+def test_the_order_of_independent_steps_is_no_other_cause():
+    """`left` and `right` do not depend on each other; `join` needs both, and `first` comes before them."""
+    spec = Joining()
+    orders = [("first", "left", "right", "join"), ("first", "right", "left", "join")]
+    found = set()
+    for names in orders:
+        trace = [TraceStep(None, (), spec.initial_states()[0])]
+        for name in names:
+            trace.append(TraceStep(name, (), spec.step(trace[-1].state, name)))
+        found.add(cause_of(spec, Violation("apart", "invariant", tuple(trace), "")))
+    assert found == {ViolationCause("apart", "invariant", ("self.steps < 4",), ("left", "right"), "join")}
+
+
+class Joining(Spec):
+    steps = Range(0, 4)
+    has_left = bool
+    has_right = bool
+
+    @action
+    def first(self):
+        require(self.steps == 0)
+        self.steps += 1
+
+    @action
+    def left(self):
+        require(self.steps > 0 and not self.has_left)
+        self.has_left = True
+        self.steps += 1
+
+    @action
+    def right(self):
+        require(self.steps > 0 and not self.has_right)
+        self.has_right = True
+        self.steps += 1
+
+    @action
+    def join(self):
+        require(self.has_left and self.has_right)
+        self.steps += 1
+
+    @invariant
+    def apart(self):
+        return self.steps < 4
+
+
 def test_every_violated_property_has_a_counterexample(walks, monkeypatch):
     monkeypatch.setattr(local_source, "default_workers", lambda: 2)
     monkeypatch.setattr(shrunk_walks, "_WALKS_IN_TASK", 1)
@@ -55,7 +172,7 @@ def test_every_violated_property_has_a_counterexample(walks, monkeypatch):
     violated = {failure["property"] for failure in report.data["failures"] if failure["walks"]}
     assert len(violated) == 2
     assert {cluster["property"] for cluster in report.data["clusters"]} == violated
-    assert all(cluster["is_shortest"] for cluster in report.data["clusters"])
+    assert all(cluster["limit"] != "no search was made" for cluster in report.data["clusters"])
 
 
 def test_spacings_give_samples_of_the_wanted_size():
