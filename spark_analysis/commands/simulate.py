@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from checker.cli.declaration import argument, option, refuse_options
-from checker.cli.options import Deadlock, JsonFile, Master, NoCache, Partitions, Properties, SetConstants
+from checker.cli.options import Deadlock, JsonFile, Master, NoCache, Properties, SetConstants
 from checker.errors import InputError
 from traces.storage import Location
 
@@ -85,7 +85,9 @@ def simulate(
         ),
     ] = None,
     master: Master = None,
-    partitions: Partitions = None,
+    partitions: Annotated[
+        int | None, option(min=1, metavar="N", help="Tasks on Spark (default: four for each core, at most one a part).")
+    ] = None,
     keep_going: Annotated[bool, option("--keep-going", help="Without --out: walk on after a violation.")] = False,
     counterexamples: Annotated[
         Path | None, option(metavar="DIR", help="Without --out: write the counterexamples to this folder.")
