@@ -170,8 +170,9 @@ def test_risks_of_settings_are_the_pooled_ratios_of_statsmodels(made):
     assert compared
 
 
-def test_states_are_those_of_a_replay(made):
+def test_states_are_those_of_a_replay(tmp_path):
     """Distinct states, Good and Turing's estimate, and Chao's: from the states that the interpreter visits."""
+    made, is_corrected = Made(tmp_path, walks=20, depth=DEPTH, sampling=0), False
     for configuration in made.data["configurations"]:
         spec = spec_of(made.run, configuration["number"])
         walks = Counter()
@@ -184,6 +185,9 @@ def test_states_are_those_of_a_replay(made):
         assert (found["distinct"], found["visits"], found["scale"]) == (len(walks), visits.sum(), 1)
         assert found["unseen_mass"] == pytest.approx(once / visits.sum())
         assert found["unseen"] == round(once * (once - 1) / (2 * (twice + 1)))
+        is_corrected |= found["unseen"] != round(once**2 / (2 * (twice + 1)))
+    # Chao's estimate without the correction of its bias is another number here.
+    assert is_corrected
 
 
 def test_differences_have_the_interval_of_newcombe(made):

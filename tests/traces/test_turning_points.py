@@ -6,6 +6,7 @@ from checker.engines.native.engine import explore
 from checker.language import Domain, Drawing, Event, Lane, Log, Map, Range, Seq, Spec, action, invariant, require
 from checker.run.plan import Plan
 from checker.run.registry import select
+from checker.run.result import TraceStep, Violation
 from traces.turning_points import faults_of, turning_points
 
 
@@ -131,6 +132,17 @@ def test_a_fault_that_loses_nothing_made_the_violation_possible():
     assert [step.action for step in violation.trace[1:]] == ["refuse", "append", "append"]
     assert (found.enabling.number, found.fault) == (2, "refusal")
     assert faults_of(Refusing(), violation) == {2: "refusal"}
+
+
+def test_a_fault_without_which_the_violation_happens_too_is_not_decisive():
+    spec = Drawn()
+    trace = [TraceStep(None, (), spec.initial_states()[0])]
+    for name, node in (("write", Node[0]), ("stop", Node[1]), ("write", Node[0])):
+        trace.append(TraceStep(name, (node,), spec.step(trace[-1].state, name, node)))
+    violation = Violation("few_records", "invariant", tuple(trace), "")
+    assert set(faults_of(spec, violation)) == {3}
+    found = turning_points(spec, violation)
+    assert (found.enabling.number, found.fault) == (2, "")
 
 
 def test_the_first_step_alone_has_no_step_before_it():

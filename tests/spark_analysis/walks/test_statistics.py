@@ -13,6 +13,7 @@ from spark_analysis.walks.statistics import (
     Share,
     cumulative_incidence,
     estimate_count,
+    significant,
     step_by_which,
     wilson,
 )
@@ -45,6 +46,10 @@ def test_interval_contains_the_share(count, total):
 
 def test_without_walks_nothing_is_known():
     assert wilson(0, 0) == Share(0, 0, 0.0, 1.0) and wilson(0, 0).rate == 0
+
+
+def test_a_small_probability_keeps_its_digits():
+    assert significant(2.0**-40) == 9.09494702e-13 and significant(1 / 3) == 0.333333333 and significant(0) == 0
 
 
 def test_a_competing_violation_leaves_its_walks_in_the_total():
