@@ -25,7 +25,7 @@ _CLUSTERS = 10
 _LIMITS = {
     "candidates": "more candidate states than --candidates allows",
     "silent": "more silent steps in a row than --silent allows",
-    "bounds": "a matching step leaves the bounds of a type: the constants may be too small",
+    "bounds": "a value is beyond a type, or beyond a constant in a guard: the constants may be too small",
     "window": "more records at a time than a model can have",
 }
 
@@ -41,6 +41,8 @@ def outcome_lines(validation: RunningValidation, outcome: TraceVerdict, controls
     for limit in sorted(outcome.limits):
         prefix = "undecided:" if outcome.verdict == "undecided" else "limit reached, without effect on the verdict:"
         shown.append(line((f"  {prefix} {_LIMITS[limit]}", "yellow")))
+    if outcome.message:
+        shown.append(line((f"  {outcome.message}", "yellow")))
     for name, number in sorted(outcome.violated.items(), key=lambda item: item[1]):
         expected = ", as the scenario expects" if name in validation.expected else ""
         shown.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from types import CodeType
@@ -24,6 +25,7 @@ from checker.language.types import (
     UnionType,
 )
 from checker.language.values import BagValue, MapValue, SeqValue, SetValue, show
+from traces.validate.contrasts import contrasts, require_comparable
 from traces.validate.expressions import compiled, require_attributes
 
 _BUILTINS = {
@@ -36,8 +38,10 @@ class Observer:
 
     def __init__(self, spec: Spec):
         self._spec = spec
-        members = {show(member): member for kind in spec.variables.values() for member in _members(kind)}
+        kinds = [*spec.variables.values(), *(part.type for shape in spec.shapes() for part in shape.parameters)]
+        members = {show(member): member for kind in kinds for member in _members(kind)}
         self._fixed = members | spec.constant_values
+        self._prefixes = {show(member).rstrip("0123456789") for member in members.values()}
         own = [
             name for base in type(spec).__mro__ if issubclass(base, Spec) and base is not Spec for name in vars(base)
         ]
@@ -52,6 +56,9 @@ class Observer:
             working = spec.in_state(state)
             code, attributes = compiled(expression)
             require_attributes(expression, attributes, self._fields)
+            missing = self.missing_member([*_names(code)])
+            if missing is not None:
+                raise LookupError(f"there is no {missing}")
             names = {name: getattr(working, name) for name in _names(code) if name in self._of_state}
             try:
                 return eval(code, {"__builtins__": _BUILTINS, **self._fixed, **names, **given})
@@ -59,6 +66,28 @@ class Observer:
                 raise
             except Exception as error:
                 raise InputError(f"the mapping's {expression} cannot be evaluated in {spec.name}: {error}") from None
+
+    def require_argument(self, action: str, name: str, kind: Type, observed: Any) -> None:
+        """Raise InputError if a mapping gives a parameter of a type an argument that no value of it can equal."""
+        first = (kind.item if isinstance(kind, OptionType) else kind).first()
+        for contrast in contrasts(first, observed, self._fields):
+            raise InputError(f"the mapping gives {action} an argument {name} that it never has: {contrast}")
+
+    def missing_member(self, observed: Any) -> str | None:
+        """Return a name in an observed value that a member of a larger Domain of the spec would have, or None."""
+        match observed:
+            case str():
+                prefix, digits = re.fullmatch(r"(.*?)(\d*)", observed, re.DOTALL).groups()  # type: ignore[union-attr]
+                is_missing = prefix in self._prefixes and digits[:1] not in ("", "0") and observed not in self._fixed
+                return observed if is_missing else None
+            case dict():
+                observed = [*observed, *observed.values()]
+        names = map(self.missing_member, observed) if isinstance(observed, list) else ()
+        return next((name for name in names if name is not None), None)
+
+    def missing_in(self, expression: str, observed: Any) -> str | None:
+        """Return a name in an expression or its observed value that a member of a larger Domain would have, or None."""
+        return self.missing_member([*_names(compiled(expression)[0]), observed])
 
     def mismatch(
         self, expectations: Mapping[str, Any], state: State, given: Mapping[str, Any]
@@ -70,6 +99,7 @@ class Observer:
             except (BoundsError, LookupError, Disabled) as error:
                 return expression, f"{expression} has no value ({error}); the event says {plain_text(observed)}"
             if not matches(value, observed):
+                require_comparable(expression, value, observed, self._fields)
                 return expression, f"{expression} is {show(value)}; the event says {plain_text(observed)}"
         return None
 

@@ -11,7 +11,7 @@ from checker.explain.guards import why_disabled
 from checker.language.interpreter import State, call_text
 from checker.language.parameters import ActionShape
 from checker.language.spec import Spec
-from traces.validate.mapping import PossibleStep
+from traces.validate.mapping import Expectations, PossibleStep
 from traces.validate.moves import Key, Moves
 from traces.validate.observations import Observer, matches, plain_text
 from traces.validate.verdict import RejectionReason
@@ -51,7 +51,7 @@ def _reasons(spec: Spec, observer: Observer, state: State, step: PossibleStep) -
     if step.action is None:
         differs = observer.mismatch(step.seen_after, state, {})
         if differs is not None:
-            yield "seen", "seen", *differs
+            yield "seen", *_seen(observer, step.seen_after, "", differs)
         return
     shape = next(shape for shape in spec.shapes() if shape.name == step.action)
     names = [parameter.name for parameter in shape.parameters]
@@ -64,7 +64,9 @@ def _reasons(spec: Spec, observer: Observer, state: State, step: PossibleStep) -
             is_any = True
             yield call_text(step.action, arguments), *_why_not(spec, observer, state, step, given)
     if not is_any:
-        yield str(step), "arguments", _impossible(shape, step), _impossible(shape, step)
+        text = _impossible(shape, step)
+        kind = "arguments" if observer.missing_member(step.arguments) is None else "bounds"
+        yield str(step), kind, text, text
 
 
 def _why_not(
@@ -73,7 +75,7 @@ def _why_not(
     assert step.action is not None
     differs = observer.mismatch(step.seen_before, state, given)
     if differs is not None:
-        return "seen", differs[0], f"before the step, {differs[1]}"
+        return _seen(observer, step.seen_before, "before the step, ", differs)
     try:
         target = spec.step(state, step.action, *given.values())
     except Disabled as error:
@@ -83,7 +85,16 @@ def _why_not(
         return "bounds", "bounds", f"{error}: the constants may be too small"
     differs = observer.mismatch(step.seen_after, target, given)
     assert differs is not None, "the step is possible"
-    return "seen", differs[0], f"after the step, {differs[1]}"
+    return _seen(observer, step.seen_after, "after the step, ", differs)
+
+
+def _seen(observer: Observer, expectations: Expectations, when: str, differs: tuple[str, str]) -> tuple[str, str, str]:
+    """Return the reason of an expression that differs: the kind, the expression and the text."""
+    expression, text = differs
+    missing = observer.missing_in(expression, expectations[expression])
+    if missing is None:
+        return "seen", expression, f"{when}{text}"
+    return "bounds", expression, f"{when}{text}: a constant may be too small for {missing}"
 
 
 def _impossible(shape: ActionShape, step: PossibleStep) -> str:

@@ -22,6 +22,7 @@ from traces.validate.controls import ControlResults, try_controls
 from traces.validate.events import RecordedTrace
 from traces.validate.explanation import explaining_behaviour
 from traces.validate.forgetting import WINDOWS, Forgetting
+from traces.validate.larger_constants import larger_constants, limiting_constants
 from traces.validate.mapping import OWN_ERRORS, Mapping
 from traces.validate.moves import REMEMBERED, REMEMBERED_IN_WINDOW, invariants_of, moves_of
 from traces.validate.sized_validation import SizedValidation, too_long
@@ -74,7 +75,8 @@ class RunningValidation:
     def outcome(self, recorded: RecordedTrace) -> TraceVerdict:
         """Return the verdict on a trace; a trace that cannot be read has the verdict `unreadable`."""
         try:
-            return self._with_sizes(recorded).validate(recorded)
+            outcome = self._with_sizes(recorded).validate(recorded)
+            return outcome if outcome.rejection is None else self._beyond_limits(recorded, outcome)
         except SpecError as error:
             return (
                 too_long(recorded)
@@ -83,6 +85,29 @@ class RunningValidation:
             )
         except UserError as error:
             return unreadable(recorded.name, recorded.file, error)
+
+    def _beyond_limits(self, recorded: RecordedTrace, outcome: TraceVerdict) -> TraceVerdict:
+        """Return the verdict on a trace without an explanation after larger values of the constants that limit it.
+
+        The values that the command, the scenario or the log gives are facts about the implementation, and stay.
+        """
+        if outcome.forgotten or not outcome.limits <= {"bounds"}:
+            return outcome
+        given = self._constants(recorded)
+        larger, following = larger_constants(
+            outcome,
+            lambda reached: limiting_constants(self.entry.spec(**reached.constants), reached) - given.keys(),
+            lambda constants: self._validator(given | dict(constants)).validate(recorded),
+        )
+        if not larger:
+            return outcome
+        if following.rejection is not None and outcome.verdict == following.verdict == "rejected":
+            return following
+        settings = " ".join(f"--set {name}={value}" for name, value in larger.items())
+        place = f" at line {following.rejection.line}" if following.rejection is not None else ""
+        outcome.verdict, outcome.limits = "undecided", outcome.limits | {"bounds"}
+        outcome.message = f"with {settings}: {following.verdict}{place}"
+        return outcome
 
     def controls(self, recorded: RecordedTrace, outcome: TraceVerdict) -> ControlResults | None:
         """Return the results of the controls of a conforming trace; None if no controls were requested."""

@@ -75,7 +75,7 @@ class Validator:
         self.limits = limits or ValidationLimits(silent=mapping.silent_bound)
         self.moves, self._observer = moves, Observer(moves.spec)
         self._known: dict[tuple[Key, ...], CandidateStates] = {}
-        self._parameters = {shape.name: [p.name for p in shape.parameters] for shape in self.spec.shapes()}
+        self._parameters = {shape.name: {p.name: p.type for p in shape.parameters} for shape in self.spec.shapes()}
         self.silent = mapping.silent_steps
         for step in self.silent:
             self._check(step)
@@ -143,6 +143,8 @@ class Validator:
         outcome.rejection = Rejection(
             event.line, self.mapping.name_of(event.found), event.found, len(current.closed), shown, reasons
         )
+        if any(reason.kind == "bounds" for reason in reasons):
+            outcome.limits |= {"bounds"}
         outcome.verdict = "undecided" if outcome.limits else "rejected"
         return outcome
 
@@ -306,9 +308,10 @@ class Validator:
                 f"{type(self.mapping).__name__} names the action {step.action}, which {self.spec.name} does not have; "
                 f"its actions are {', '.join(self._parameters)}"
             )
-        for name in step.arguments:
+        for name, observed in step.arguments.items():
             if name not in known:
                 raise InputError(
                     f"{type(self.mapping).__name__} gives {step.action} the argument {name}; "
                     f"it takes {', '.join(known) or 'none'}"
                 )
+            self._observer.require_argument(step.action, name, known[name], observed)

@@ -12,7 +12,7 @@ Verdict = Literal["conforms", "rejected", "undecided", "unreadable"]
 """`undecided`: no candidate is left, but a limit removed some. `unreadable`: the input is wrong."""
 
 Limit = Literal["candidates", "silent", "bounds", "window"]
-"""Limits that prevent a decision: number of candidates, silent steps in a row, bounds of a type, records in a model."""
+"""What prevents a decision: numbers of candidates and silent steps, bounds of a type or guard, records in a model."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class TraceVerdict:
     ones by name. `widest` is the largest number of candidates at a time. `violated` are the invariants that are false
     in every candidate, with the line after which they first are. `unchecked` are the invariants that cannot be checked
     without finished records; `forgotten` is the number of these, and `first_offset` the offset that is 0 in the states.
-    `message` describes the error in an unreadable trace.
+    `message` describes the error in an unreadable trace, or the verdict on an undecided one with larger constants.
     """
 
     name: str

@@ -1,18 +1,22 @@
 """Every field of every kind of recording is compared, or its mapping names it unused: edits of each field."""
 
+import copy
 import json
 import lzma
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from checker.errors import InputError
 from kafka_tools.lab.librdkafka.answer_consistency import AnswerConsistency
 from kafka_tools.lab.recording.recorder import as_json, record_partition
 from tests.kafka_tools.lab.recording.kept_cluster import logs_of
 from traces.validate.controls import unread_fields
 from traces.validate.events import RecordedEvent, RecordedTrace
 from traces.validate.task import RunningValidation, ValidationTask
+from traces.validate.validator import Validator
 
 KEPT, RECORDED = Path(__file__).with_name("kept"), Path(__file__).parents[1] / "recorded"
 PASSED, IDEMPOTENT, PLAIN, PARTITION = "passed_batches", "idempotent", "plain", "partition"
@@ -233,3 +237,67 @@ def test_events_of_a_producer_that_contradict_each_other(events, text):
     consistency = AnswerConsistency()
     *before, wrong = [consistency(found) for found in events]
     assert set(before) <= {None} and text in wrong
+
+
+# Mistakes of a mapping. The log is innocent, so that its verdict is never `rejected`.
+
+
+def mistakes(step):
+    """Yield copies of a possible step with one mistake: a value of another kind, or a helper that is not called."""
+    for part in ("arguments", "seen_before", "seen_after"):
+        for name, observed in getattr(step, part).items():
+            kinds = {bool: [1, "yes"], int: [str(observed), float(1)], str: [7, "nobody"], list: ["x", {}], dict: [[]]}
+            for other in kinds.get(type(observed), []):
+                yield f"{part}: {name} = {other!r}", altered(step, part, {name: other})
+            if name.endswith(")") and part != "arguments":
+                yield f"{part}: {name} without a call", altered(step, part, {name.rpartition("(")[0]: observed}, name)
+
+
+def altered(step, part, changes, *removed):
+    changed = copy.copy(step)
+    kept = {name: value for name, value in getattr(step, part).items() if name not in removed}
+    setattr(changed, part, kept | changes)
+    return changed
+
+
+class Mistaken:
+    """A mapping that makes a mistake in one event."""
+
+    def __init__(self, right, found, number, wrong):
+        self._right, self._found, self._number, self._wrong = right, found, number, wrong
+
+    def __getattr__(self, name):
+        return getattr(self._right, name)
+
+    def steps_of(self, found):
+        steps = self._right.steps_of(found)
+        if found != self._found or steps is None:
+            return steps
+        return (*steps[: self._number], self._wrong, *steps[self._number + 1 :])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mistake_of_the_mapping_rejects_no_log(recordings, kind):
+    events = recordings[kind]
+    running, whole = validation(kind), trace_of(events)
+    right = running.mapping
+    usual = running._validator(running._constants(whole))
+    first = {}
+    for position, found in enumerate(events):
+        for number, step in enumerate(right.steps_of(found) or ()):
+            first.setdefault(
+                (found["event"], str(step.action), *step.seen_before, *step.seen_after), (position, number)
+            )
+    verdicts = Counter()
+    for position, number in list(first.values())[:12]:
+        step = right.steps_of(events[position])[number]
+        for what, wrong in mistakes(step):
+            mistaken = Validator(usual.moves, Mistaken(right, events[position], number, wrong), usual.limits)
+            try:
+                verdict = mistaken.validate(trace_of(events[: position + 1])).verdict
+            except InputError:
+                verdict = "unreadable"
+            assert verdict != "rejected", what
+            verdicts[verdict] += 1
+    # Where an event may be one of several steps, another one may explain it.
+    assert verdicts["unreadable"] > max(5, verdicts["conforms"]), verdicts

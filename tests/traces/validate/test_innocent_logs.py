@@ -1,0 +1,168 @@
+"""No log is rejected for a mistake of its mapping, or for a constant that is too small."""
+
+import pytest
+
+from checker.language import Constant, Domain, Enum, Map, Option, Range, SetOf, Spec, Struct, action, require
+from tests.traces.validate.toys import recorded
+from traces.validate import Mapping, Observation, PossibleStep, event
+from traces.validate.larger_constants import limiting_constants
+from traces.validate.task import RunningValidation, ValidationTask
+
+
+class Clerk(Domain):
+    size, prefix = "clerks", "c"
+
+
+class Phase(Enum):
+    OPEN = "open"
+    SHUT = "shut"
+
+
+class Stamp(Struct):
+    clerk: Clerk
+    number: Range(0, 9)
+
+
+class Counter(Spec):
+    """Clerks stamp papers. `papers` and `clerks` keep the states few; `stride` is a rule."""
+
+    papers = Constant(2)
+    clerks = Constant(2)
+    stride = Constant(1)
+
+    stamped = Map(Clerk, Range(0, "papers"))
+    last = Option(Stamp)
+    signed = SetOf(Clerk)
+    phase = Phase
+
+    def total(self):
+        return sum(self.stamped[clerk] for clerk in Clerk)
+
+    @action
+    def stamp(self, clerk: Clerk):
+        require(self.total() < self.papers)
+        self.stamped[clerk] += self.stride
+        self.last = Stamp(clerk, 1)
+        self.signed.add(clerk)
+
+    @action
+    def pass_on(self, clerk: Clerk, other: Clerk):
+        require(self.stamped[clerk] > 0)
+        self.stamped[other] += 1
+
+
+class CounterLog(Mapping):
+    @event("stamped")
+    def stamped(self, found):
+        return PossibleStep("stamp", clerk=found["clerk"]).after({"total()": found["total"]})
+
+    @event("passed")
+    def passed(self, found):
+        return PossibleStep("pass_on", clerk="c1", other=found["to"])
+
+    @event("seen")
+    def seen(self, found):
+        return Observation({found["what"]: found["value"]})
+
+
+TARGET, MAPPING = f"{__file__}/counter", f"{__name__}:CounterLog"
+
+
+def verdict_on(*events, engine="python", **settings):
+    return RunningValidation(ValidationTask(TARGET, MAPPING, settings, engine)).outcome(recorded(*events))
+
+
+def stamped(total, clerk="c1"):
+    return {"event": "stamped", "clerk": clerk, "total": total}
+
+
+def seen(what, value):
+    return {"event": "seen", "what": what, "value": value}
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (seen("total", 1), "compares total, which is a helper: write total()"),
+        (seen("total()", "1"), '1 is an integer, and the event\'s "1" is a text'),
+        (seen("total()", 1.0), "1 is an integer, and the event's 1.0 is a fraction"),
+        (seen("total()", True), "is an integer, and the event's true is a truth value"),
+        (seen("total() == 1", "yes"), 'is a truth value, and the event\'s "yes" is a text'),
+        (seen("phase", "opened"), '"opened" is no Phase: did you mean open?'),
+        (seen("phase", 0), "is a member, and the event's 0 is an integer"),
+        (seen("last.clerk", "clerk 1"), '"clerk 1" is no Clerk: the names are c1, c2 and so on'),
+        (seen("last", {"clrk": "c1"}), "Stamp has no field clrk: did you mean clerk?"),
+        (seen("last", {"number": "1"}), "1 is an integer, and"),
+        (seen("stamped", {"c1": "1"}), "1 is an integer, and"),
+        (seen("stamped", {"c0": 1}), '"c0" is no Clerk: the names are c1, c2 and so on'),
+        (seen("stamped[c0]", 1), "cannot be evaluated in counter: name 'c0' is not defined"),
+        (seen("signed", [1]), "c1 is a member, and the event's 1 is an integer"),
+        (seen("stamped", [1, 0]), "is an object, and the event's [1, 0] is a list"),
+        (seen("[stamped[c] for c in [c1, c2]]", ["1", "0"]), "1 is an integer, and"),
+        (seen("total() / 2", 1), "is a Python float, and the event's 1 is an integer"),
+        (stamped("2"), '2 is an integer, and the event\'s "2" is a text'),
+        (stamped(1, clerk="Ann"), 'gives stamp an argument clerk that it never has: "Ann" is no Clerk'),
+        (stamped(1, clerk=1), "c1 is a member, and the event's 1 is an integer"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["python", "native"])
+def test_a_mistake_of_the_mapping_is_named(engine, found, says):
+    outcome = verdict_on(stamped(1), found, engine=engine)
+    assert outcome.verdict == "unreadable" and outcome.message.startswith("log.jsonl:2: the mapping")
+    assert says in outcome.message
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        seen("total()", 2),
+        seen("phase", "shut"),
+        seen("last", None),
+        seen("last.clerk", "c2"),
+        seen("'none' if total() == 1 else total()", 1),
+        seen("[total(), phase][total()]", 1),
+        seen("last", {"clerk": "c1", "number": 2}),
+    ],
+)
+def test_a_value_that_another_state_has_rejects_the_log(found):
+    assert verdict_on(stamped(1), found).verdict == "rejected"
+
+
+@pytest.mark.parametrize("engine", ["python", "native"])
+def test_a_log_beyond_a_guard_names_the_larger_constant(engine):
+    events = [stamped(total) for total in range(1, 7)]
+    outcome = verdict_on(*events, engine=engine)
+    assert (outcome.verdict, outcome.rejection.line, outcome.message) == (
+        "undecided",
+        3,
+        "with --set papers=8: conforms",
+    )
+    # A constant that the command gives is a fact about the implementation.
+    assert verdict_on(*events, papers=5).verdict == "rejected"
+    assert verdict_on(*events, papers=6).verdict == "conforms"
+
+
+def test_a_wrong_log_is_rejected_with_the_larger_constant():
+    outcome = verdict_on(*[stamped(total) for total in range(1, 6)], stamped(5))
+    assert (outcome.verdict, outcome.rejection.line, outcome.constants["papers"]) == ("rejected", 6, 8)
+
+
+@pytest.mark.parametrize(
+    "found", [stamped(2, clerk="c7"), seen("stamped", {"c7": 0}), seen("last.clerk", "c7"), seen("stamped[c7]", 0)]
+)
+def test_a_member_that_a_small_domain_lacks_is_undecided(found):
+    outcome = verdict_on(stamped(1), found)
+    assert outcome.verdict == "undecided" and outcome.limits == {"bounds"}
+    if found["event"] == "stamped":
+        assert outcome.message == "with --set clerks=8: conforms"
+
+
+def test_a_value_beyond_a_type_names_the_larger_constant():
+    outcome = verdict_on(stamped(1), stamped(2), {"event": "passed", "to": "c1"})
+    assert (outcome.verdict, outcome.message) == ("undecided", "with --set papers=4: conforms")
+
+
+def test_a_rule_of_the_protocol_is_no_limit():
+    spec = RunningValidation(ValidationTask(TARGET, MAPPING)).entry.spec()
+    rejected = verdict_on(stamped(1), stamped(1))
+    assert rejected.verdict == "rejected" and limiting_constants(spec, rejected) == {"papers"}

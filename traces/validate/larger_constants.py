@@ -1,0 +1,96 @@
+"""Larger constants for a trace that reaches a limit of the model: of a type, or a constant in a guard.
+
+A spec has limits that keep its states few, as in `require(self.now < self.horizon)`. The log of a correct run may be
+longer. Whether a constant is such a limit or a rule of the protocol, its spec does not say. A trace that only larger
+constants explain is therefore undecided, and the answer names them.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+
+from checker.errors import UserError
+from checker.language.roles import Role
+from checker.language.source import source_of
+from checker.language.spec import Spec
+from traces.validate.verdict import TraceVerdict
+
+Constants = Mapping[str, int]
+
+_FACTORS = (2, 4, 8, 16)
+_MOST_TRIALS = 24
+"""The most validations of a trace with larger constants."""
+
+
+def limiting_constants(spec: Spec, outcome: TraceVerdict) -> set[str]:
+    """Return the integer constants that may limit a trace without an explanation.
+
+    They are those that guards compare with and, if an event is outside a type, those on which types depend.
+    """
+    names = _compared(type(spec))
+    reasons = outcome.rejection.reasons if outcome.rejection is not None else ()
+    if outcome.limits or any(reason.kind == "arguments" for reason in reasons):
+        names |= spec.constants_of_types
+    return {name for name in names if type(spec.constants.get(name)) is int}
+
+
+def larger_constants(
+    outcome: TraceVerdict,
+    limiting: Callable[[TraceVerdict], set[str]],
+    validate: Callable[[Constants], TraceVerdict],
+) -> tuple[Constants, TraceVerdict]:
+    """Return larger constants with which a trace gets furthest, and the verdict with them; none if none helps.
+
+    `limiting` returns the constants that may limit a trace. `validate` returns the verdict with some constants, and
+    raises UserError if the spec cannot have them.
+    """
+    best: tuple[Constants, TraceVerdict] = ({}, outcome)
+    trials = 0
+    while True:
+        settings, reached = best
+        for factor, name in itertools.product(_FACTORS, sorted(limiting(reached))):
+            value = int(reached.constants[name])
+            trials += 1
+            if reached.rejection is None or trials > _MOST_TRIALS:
+                return best
+            larger = {**settings, name: max(value * factor, value + 1)}
+            try:
+                following = validate(larger)
+            except UserError:
+                continue
+            if _progress(following) > _progress(reached):
+                best = (larger, following)
+                break
+        else:
+            return best
+
+
+def _progress(outcome: TraceVerdict) -> float:
+    return outcome.rejection.line if outcome.rejection is not None else float("inf")
+
+
+def _compared(spec: type[Spec]) -> set[str]:
+    """Return the constants that the guards of a spec, and its helpers, compare with as with an upper limit."""
+    names = set()
+    for base in spec.__mro__:
+        for name, method in vars(base).items() if issubclass(base, Spec) and base is not Spec else ():
+            if inspect.isfunction(method) and spec.roles.get(name) in (None, Role.ACTION):
+                for node in ast.walk(source_of(method).tree):
+                    if isinstance(node, ast.Compare):
+                        names |= set(_upper_limits(node))
+    return names & spec.declared_constants.keys()
+
+
+def _upper_limits(node: ast.Compare) -> Iterator[str]:
+    """Iterate over the names that a comparison has as an upper limit, alone or with a number added."""
+    sides = [node.left, *node.comparators]
+    for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
+        limits = {ast.Lt: [right], ast.LtE: [right], ast.Gt: [left], ast.GtE: [left], ast.NotEq: [left, right]}
+        for side in limits.get(type(operator), []):
+            while isinstance(side, ast.BinOp) and isinstance(side.right, ast.Constant):
+                side = side.left
+            if isinstance(side, ast.Attribute) and isinstance(side.value, ast.Name) and side.value.id == "self":
+                yield side.attr
