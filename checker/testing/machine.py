@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from checker.errors import SpecError
 from checker.language.interpreter import State, Step, call_text
 from checker.language.spec import Spec
 from checker.output import styled_lines
 from checker.output.counterexample_text import trace_lines
 from checker.run.result import TraceStep
-from checker.testing.adapter import Adapter
+from checker.testing.adapter import Adapter, differences, require_methods
 
 if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine
@@ -77,7 +75,7 @@ class ImplementationDriver:
             expected = self._adapter.project(self._spec.in_state(step.state))
             if seen == expected:
                 return
-            differences = "\n".join(f"  {line}" for line in _differences(expected, seen))
+            differences = "\n".join(f"  {line}" for line in differences(expected, seen))
         steps = styled_lines.plain(trace_lines(self._spec, tuple(self._trace)))
         raise AssertionError(
             f"after {step} the implementation differs from {self._spec.name}:\n{differences}\n"
@@ -97,7 +95,7 @@ def state_machine(spec: type[Spec] | Spec, adapter: type[Adapter]) -> type[RuleB
     from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
     driven = spec if isinstance(spec, Spec) else spec()
-    _check_adapter(driven, adapter)
+    require_methods(driven, adapter)
     initial_states = driven.initial_states()
 
     class SpecMachine(RuleBasedStateMachine):
@@ -134,32 +132,3 @@ def _rule_of(action: str) -> Any:
     take.__name__ = take.__qualname__ = action
     drawn = strategies.runner().flatmap(lambda machine: strategies.sampled_from(machine.driver.enabled(action)))
     return precondition(lambda machine: bool(machine.driver.enabled(action)))(rule(call=drawn)(take))
-
-
-def _check_adapter(spec: Spec, adapter: type[Adapter]) -> None:
-    for action in adapter.leaves_out:
-        if action not in spec.actions:
-            raise SpecError(f"{adapter.__name__}.leaves_out names {action}: {spec.name} has no such action")
-    for action in spec.actions:
-        if action not in adapter.leaves_out and not callable(getattr(adapter, action, None)):
-            parameters = ", ".join(["self", *(parameter.name for parameter in spec.parameters_of(action))])
-            raise SpecError(
-                f"{adapter.__name__} has no method for {action}: "
-                f"add def {action}({parameters}), or list it in leaves_out"
-            )
-
-
-def _differences(expected: Any, seen: Any) -> list[str]:
-    """Return the differences between two observations: one line per differing entry if both are mappings."""
-    if isinstance(expected, Mapping) and isinstance(seen, Mapping):
-        keys = list(dict.fromkeys([*expected, *seen]))
-        return [
-            f"{key}: {_entry(seen, key)}, but in the spec {_entry(expected, key)}"
-            for key in keys
-            if key not in expected or key not in seen or expected[key] != seen[key]
-        ]
-    return [f"{seen!r}, but in the spec {expected!r}"]
-
-
-def _entry(values: Mapping[Any, Any], key: Any) -> str:
-    return repr(values[key]) if key in values else "missing"

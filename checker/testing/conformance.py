@@ -1,0 +1,226 @@
+"""Exhaustive conformance of an implementation: breadth-first over pairs of a spec's state and the implementation.
+
+A random test may miss a difference that the state of the implementation hides from the spec. The search takes each
+step of the spec from each pair, with a copy of the implementation, so that it ends with a shortest run to a difference
+or with the number of pairs in which there is none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import pickle
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from checker.errors import Disabled, InputError, exception_text
+from checker.explain.guards import why_disabled
+from checker.language.interpreter import State, call_text
+from checker.language.spec import Spec
+from checker.output import styled_lines
+from checker.output.counterexample_text import state_lines
+from checker.printable import quantity
+from checker.testing.adapter import Adapter, differences, require_methods
+
+MOST_PAIRS = 1_000_000
+
+
+@dataclass(frozen=True)
+class ConformanceResult:
+    """The result of a search over pairs.
+
+    `pairs` counts the pairs of states, `steps` the calls that the spec allows, `refusals` those that it forbids.
+    `calls` is a shortest run to the `difference`, or empty; `state` is then the state of the spec. `is_complete`: no
+    pair was left out.
+    """
+
+    spec: Spec
+    pairs: int
+    steps: int
+    refusals: int
+    is_complete: bool
+    difference: str = ""
+    calls: tuple[str, ...] = ()
+    state: State | None = None
+
+    def check(self) -> None:
+        """Raise AssertionError if there is a difference, or if the search was not complete."""
+        if self.difference or not self.is_complete:
+            raise AssertionError(str(self))
+
+    def __str__(self) -> str:
+        counts = f"{quantity(self.pairs, 'pair')}, {quantity(self.steps, 'step')}"
+        counts += f", {self.refusals:,} of them forbidden" if self.refusals else ""
+        if self.state is None:
+            end = "no difference is possible" if self.is_complete else "undecided, no difference so far"
+            return f"{self.spec.name}: {end}: {counts}"
+        run = "\n".join(f"  {number} {call}" for number, call in enumerate(self.calls, 1))
+        with self.spec.bound():
+            shown = styled_lines.plain(state_lines(self.spec, self.state))
+        return (
+            f"the implementation differs from {self.spec.name} after {quantity(len(self.calls), 'call')} ({counts}):\n"
+            f"{self.difference}\n\n{run or '  initial state'}\n\nstate of {self.spec.name}:\n{shown}"
+        )
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A state of the spec, the implementation in it, and the calls that led there from an initial state."""
+
+    initial: State
+    state: State
+    adapter: Adapter
+    path: tuple[_Call, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Call:
+    action: str
+    arguments: tuple[Any, ...]
+    is_allowed: bool
+
+    def __str__(self) -> str:
+        return call_text(self.action, self.arguments) + ("" if self.is_allowed else ", which the spec forbids")
+
+
+class _DifferenceError(Exception):
+    """The implementation does what the spec does not allow; `text` says what."""
+
+    def __init__(self, text: str, pair: _Pair):
+        super().__init__(text)
+        self.text, self.pair = text, pair
+
+
+def conform(spec: type[Spec] | Spec, adapter: type[Adapter], most_pairs: int = MOST_PAIRS) -> ConformanceResult:
+    """Compare an implementation with a spec in every pair of their states; return a shortest difference, if any.
+
+    From each pair the search takes every step that the spec allows and, if `adapter.refuses` names exceptions, every
+    one that it forbids. The answer holds for the bounds of the spec, and for an implementation that keeps its whole
+    state in the adapter's attributes; see `Adapter.fork` and `Adapter.identity`. A search that reaches `most_pairs` is
+    undecided. Raises SpecError if the adapter has no method for an action, and InputError if the state of the
+    implementation cannot be compared.
+    """
+    driven = spec if isinstance(spec, Spec) else spec()
+    require_methods(driven, adapter)
+    with driven.bound():
+        return _PairSearch(driven, adapter, most_pairs).result()
+
+
+class _PairSearch:
+    def __init__(self, spec: Spec, adapter: type[Adapter], most: int):
+        self._spec, self._adapter, self._most = spec, adapter, most
+        self._known: set[tuple[State, bytes]] = set()
+        self._waiting: deque[_Pair] = deque()
+        self._steps = self._refusals = 0
+        self._is_complete, self._replays = True, False
+
+    def result(self) -> ConformanceResult:
+        """Search, and return the result."""
+        text, calls, last = "", (), None
+        try:
+            self._search()
+        except _DifferenceError as error:
+            text, calls, last = error.text, tuple(map(str, error.pair.path)), error.pair.state
+        finally:
+            for pair in self._waiting:
+                pair.adapter.close()
+        return ConformanceResult(
+            self._spec, len(self._known), self._steps, self._refusals, self._is_complete, text, calls, last
+        )
+
+    def _search(self) -> None:
+        for state in self._spec.initial_states():
+            self._arrive(_Pair(state, state, self._started(state)))
+        while self._waiting:
+            origin = self._waiting.popleft()
+            # As in an exploration, no run continues from a state outside the constraints.
+            if self._spec.within_constraints(origin.state):
+                for call, state in self._calls(origin.state):
+                    self._arrive(self._taken(origin, call, state))
+            origin.adapter.close()
+
+    def _calls(self, state: State) -> Iterator[tuple[_Call, State]]:
+        """Iterate over the calls to take in a state, each with the next state of the spec."""
+        left_out = self._adapter.leaves_out
+        steps = [step for step in self._spec.successors(state) if step.action not in left_out]
+        for step in steps:
+            self._steps += 1
+            yield _Call(step.action, step.arguments, is_allowed=True), step.state
+        if not self._adapter.refuses:
+            return
+        allowed = {(step.action, step.arguments) for step in steps}
+        for shape in self._spec.shapes():
+            for _, arguments in self._spec.instances_of(shape, state) if shape.name not in left_out else ():
+                if (shape.name, arguments) not in allowed:
+                    self._refusals += 1
+                    yield _Call(shape.name, arguments, is_allowed=False), state
+
+    def _taken(self, origin: _Pair, call: _Call, state: State) -> _Pair:
+        """Return the pair after a call; raise _DifferenceError if the implementation does not do what the spec says."""
+        following = _Pair(origin.initial, state, self._copied(origin), (*origin.path, call))
+        try:
+            getattr(following.adapter, call.action)(*call.arguments)
+        except self._adapter.refuses as error:
+            if call.is_allowed:
+                raise _DifferenceError(f"  it refuses the step: {exception_text(error)}", following) from None
+            return following
+        except Exception as error:
+            raise _DifferenceError(f"  it fails: {exception_text(error)}", following) from error
+        if not call.is_allowed:
+            raise _DifferenceError(f"  it accepts a step that the spec forbids: {self._why(origin, call)}", following)
+        return following
+
+    def _why(self, origin: _Pair, call: _Call) -> str:
+        try:
+            self._spec.step(origin.state, call.action, *call.arguments)
+        except Disabled as error:
+            return why_disabled(self._spec, error)
+        raise AssertionError("the step is enabled")
+
+    def _arrive(self, pair: _Pair) -> None:
+        """Compare the implementation with the spec, and add the pair if it is new."""
+        seen, expected = pair.adapter.observe(), pair.adapter.project(self._spec.in_state(pair.state))
+        if seen != expected:
+            raise _DifferenceError("\n".join(f"  {line}" for line in differences(expected, seen)), pair)
+        key = pair.state, self._identity(pair.adapter)
+        if key in self._known:
+            pair.adapter.close()
+        elif len(self._known) >= self._most:
+            self._is_complete = False
+            pair.adapter.close()
+        else:
+            self._known.add(key)
+            self._waiting.append(pair)
+
+    def _identity(self, adapter: Adapter) -> bytes:
+        try:
+            content = pickle.dumps(adapter.identity())
+        except (TypeError, AttributeError, pickle.PicklingError) as error:
+            raise InputError(
+                f"the state of {type(adapter).__name__} cannot be compared ({exception_text(error)}): "
+                "define identity(self), which returns it as numbers, texts, tuples and the like"
+            ) from None
+        return hashlib.blake2b(content, digest_size=16).digest()
+
+    # Copies of the implementation.
+
+    def _copied(self, pair: _Pair) -> Adapter:
+        """Return a copy of the implementation in a pair; one that cannot be copied takes all its calls again."""
+        if not self._replays:
+            try:
+                return pair.adapter.fork()
+            except (TypeError, AttributeError, pickle.PicklingError, copy.Error):
+                self._replays = True
+        again = self._started(pair.initial)
+        for call in pair.path:
+            with contextlib.suppress(*self._adapter.refuses):
+                getattr(again, call.action)(*call.arguments)
+        return again
+
+    def _started(self, state: State) -> Adapter:
+        adapter = self._adapter()
+        adapter.start(self._spec.in_state(state))
+        return adapter
