@@ -75,10 +75,10 @@ class ImplementationDriver:
             expected = self._adapter.project(self._spec.in_state(step.state))
             if seen == expected:
                 return
-            differences = "\n".join(f"  {line}" for line in differences(expected, seen))
+            shown = "\n".join(f"  {line}" for line in differences(expected, seen))
         steps = styled_lines.plain(trace_lines(self._spec, tuple(self._trace)))
         raise AssertionError(
-            f"after {step} the implementation differs from {self._spec.name}:\n{differences}\n"
+            f"after {step} the implementation differs from {self._spec.name}:\n{shown}\n"
             f"\nsteps of {self._spec.name}:\n{steps}"
         )
 

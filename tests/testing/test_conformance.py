@@ -1,0 +1,248 @@
+"""Conformance: a shortest difference, forbidden steps, hidden state, copies, and the bounds of a search."""
+
+import collections
+import threading
+
+import pytest
+
+from checker.errors import InputError, SpecError
+from checker.language import Domain, Map, Range, SetOf, Spec, action, require
+from checker.testing import Adapter, conform
+from examples.replicated_log.implementation import HastyCluster
+from examples.replicated_log.specification import ReplicatedLog
+from examples.replicated_log.test_replicated_log import ClusterAdapter
+from tests.toy import Bounded, Counter
+
+
+class HastyAdapter(ClusterAdapter):
+    cluster_class = HastyCluster
+
+
+class Key(Domain):
+    size, prefix = 3, "k"
+
+
+class Cache(Spec):
+    """A cache of two entries that evicts the one that was used longest ago: `age` 0 is the newest."""
+
+    held = SetOf(Key)
+    age = Map(Key, Range(0, 1))
+
+    def _use(self, key):
+        self.age[key] = 0
+        for other in Key:
+            if other in self.held and other != key:
+                self.age[other] = 1
+
+    @action
+    def put(self, key: Key):
+        if key not in self.held and len(self.held) == 2:
+            oldest = max(self.held, key=lambda each: self.age[each])
+            self.held.remove(oldest)
+            self.age[oldest] = 0
+        self.held.add(key)
+        self._use(key)
+
+    @action
+    def get(self, key: Key):
+        require(key in self.held)
+        self._use(key)
+
+
+class LruCache:
+    """A cache that a standard OrderedDict keeps in the order of use."""
+
+    def __init__(self):
+        self.entries = collections.OrderedDict()
+
+    def put(self, key):
+        self.entries[key] = True
+        self.entries.move_to_end(key)
+        if len(self.entries) > 2:
+            self.entries.popitem(last=False)
+
+    def get(self, key):
+        value = self.entries[key]
+        self.entries.move_to_end(key)
+        return value
+
+
+class CacheAdapter(Adapter):
+    cache_class = LruCache
+    refuses = (KeyError,)
+
+    def start(self, state):
+        self.cache = self.cache_class()
+
+    def put(self, key):
+        self.cache.put(str(key))
+
+    def get(self, key):
+        self.cache.get(str(key))
+
+    def identity(self):
+        return [*self.cache.entries], getattr(self.cache, "missed", 0)
+
+    def observe(self):
+        return sorted(self.cache.entries)
+
+    def project(self, state):
+        return sorted(map(str, state.held))
+
+
+def test_a_correct_implementation_has_as_many_pairs_as_the_spec_has_states():
+    result = conform(ReplicatedLog(replicas=2), ClusterAdapter)
+    assert result.is_complete and not result.difference and result.refusals == 0
+    result.check()
+    assert str(result).startswith("replicated_log: no difference is possible: ")
+
+
+def test_the_difference_is_shortest():
+    result = conform(ReplicatedLog, HastyAdapter)
+    assert len(result.calls) == 4 and result.calls[-1].startswith("fetch(")
+    with pytest.raises(AssertionError, match=r"differs from replicated_log after 4 calls[\s\S]*, but in the spec \[\]"):
+        result.check()
+
+
+def test_a_cache_of_the_standard_library_conforms():
+    result = conform(Cache, CacheAdapter)
+    # 1 empty cache, 3 of one key, and 3 pairs of keys in 2 orders.
+    assert (result.pairs, result.steps, result.refusals, result.difference) == (10, 45, 15, "")
+
+
+def test_a_bug_that_only_later_steps_show_is_found():
+    class Forgetful(LruCache):
+        def get(self, key):
+            return self.entries[key]
+
+    class ForgetfulAdapter(CacheAdapter):
+        cache_class = Forgetful
+
+    result = conform(Cache, ForgetfulAdapter)
+    assert result.calls == ("put(k1)", "put(k2)", "get(k1)", "put(k3)")
+    assert "['k2', 'k3'], but in the spec ['k1', 'k3']" in result.difference
+
+
+def test_an_accepted_step_that_the_spec_forbids_is_a_difference():
+    class Lenient(LruCache):
+        def get(self, key):
+            return super().get(key) if key in self.entries else None
+
+    class LenientAdapter(CacheAdapter):
+        cache_class = Lenient
+
+    result = conform(Cache, LenientAdapter)
+    assert result.calls == ("get(k1), which the spec forbids",)
+    assert result.difference.startswith(
+        "  it accepts a step that the spec forbids: require(key in self.held) is false ("
+    )
+
+    class Silent(LenientAdapter):
+        refuses = ()
+
+    assert not conform(Cache, Silent).difference
+
+
+def test_a_refused_step_may_change_what_the_spec_does_not_see():
+    class Counting(LruCache):
+        missed = 0
+
+        def get(self, key):
+            if key not in self.entries:
+                self.missed += 1
+                if self.missed == 2:
+                    self.entries["k9"] = True
+            return super().get(key)
+
+    class CountingAdapter(CacheAdapter):
+        cache_class = Counting
+
+    result = conform(Cache, CountingAdapter)
+    assert [call.endswith("forbids") for call in result.calls] == [True, True]
+    assert "['k9'], but in the spec []" in result.difference
+
+
+@pytest.mark.parametrize(
+    ("error", "says"), [(KeyError, "it refuses the step: KeyError"), (ValueError, "it fails: Val")]
+)
+def test_a_step_that_the_implementation_does_not_take_is_a_difference(error, says):
+    class Failing(LruCache):
+        def put(self, key):
+            raise error(key)
+
+    class FailingAdapter(CacheAdapter):
+        cache_class = Failing
+
+    result = conform(Cache, FailingAdapter)
+    assert result.calls == ("put(k1)",) and result.difference.startswith(f"  {says}")
+
+
+def test_an_implementation_that_cannot_be_copied_takes_its_steps_again():
+    class Locked(LruCache):
+        def __init__(self):
+            super().__init__()
+            self.lock = threading.Lock()
+
+    class LockedAdapter(CacheAdapter):
+        cache_class = Locked
+
+    result = conform(Cache, LockedAdapter)
+    assert (result.pairs, result.steps, result.refusals, result.difference) == (10, 45, 15, "")
+
+    class Unknown(LockedAdapter):
+        identity = Adapter.identity
+
+    with pytest.raises(InputError, match=r"the state of Unknown cannot be compared \(.*: .*define identity"):
+        conform(Cache, Unknown)
+
+
+class CountingUp(Adapter):
+    closed = opened = 0
+
+    def start(self, state):
+        self.count = state.value
+        type(self).opened += 1
+
+    def fork(self):
+        type(self).opened += 1
+        return super().fork()
+
+    def increment(self):
+        self.count += 1
+
+    def stay(self):
+        pass
+
+    def reset(self):
+        self.count = 0
+
+    def observe(self):
+        return self.count
+
+    def project(self, state):
+        return state.value
+
+    def close(self):
+        type(self).closed += 1
+
+
+def test_a_search_beyond_its_bound_is_undecided():
+    result = conform(Counter(limit=3), CountingUp, most_pairs=2)
+    assert (result.pairs, result.is_complete) == (2, False)
+    with pytest.raises(AssertionError, match="counter: undecided, no difference so far: 2 pairs"):
+        result.check()
+
+
+def test_each_implementation_is_closed():
+    for spec in (Counter(limit=3), Bounded):
+        CountingUp.closed = CountingUp.opened = 0
+        assert not conform(spec, CountingUp).difference
+        assert CountingUp.closed == CountingUp.opened > 0
+
+
+def test_a_missing_method_is_an_error():
+    class Incomplete(CacheAdapter):
+        get = None
+
+    with pytest.raises(SpecError, match=r"Incomplete has no method for get: add def get\(self, key\)"):
+        conform(Cache, Incomplete)
