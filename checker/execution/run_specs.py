@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
-from checker.errors import EXIT_INTERNAL, InputError, UserError
+from checker.errors import EXIT_INTERNAL, InputError, SpecErrors, UserError
 from checker.evidence.spec_findings import findings_by_spec
 from checker.execution.checkpoint_options import CheckpointOptions
 from checker.execution.engine_choice import (
@@ -439,7 +439,8 @@ def _explore(run: Run, plan: Plan, explore: Explore) -> Result | UserError:
             account_of(run.spec, run.properties, result)
             return result
     except UserError as error:
-        return error if error.file else type(error)(f"{run.name}: {error.message}")
+        named = [part if part.file else type(part)(f"{run.name}: {part.message}") for part in error.parts]
+        return named[0] if len(named) == 1 else SpecErrors(named)
     # The other runs go on, and the reports have an error for this one.
     except (Exception, SystemExit) as error:
         return ending(error)

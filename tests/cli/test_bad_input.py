@@ -5,10 +5,12 @@ import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from checker.errors import InternalError
+from checker.errors import InternalError, SpecError, SpecErrors
+from checker.execution import run_specs
 from tests.cli.conftest import TOY
 
 ROOT = Path(__file__).parent.parent.parent
@@ -271,3 +273,11 @@ def test_a_crash_never_looks_like_a_verdict(checker, monkeypatch, tmp_path, erro
     for report in reports:
         assert str(report) in outcome.err
         assert "Traceback" in report.read_text() and type(error).__name__ in report.read_text()
+
+
+def test_several_errors_without_a_place_name_the_run():
+    def explore(spec, plan):
+        raise SpecErrors([SpecError("one"), SpecError("two", file="spec.py", line=3)])
+
+    error = run_specs._explore(SimpleNamespace(name="family/spec", spec=None, properties=()), None, explore)
+    assert str(error) == "family/spec: one\nspec.py:3: two"
