@@ -119,7 +119,9 @@ class _PairSearch:
 
     def result(self) -> ConformanceResult:
         """Search, and return the result."""
-        text, calls, last = "", (), None
+        text = ""
+        calls: tuple[str, ...] = ()
+        last: State | None = None
         try:
             self._search()
         except _DifferenceError as error:
