@@ -329,13 +329,11 @@ async function showPicture() {
   else parts.push(element("p", {}, withoutPicture(found)));
   if (picture && !repair) parts.splice(1, 0, ...repairButtons(found));
   parts.push(...factParts(repair ? cellOf(settings, cell) : found, failure));
-  const scrolled = place.querySelector(".chart") ? place.querySelector(".chart").scrollLeft : 0;
   const focus = place.contains(document.activeElement) ? document.activeElement.id : "";
   place.replaceChildren(...parts);
   if (focus && $(focus)) $(focus).focus({ preventScroll: true });
-  const chart = place.querySelector(".chart");
-  if (chart) chart.scrollLeft = scrolled;
-  markStep(picture, repair);
+  markStep(repair);
+  scrollToStep();
 }
 
 function headingOf(failure, question) {
@@ -424,11 +422,20 @@ function pictureParts([steps, outcome, chart], found, repair) {
   return [player, said, drawn];
 }
 
-function markStep(picture, repair) {
+function markStep(repair) {
   for (const each of document.querySelectorAll("#picture [data-step]")) {
     each.classList.toggle("now", Number(each.dataset.step) === step);
     if (repair && repair[3] && Number(each.dataset.step) === repair[3][0]) each.classList.add("refused");
   }
+}
+
+// Bring the step and its lane into the box of the chart, which has no room for all of them in a narrow window.
+function scrollToStep() {
+  const row = document.querySelector("#picture .chart-steps .now");
+  if (!row) return;
+  const box = row.closest(".chart"), lanes = box.querySelector(".chart-lanes");
+  if (row.dataset.x) box.scrollLeft = lanes.offsetLeft + lanes.offsetWidth * row.dataset.x / 100 - box.clientWidth / 2;
+  box.scrollTop += row.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 2;
 }
 
 function go(to) {

@@ -16,6 +16,7 @@ from kafka_tools.matrix.matrix_page import FOLDER, PAGE, write_matrix
 from kafka_tools.matrix.switches import SWITCHES, assignments, cluster_of, configurations, defaults, is_chosen, key_of
 from kafka_tools.pages.museum.entries import exhibits
 from specs.hazards import hazards
+from tests.support.page_checks import STEP_IN_ITS_BOX
 
 pytestmark = pytest.mark.slow
 
@@ -331,6 +332,7 @@ def test_the_page_is_not_wider_than_the_screen_and_works_with_keys(open_page, wi
     page.keyboard.press("Enter")
     expect(page, "#position", "step 3 of 6")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(STEP_IN_ITS_BOX) == {"sign": True, "number": True, "name": True}
 
 
 def test_the_page_and_the_build_say_how_much_the_page_has(written, pictures):
