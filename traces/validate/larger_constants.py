@@ -11,8 +11,9 @@ import ast
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
-from checker.errors import UserError
+from checker.errors import SizeError, UserError
 from checker.language.roles import Role
 from checker.language.source import source_of
 from checker.language.spec import Spec
@@ -37,39 +38,64 @@ def limiting_constants(spec: Spec, outcome: TraceVerdict) -> set[str]:
     return {name for name in names if type(spec.constants.get(name)) is int}
 
 
+class LargerConstants(NamedTuple):
+    """Larger constants with which a trace gets furthest, none if none helps, and the verdict with them.
+
+    `is_decided`: the trace is explained, or each constant that may still limit it was tried and does not.
+    """
+
+    settings: Constants
+    outcome: TraceVerdict
+    is_decided: bool
+
+
 def larger_constants(
     outcome: TraceVerdict,
     limiting: Callable[[TraceVerdict], set[str]],
     validate: Callable[[Constants], TraceVerdict],
-) -> tuple[Constants, TraceVerdict]:
-    """Return larger constants with which a trace gets furthest, and the verdict with them; none if none helps.
+) -> LargerConstants:
+    """Return the larger constants with which a trace gets furthest.
 
     `limiting` returns the constants that may limit a trace. `validate` returns the verdict with some constants, and
     raises UserError if the spec cannot have them.
     """
-    best: tuple[Constants, TraceVerdict] = ({}, outcome)
+    settings: Constants = {}
     trials = 0
-    while True:
-        settings, reached = best
-        for factor, name in itertools.product(_FACTORS, sorted(limiting(reached))):
-            value = int(reached.constants[name])
+    while outcome.rejection is not None:
+        names = sorted(limiting(outcome))
+        untried = set(names)
+        for factor, name in itertools.product(_FACTORS, names):
             trials += 1
-            if reached.rejection is None or trials > _MOST_TRIALS:
-                return best
+            if trials > _MOST_TRIALS:
+                return LargerConstants(settings, outcome, not untried)
+            value = int(outcome.constants[name])
             larger = {**settings, name: max(value * factor, value + 1)}
-            try:
-                following = validate(larger)
-            except UserError:
-                continue
-            if _progress(following) > _progress(reached):
-                best = (larger, following)
+            following = _verdict_with(larger, validate)
+            if following is None or following.limits <= {"bounds"}:
+                untried.discard(name)
+            if following is not None and _progress(following) > _progress(outcome):
+                settings, outcome = larger, following
                 break
         else:
-            return best
+            return LargerConstants(settings, outcome, not untried)
+    return LargerConstants(settings, outcome, True)
 
 
-def _progress(outcome: TraceVerdict) -> float:
-    return outcome.rejection.line if outcome.rejection is not None else float("inf")
+def _verdict_with(constants: Constants, validate: Callable[[Constants], TraceVerdict]) -> TraceVerdict | None:
+    """Return the verdict with some constants, `undecided` if the model is too large; None if they contradict a rule."""
+    try:
+        return validate(constants)
+    except UserError as error:
+        if not all(isinstance(part, SizeError) for part in error.parts):
+            return None
+        return TraceVerdict("", "", verdict="undecided", limits=frozenset({"window"}))
+
+
+def _progress(outcome: TraceVerdict) -> tuple[float, bool]:
+    """Return how far a trace gets. A value outside a type, in place of a false guard, leaves the end open."""
+    if outcome.rejection is None:
+        return (float("inf"), False) if outcome.verdict == "conforms" else (-1, False)
+    return outcome.rejection.line, outcome.limits == {"bounds"}
 
 
 def _compared(spec: type[Spec]) -> set[str]:

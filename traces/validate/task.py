@@ -22,7 +22,7 @@ from traces.validate.controls import ControlResults, try_controls
 from traces.validate.events import RecordedTrace
 from traces.validate.explanation import explaining_behaviour
 from traces.validate.forgetting import WINDOWS, Forgetting
-from traces.validate.larger_constants import larger_constants, limiting_constants
+from traces.validate.larger_constants import LargerConstants, larger_constants, limiting_constants
 from traces.validate.mapping import OWN_ERRORS, Mapping
 from traces.validate.moves import REMEMBERED, REMEMBERED_IN_WINDOW, invariants_of, moves_of
 from traces.validate.sized_validation import SizedValidation, too_long
@@ -94,19 +94,18 @@ class RunningValidation:
         if outcome.forgotten or not outcome.limits <= {"bounds"}:
             return outcome
         given = self._constants(recorded)
-        larger, following = larger_constants(
+        larger = larger_constants(
             outcome,
             lambda reached: limiting_constants(self.entry.spec(**reached.constants), reached) - given.keys(),
             lambda constants: self._validator(given | dict(constants)).validate(recorded),
         )
-        if not larger:
-            return outcome
-        if following.rejection is not None and outcome.verdict == following.verdict == "rejected":
-            return following
-        settings = " ".join(f"--set {name}={value}" for name, value in larger.items())
-        place = f" at line {following.rejection.line}" if following.rejection is not None else ""
+        if larger.is_decided:
+            if not larger.settings:
+                return outcome
+            if outcome.verdict == larger.outcome.verdict == "rejected":
+                return larger.outcome
         outcome.verdict, outcome.limits = "undecided", outcome.limits | {"bounds"}
-        outcome.message = f"with {settings}: {following.verdict}{place}"
+        outcome.message = _message(larger)
         return outcome
 
     def controls(self, recorded: RecordedTrace, outcome: TraceVerdict) -> ControlResults | None:
@@ -189,6 +188,17 @@ class RunningValidation:
 def unreadable(name: str, file: str, error: UserError) -> TraceVerdict:
     """Return the verdict on a trace that cannot be read."""
     return TraceVerdict(name, file, verdict="unreadable", message=str(error))
+
+
+def _message(larger: LargerConstants) -> str:
+    """Return what became of a trace with larger constants."""
+    texts = []
+    if larger.settings:
+        settings = " ".join(f"--set {name}={value}" for name, value in larger.settings.items())
+        rejection = larger.outcome.rejection
+        place = f" at line {rejection.line}" if rejection is not None else ""
+        texts = [f"with {settings}: {larger.outcome.verdict}{place}"]
+    return "; ".join(texts if larger.is_decided else [*texts, "larger constants could not all be tried"])
 
 
 def _select(target: str) -> tuple[registry.SpecEntry, Scenario | None]:

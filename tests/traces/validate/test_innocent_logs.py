@@ -51,6 +51,55 @@ class Counter(Spec):
         self.stamped[other] += 1
 
 
+class Desk(Spec):
+    """`drawers` and `lamps` limit no log of `tidy`; `tasks` and `slots` limit each `fill`, `years` a `tidy`."""
+
+    drawers = Constant(3)
+    lamps = Constant(3)
+    tasks = Constant(2)
+    slots = Constant(2)
+    years = Constant(3)
+
+    made = Range(0, 65_535)
+    filled = Range(0, "slots")
+    tidied = Range(0, 65_535)
+
+    @action
+    def fill(self):
+        require(self.made < self.tasks)
+        self.made += 1
+        self.filled += 1
+
+    @action
+    def tidy(self):
+        require(self.tidied < self.years)
+        self.tidied += 1
+
+    @action
+    def light(self):
+        require(self.tidied < self.drawers)
+        require(self.tidied < self.lamps)
+
+
+class Shelf(Spec):
+    """A set without a capacity has at most 64 possible items, so `places` can be 63 and not twice 40."""
+
+    places = Constant(40)
+    books = Range(0, 1_000)
+    read = SetOf(Range(0, "places"))
+
+    @action
+    def put(self):
+        require(self.books < self.places)
+        self.books += 1
+
+
+class DeskLog(Mapping):
+    @event("step")
+    def step(self, found):
+        return PossibleStep(found["action"])
+
+
 class CounterLog(Mapping):
     @event("stamped")
     def stamped(self, found):
@@ -166,3 +215,27 @@ def test_a_rule_of_the_protocol_is_no_limit():
     spec = RunningValidation(ValidationTask(TARGET, MAPPING)).entry.spec()
     rejected = verdict_on(stamped(1), stamped(1))
     assert rejected.verdict == "rejected" and limiting_constants(spec, rejected) == {"papers"}
+
+
+def desk_verdict(spec, action, times):
+    task = ValidationTask(f"{__file__}/{spec}", f"{__name__}:DeskLog", {}, "python")
+    return RunningValidation(task).outcome(recorded(*[{"event": "step", "action": action}] * times))
+
+
+def test_two_constants_that_limit_one_step_are_both_named():
+    outcome = desk_verdict("desk", "fill", 5)
+    assert (outcome.verdict, outcome.rejection.line) == ("undecided", 3)
+    assert outcome.message == "with --set tasks=8 --set slots=8: conforms"
+
+
+def test_a_log_that_needs_more_trials_than_there_are_is_undecided():
+    outcome = desk_verdict("desk", "tidy", 200)
+    assert outcome.verdict == "undecided"
+    assert outcome.message.startswith("with --set years=")
+    assert outcome.message.endswith("larger constants could not all be tried")
+
+
+def test_a_constant_that_cannot_be_larger_in_a_model_is_undecided():
+    outcome = desk_verdict("shelf", "put", 41)
+    assert (outcome.verdict, outcome.limits) == ("undecided", {"bounds"})
+    assert outcome.message == "larger constants could not all be tried"
