@@ -36,7 +36,7 @@ class Adapter:
         raise NotImplementedError
 
     def fork(self) -> Self:
-        """Return an independent copy, for `conform`. If it raises TypeError, a new one takes all steps again."""
+        """Return an independent copy, for `conform`. If `copy` cannot make one, a new one takes all steps again."""
         return copy.deepcopy(self)
 
     def identity(self) -> Any:

@@ -34,7 +34,7 @@ class ConformanceResult:
 
     `pairs` counts the pairs of states, `steps` the calls that the spec allows, `refusals` those that it forbids.
     `calls` is a shortest run to the `difference`, or empty; `state` is then the state of the spec. `is_complete`: no
-    pair was left out.
+    pair was left out. `leaves_out` are the actions that no run takes.
     """
 
     spec: Spec
@@ -42,6 +42,7 @@ class ConformanceResult:
     steps: int
     refusals: int
     is_complete: bool
+    leaves_out: tuple[str, ...] = ()
     difference: str = ""
     calls: tuple[str, ...] = ()
     state: State | None = None
@@ -56,7 +57,8 @@ class ConformanceResult:
         counts += f", {self.refusals:,} of them forbidden" if self.refusals else ""
         if self.state is None:
             end = "no difference is possible" if self.is_complete else "undecided, no difference so far"
-            return f"{self.spec.name}: {end}: {counts}"
+            without = f" without {', '.join(self.leaves_out)}" if self.leaves_out else ""
+            return f"{self.spec.name}: {end}{without}: {counts}"
         run = "\n".join(f"  {number} {call}" for number, call in enumerate(self.calls, 1))
         with self.spec.bound():
             shown = styled_lines.plain(state_lines(self.spec, self.state))
@@ -98,10 +100,11 @@ def conform(spec: type[Spec] | Spec, adapter: type[Adapter], most_pairs: int = M
     """Compare an implementation with a spec in every pair of their states; return a shortest difference, if any.
 
     From each pair the search takes every step that the spec allows and, if `adapter.refuses` names exceptions, every
-    one that it forbids. The answer holds for the bounds of the spec, and for an implementation that keeps its whole
-    state in the adapter's attributes; see `Adapter.fork` and `Adapter.identity`. A search that reaches `most_pairs` is
-    undecided. Raises SpecError if the adapter has no method for an action, and InputError if the state of the
-    implementation cannot be compared.
+    one that it forbids; a parameter that is an item of a collection, of a type with over 256 values, has no others. The
+    answer holds for the bounds of the spec, and for an implementation that keeps its whole state in the adapter's
+    attributes; see `Adapter.fork` and `Adapter.identity`. A search that reaches `most_pairs` is undecided. Raises
+    SpecError if the adapter has no method for an action, InputError if the state of the implementation cannot be
+    compared, and BoundsError if the spec leaves a type's bounds.
     """
     driven = spec if isinstance(spec, Spec) else spec()
     require_methods(driven, adapter)
@@ -126,11 +129,20 @@ class _PairSearch:
             self._search()
         except _DifferenceError as error:
             text, calls, last = error.text, tuple(map(str, error.pair.path)), error.pair.state
+            error.pair.adapter.close()
         finally:
             for pair in self._waiting:
                 pair.adapter.close()
         return ConformanceResult(
-            self._spec, len(self._known), self._steps, self._refusals, self._is_complete, text, calls, last
+            self._spec,
+            len(self._known),
+            self._steps,
+            self._refusals,
+            self._is_complete,
+            self._adapter.leaves_out,
+            text,
+            calls,
+            last,
         )
 
     def _search(self) -> None:
@@ -138,11 +150,13 @@ class _PairSearch:
             self._arrive(_Pair(state, state, self._started(state)))
         while self._waiting:
             origin = self._waiting.popleft()
-            # As in an exploration, no run continues from a state outside the constraints.
-            if self._spec.within_constraints(origin.state):
-                for call, state in self._calls(origin.state):
-                    self._arrive(self._taken(origin, call, state))
-            origin.adapter.close()
+            try:
+                # As in an exploration, no run continues from a state outside the constraints.
+                if self._spec.within_constraints(origin.state):
+                    for call, state in self._calls(origin.state):
+                        self._arrive(self._taken(origin, call, state))
+            finally:
+                origin.adapter.close()
 
     def _calls(self, state: State) -> Iterator[tuple[_Call, State]]:
         """Iterate over the calls to take in a state, each with the next state of the spec."""
@@ -200,7 +214,7 @@ class _PairSearch:
     def _identity(self, adapter: Adapter) -> bytes:
         try:
             content = pickle.dumps(adapter.identity())
-        except (TypeError, AttributeError, pickle.PicklingError) as error:
+        except (TypeError, AttributeError, RecursionError, pickle.PicklingError) as error:
             raise InputError(
                 f"the state of {type(adapter).__name__} cannot be compared ({exception_text(error)}): "
                 "define identity(self), which returns it as numbers, texts, tuples and the like"
@@ -214,7 +228,7 @@ class _PairSearch:
         if not self._replays:
             try:
                 return pair.adapter.fork()
-            except (TypeError, AttributeError, pickle.PicklingError, copy.Error):
+            except (TypeError, AttributeError, RecursionError, pickle.PicklingError, copy.Error):
                 self._replays = True
         again = self._started(pair.initial)
         for call in pair.path:

@@ -234,10 +234,22 @@ def test_a_search_beyond_its_bound_is_undecided():
 
 
 def test_each_implementation_is_closed():
-    for spec in (Counter(limit=3), Bounded):
-        CountingUp.closed = CountingUp.opened = 0
-        assert not conform(spec, CountingUp).difference
-        assert CountingUp.closed == CountingUp.opened > 0
+    class Jumping(CountingUp):
+        def increment(self):
+            self.count += 1 + (self.count == 1)
+
+    for spec, adapter in ((Counter(limit=3), CountingUp), (Bounded, CountingUp), (Counter(limit=3), Jumping)):
+        adapter.closed = adapter.opened = 0
+        assert bool(conform(spec, adapter).difference) is (adapter is Jumping)
+        assert adapter.closed == adapter.opened > 0
+
+
+def test_the_result_names_the_actions_that_no_run_takes():
+    class Writing(CacheAdapter):
+        leaves_out = ("get",)
+
+    result = conform(Cache, Writing)
+    assert result.refusals == 0 and str(result).startswith("cache: no difference is possible without get: ")
 
 
 def test_a_missing_method_is_an_error():
