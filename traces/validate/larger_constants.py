@@ -99,23 +99,34 @@ def _progress(outcome: TraceVerdict) -> tuple[float, bool]:
 
 
 def _compared(spec: type[Spec]) -> set[str]:
-    """Return the constants that the guards of a spec, and its helpers, compare with as with an upper limit."""
+    """Return the constants that guards and helpers of a spec compare with as with an upper limit, perhaps negated."""
     names = set()
     for base in spec.__mro__:
         for name, method in vars(base).items() if issubclass(base, Spec) and base is not Spec else ():
             if inspect.isfunction(method) and spec.roles.get(name) in (None, Role.ACTION):
-                for node in ast.walk(source_of(method).tree):
+                tree = source_of(method).tree
+                # A guard may negate the value of a helper.
+                negations = filter(_is_not, ast.walk(tree)) if name in spec.roles else [tree]
+                negated = {id(node) for negation in negations for node in ast.walk(negation)}
+                for node in ast.walk(tree):
                     if isinstance(node, ast.Compare):
-                        names |= set(_upper_limits(node))
+                        names |= set(_upper_limits(node, id(node) in negated))
     return names & spec.declared_constants.keys()
 
 
-def _upper_limits(node: ast.Compare) -> Iterator[str]:
-    """Iterate over the names that a comparison has as an upper limit, alone or with a number added."""
+def _is_not(node: ast.AST) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+
+
+def _upper_limits(node: ast.Compare, is_negated: bool) -> Iterator[str]:
+    """Iterate over the names that a comparison has as an upper limit, alone or with a number added.
+
+    One that is negated is read in both directions.
+    """
     sides = [node.left, *node.comparators]
     for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
         limits = {ast.Lt: [right], ast.LtE: [right], ast.Gt: [left], ast.GtE: [left], ast.NotEq: [left, right]}
-        for side in limits.get(type(operator), []):
+        for side in [left, right] if is_negated else limits.get(type(operator), []):
             while isinstance(side, ast.BinOp) and isinstance(side.right, ast.Constant):
                 side = side.left
             if isinstance(side, ast.Attribute) and isinstance(side.value, ast.Name) and side.value.id == "self":

@@ -81,6 +81,30 @@ class Desk(Spec):
         require(self.tidied < self.lamps)
 
 
+class Drawer(Spec):
+    """Guards that negate a comparison, in place and in a helper; `least` is a lower limit, and no larger one helps."""
+
+    papers = Constant(2)
+    pens = Constant(2)
+    least = Constant(0)
+    laid = Range(0, 255)
+    written = Range(0, 255)
+
+    def is_full(self):
+        return self.laid >= self.papers
+
+    @action
+    def lay(self):
+        require(self.laid >= self.least)
+        require(not self.is_full())
+        self.laid += 1
+
+    @action
+    def write(self):
+        require(not (self.written == self.pens or self.written > 200))
+        self.written += 1
+
+
 class Shelf(Spec):
     """A set without a capacity has at most 64 possible items, so `places` can be 63 and not twice 40."""
 
@@ -226,6 +250,13 @@ def test_two_constants_that_limit_one_step_are_both_named():
     outcome = desk_verdict("desk", "fill", 5)
     assert (outcome.verdict, outcome.rejection.line) == ("undecided", 3)
     assert outcome.message == "with --set tasks=8 --set slots=8: conforms"
+
+
+@pytest.mark.parametrize(("step", "constant"), [("lay", "papers"), ("write", "pens")])
+def test_a_negated_guard_limits_a_log(step, constant):
+    assert desk_verdict("drawer", step, 4).message == f"with --set {constant}=4: conforms"
+    spec = RunningValidation(ValidationTask(f"{__file__}/drawer", f"{__name__}:DeskLog")).entry.spec()
+    assert limiting_constants(spec, desk_verdict("drawer", step, 1)) == {"papers", "pens"}
 
 
 def test_a_log_that_needs_more_trials_than_there_are_is_undecided():
