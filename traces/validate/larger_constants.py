@@ -29,13 +29,14 @@ _MOST_TRIALS = 24
 def limiting_constants(spec: Spec, outcome: TraceVerdict) -> set[str]:
     """Return the integer constants that may limit a trace without an explanation.
 
-    They are those that guards compare with and, if an event is outside a type, those on which types depend.
+    They are those that guards compare with and, if an event is outside a type, those on which types depend. A constant
+    of 0 is no limit: it says that a failure does not happen.
     """
     names = _compared(type(spec))
     reasons = outcome.rejection.reasons if outcome.rejection is not None else ()
     if outcome.limits or any(reason.kind == "arguments" for reason in reasons):
         names |= spec.constants_of_types
-    return {name for name in names if type(spec.constants.get(name)) is int}
+    return {name for name in names if type(value := spec.constants.get(name)) is int and value > 0}
 
 
 class LargerConstants(NamedTuple):

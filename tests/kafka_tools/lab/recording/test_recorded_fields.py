@@ -278,10 +278,11 @@ class Mistaken:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mistake_of_the_mapping_rejects_no_log(recordings, kind):
-    events = recordings[kind]
-    running, whole = validation(kind), trace_of(events)
+    # A model with all records has no room for more.
+    events = recordings[kind][:30]
+    running = validation(kind)
     right = running.mapping
-    usual = running._validator(running._constants(whole))
+    usual = running._validator(running._constants(trace_of(events)))
     first = {}
     for position, found in enumerate(events):
         for number, step in enumerate(right.steps_of(found) or ()):
