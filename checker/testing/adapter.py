@@ -45,7 +45,7 @@ class Adapter:
         Two states with equal values must behave alike from here on. State outside the attributes is not seen: a
         global, a file, a thread, a clock.
         """
-        return vars(self)
+        return object.__getstate__(self)  # vars has no __slots__
 
     def close(self) -> None:
         """Release the resources of the implementation; called at the end of each test run."""
@@ -57,6 +57,8 @@ def require_methods(spec: Spec, adapter: type[Adapter]) -> None:
         if action not in spec.actions:
             raise SpecError(f"{adapter.__name__}.leaves_out names {action}: {spec.name} has no such action")
     for action in spec.actions:
+        if hasattr(Adapter, action):
+            raise SpecError(f"{spec.name} has the action {action}, which is a name of Adapter: rename the action")
         if action not in adapter.leaves_out and not callable(getattr(adapter, action, None)):
             parameters = ", ".join(["self", *(parameter.name for parameter in spec.parameters_of(action))])
             raise SpecError(

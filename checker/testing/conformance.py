@@ -13,10 +13,10 @@ import hashlib
 import pickle
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from checker.errors import Disabled, InputError, exception_text
+from checker.errors import Disabled, InputError, SpecError, exception_text
 from checker.explain.guards import why_disabled
 from checker.language.interpreter import State, call_text
 from checker.language.spec import Spec
@@ -26,6 +26,8 @@ from checker.printable import quantity
 from checker.testing.adapter import Adapter, differences, require_methods
 
 MOST_PAIRS = 1_000_000
+
+_NOT_COPIED = (TypeError, AttributeError, RecursionError, pickle.PicklingError, copy.Error)
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class _Pair:
     state: State
     adapter: Adapter
     path: tuple[_Call, ...] = ()
+    identity: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -100,11 +103,12 @@ def conform(spec: type[Spec] | Spec, adapter: type[Adapter], most_pairs: int = M
     """Compare an implementation with a spec in every pair of their states; return a shortest difference, if any.
 
     From each pair the search takes every step that the spec allows and, if `adapter.refuses` names exceptions, every
-    one that it forbids; a parameter that is an item of a collection, of a type with over 256 values, has no others. The
-    answer holds for the bounds of the spec, and for an implementation that keeps its whole state in the adapter's
-    attributes; see `Adapter.fork` and `Adapter.identity`. A search that reaches `most_pairs` is undecided. Raises
-    SpecError if the adapter has no method for an action, InputError if the state of the implementation cannot be
-    compared, and BoundsError if the spec leaves a type's bounds.
+    one that it forbids: with all values of the parameters; where these are too many, with all arguments that the spec
+    allows in some state. The answer holds for the bounds of the spec, and for an implementation that keeps its whole
+    state in the adapter's attributes; see `Adapter.fork` and `Adapter.identity`. A search that reaches `most_pairs` is
+    undecided. Raises SpecError if the adapter has no method for an action or the spec no initial state, InputError if
+    the state of the implementation cannot be compared, or copies of it share a part, and BoundsError if the spec leaves
+    a type's bounds.
     """
     driven = spec if isinstance(spec, Spec) else spec()
     require_methods(driven, adapter)
@@ -119,6 +123,7 @@ class _PairSearch:
         self._waiting: deque[_Pair] = deque()
         self._steps = self._refusals = 0
         self._is_complete, self._replays = True, False
+        self._somewhere: dict[str, dict[tuple[Any, ...], None]] | None = None
 
     def result(self) -> ConformanceResult:
         """Search, and return the result."""
@@ -148,15 +153,26 @@ class _PairSearch:
     def _search(self) -> None:
         for state in self._spec.initial_states():
             self._arrive(_Pair(state, state, self._started(state)))
+        if not self._known:
+            raise SpecError(
+                f"{self._spec.name} has no initial state: `init` is disabled for every choice of its parameters"
+            )
         while self._waiting:
             origin = self._waiting.popleft()
             try:
-                # As in an exploration, no run continues from a state outside the constraints.
-                if self._spec.within_constraints(origin.state):
-                    for call, state in self._calls(origin.state):
-                        self._arrive(self._taken(origin, call, state))
+                self._expand(origin)
             finally:
                 origin.adapter.close()
+
+    def _expand(self, origin: _Pair) -> None:
+        """Take each call from a pair."""
+        # As in an exploration, no run continues from a state outside the constraints.
+        for call, state in self._calls(origin.state) if self._spec.within_constraints(origin.state) else ():
+            try:
+                following = self._taken(origin, call, state)
+            finally:
+                self._require_independent(origin)
+            self._arrive(following)
 
     def _calls(self, state: State) -> Iterator[tuple[_Call, State]]:
         """Iterate over the calls to take in a state, each with the next state of the spec."""
@@ -169,10 +185,37 @@ class _PairSearch:
             return
         allowed = {(step.action, step.arguments) for step in steps}
         for shape in self._spec.shapes():
-            for _, arguments in self._spec.instances_of(shape, state) if shape.name not in left_out else ():
+            if shape.name in left_out:
+                continue
+            instances = dict.fromkeys(arguments for _, arguments in self._spec.instances_of(shape, state))
+            if any(parameter.collection is not None for parameter in shape.parameters):
+                instances |= dict.fromkeys(self._arguments_somewhere(shape.name))
+            for arguments in instances:
                 if (shape.name, arguments) not in allowed:
                     self._refusals += 1
                     yield _Call(shape.name, arguments, is_allowed=False), state
+
+    def _arguments_somewhere(self, action: str) -> dict[tuple[Any, ...], None]:
+        """Return the arguments with which the spec allows an action in some state, such as all messages ever sent.
+
+        The instances of a state are only those of its own messages, which the spec allows.
+        """
+        if self._somewhere is None:
+            self._somewhere = {name: {} for name in self._spec.actions}
+            known = dict.fromkeys(self._spec.initial_states())
+            waiting = deque(known)
+            while waiting:
+                state = waiting.popleft()
+                for step in self._spec.successors(state) if self._spec.within_constraints(state) else ():
+                    self._somewhere[step.action][step.arguments] = None
+                    if step.state in known:
+                        continue
+                    if len(known) >= self._most:
+                        self._is_complete = False
+                        continue
+                    known[step.state] = None
+                    waiting.append(step.state)
+        return self._somewhere[action]
 
     def _taken(self, origin: _Pair, call: _Call, state: State) -> _Pair:
         """Return the pair after a call; raise _DifferenceError if the implementation does not do what the spec says."""
@@ -201,7 +244,8 @@ class _PairSearch:
         seen, expected = pair.adapter.observe(), pair.adapter.project(self._spec.in_state(pair.state))
         if seen != expected:
             raise _DifferenceError("\n".join(f"  {line}" for line in differences(expected, seen)), pair)
-        key = pair.state, self._identity(pair.adapter)
+        pair = replace(pair, identity=self._identity(pair.adapter))
+        key = pair.state, pair.identity
         if key in self._known:
             pair.adapter.close()
         elif len(self._known) >= self._most:
@@ -211,10 +255,18 @@ class _PairSearch:
             self._known.add(key)
             self._waiting.append(pair)
 
+    def _require_independent(self, origin: _Pair) -> None:
+        """Raise InputError if a call on a copy changed its original, as with a closure: deepcopy does not copy it."""
+        if self._identity(origin.adapter) != origin.identity:
+            raise InputError(
+                f"a copy of {type(origin.adapter).__name__} shares state with its original: "
+                "define fork(self), which returns an independent copy, or raises TypeError"
+            )
+
     def _identity(self, adapter: Adapter) -> bytes:
         try:
             content = pickle.dumps(adapter.identity())
-        except (TypeError, AttributeError, RecursionError, pickle.PicklingError) as error:
+        except _NOT_COPIED as error:
             raise InputError(
                 f"the state of {type(adapter).__name__} cannot be compared ({exception_text(error)}): "
                 "define identity(self), which returns it as numbers, texts, tuples and the like"
@@ -228,7 +280,7 @@ class _PairSearch:
         if not self._replays:
             try:
                 return pair.adapter.fork()
-            except (TypeError, AttributeError, RecursionError, pickle.PicklingError, copy.Error):
+            except _NOT_COPIED:
                 self._replays = True
         again = self._started(pair.initial)
         for call in pair.path:

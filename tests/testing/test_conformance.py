@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from checker.errors import InputError, SpecError
-from checker.language import Domain, Map, Range, SetOf, Spec, action, require
+from checker.language import Constant, Domain, Map, Range, SetOf, Spec, action, require
 from checker.testing import Adapter, conform
 from examples.replicated_log.implementation import HastyCluster
 from examples.replicated_log.specification import ReplicatedLog
@@ -258,3 +258,114 @@ def test_a_missing_method_is_an_error():
 
     with pytest.raises(SpecError, match=r"Incomplete has no method for get: add def get\(self, key\)"):
         conform(Cache, Incomplete)
+
+
+class Parcel(Range):
+    low, high = 0, 400
+
+
+class Post(Spec):
+    """Parcels that are delivered once; there are too many to try each one in every state."""
+
+    rooms = Constant(1)
+    sent = SetOf(Parcel, 1)
+
+    def init(self):
+        require(self.rooms > 0)
+
+    @action
+    def send(self):
+        self.sent = {3}
+
+    @action
+    def deliver(self, parcel: Parcel):
+        require(parcel in self.sent)
+        self.sent.remove(parcel)
+
+
+class PostAdapter(Adapter):
+    refuses = (KeyError,)
+
+    def start(self, state):
+        self.sent = set()
+
+    def send(self):
+        self.sent.add(3)
+
+    def deliver(self, parcel):
+        self.sent.remove(parcel)
+
+    def observe(self):
+        return self.sent
+
+    def project(self, state):
+        return set(state.sent)
+
+
+def test_a_message_that_is_gone_is_delivered_again():
+    class TwiceAdapter(PostAdapter):
+        def deliver(self, parcel):
+            self.sent.discard(parcel)
+
+    assert conform(Post, TwiceAdapter).calls == ("deliver(3), which the spec forbids",)
+    right = conform(Post, PostAdapter)
+    assert (right.pairs, right.steps, right.refusals, right.difference) == (2, 3, 1, "")
+
+
+def test_state_in_slots_is_state():
+    class Slotted(PostAdapter):
+        __slots__ = ("deliveries",)
+
+        def start(self, state):
+            super().start(state)
+            self.deliveries = 0
+
+        def deliver(self, parcel):
+            super().deliver(parcel)
+            self.deliveries += 1
+            if self.deliveries == 3:
+                self.sent.add(3)
+
+    assert conform(Post, Slotted).calls == ("send()", "deliver(3)") * 3
+
+
+def test_copies_that_share_state_are_refused():
+    class Shared(PostAdapter):
+        def start(self, state):
+            super().start(state)
+            self.add = self.sent.add  # deepcopy copies no bound method of a built-in type
+
+        def send(self):
+            self.add(3)
+
+    with pytest.raises(InputError, match="a copy of Shared shares state with its original: define fork"):
+        conform(Post, Shared)
+
+
+def test_a_state_that_is_nested_too_deep_is_an_error():
+    class Nested(PostAdapter):
+        def start(self, state):
+            super().start(state)
+            self.chain = []
+            for _ in range(100_000):
+                self.chain = [self.chain]
+
+    with pytest.raises(InputError, match=r"the state of Nested cannot be compared .*: define identity"):
+        conform(Post, Nested)
+
+
+def test_a_spec_without_initial_states_is_an_error():
+    with pytest.raises(SpecError, match="post has no initial state"):
+        conform(Post(rooms=0), PostAdapter)
+
+
+def test_an_action_with_a_name_of_the_adapter_is_an_error():
+    class Shop(Spec):
+        is_open = Parcel
+
+        @action
+        def close(self):
+            self.is_open = 0
+
+    with pytest.raises(SpecError, match="shop has the action close, which is a name of Adapter: rename the action"):
+        conform(Shop, PostAdapter)

@@ -17,7 +17,8 @@ from typing import Any
 
 from checker.errors import InputError, nearest_names
 from checker.language.declared_types import Domain, Struct
-from checker.language.values import CollectionValue, MapValue, show
+from checker.language.types import OptionType, UnionType
+from checker.language.values import CollectionValue, ItemType, MapValue, TupleValue, show
 
 _LISTS = (CollectionValue, list, tuple, set, frozenset)
 
@@ -49,21 +50,44 @@ def contrasts(value: Any, observed: Any, fields: frozenset[str]) -> Iterator[str
             elif name not in fields:
                 yield f"{type(value).__name__} has no field {name}: {_nearest(name, list(own))}"
     elif isinstance(value, MapValue):
-        items = dict(zip(map(show, value.type.key.values()), value.items_in_order(), strict=True))
+        keys = [*map(show, value.type.key.values())]
         for key, part in observed.items():
-            if key in items:
-                yield from contrasts(items[key], part, fields)
+            if key in keys:
+                yield from contrasts_with(value.type.value, part, fields)
                 continue
-            for member in itertools.islice(value.type.key.values(), 1):
-                yield from contrasts(member, key, fields) if _kind(member) == "a member" else ()
+            first = next(value.type.key.values(), None)
+            if first is None or _kind(first) == "a member":
+                yield from contrasts(first, key, fields)
+            elif isinstance(first, bool) or re.fullmatch("-?[0-9]+", key) is None:
+                yield f"{json.dumps(key)} is no key: {_nearest(key, keys)}"
+    elif isinstance(value, TupleValue) and len(value) != len(observed):
+        yield f"{show(value)} has {len(value)} items, and the event's {json.dumps(observed)} has {len(observed)}"
     elif isinstance(value, (list, tuple)):
         for item, part in zip(value, observed, strict=False):
             yield from contrasts(item, part, fields)
+    elif isinstance(value, CollectionValue):
+        for part in observed:
+            yield from contrasts_with(value.type.item, part, fields)
     elif kind == "a list":
         # All items of a collection are of one type.
         for item in itertools.islice(value, 1):
             for part in observed:
                 yield from contrasts(item, part, fields)
+
+
+def contrasts_with(kind: ItemType, observed: Any, fields: frozenset[str]) -> Iterator[str]:
+    """Iterate over the reasons why no value of a type can equal an observed one."""
+    kind = kind.item if isinstance(kind, OptionType) else kind
+    if not isinstance(kind, UnionType) or not isinstance(observed, dict):
+        yield from contrasts(next(kind.values(), None), observed, fields)
+        return
+    firsts = [each.first() for each in kind.alternatives]
+    named = [first for first in firsts if observed.keys() <= set(type(first)._fields)]
+    reasons = [[*contrasts(first, observed, fields)] for first in named]
+    if not named:
+        yield f"no struct of {kind} has the fields {', '.join(observed)}"
+    elif all(reasons):
+        yield from reasons[0]
 
 
 def require_comparable(expression: str, value: Any, observed: Any, fields: frozenset[str]) -> None:

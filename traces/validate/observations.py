@@ -25,7 +25,7 @@ from checker.language.types import (
     UnionType,
 )
 from checker.language.values import BagValue, MapValue, SeqValue, SetValue, show
-from traces.validate.contrasts import contrasts, require_comparable
+from traces.validate.contrasts import contrasts_with, require_comparable
 from traces.validate.expressions import compiled, require_attributes
 
 _BUILTINS = {
@@ -45,7 +45,11 @@ class Observer:
         own = [
             name for base in type(spec).__mro__ if issubclass(base, Spec) and base is not Spec for name in vars(base)
         ]
-        helpers = [name for name in own if not name.startswith("_") and callable(getattr(type(spec), name, None))]
+        helpers = [
+            name
+            for name in own
+            if not name.startswith("_") and name not in spec.actions and callable(getattr(type(spec), name, None))
+        ]
         self._of_state = {*helpers, *spec.variables}
         self._fields = frozenset(name for struct in _structs(type(spec)) for name in struct._fields)
 
@@ -69,8 +73,11 @@ class Observer:
 
     def require_argument(self, action: str, name: str, kind: Type, observed: Any) -> None:
         """Raise InputError if a mapping gives a parameter of a type an argument that no value of it can equal."""
-        first = (kind.item if isinstance(kind, OptionType) else kind).first()
-        for contrast in contrasts(first, observed, self._fields):
+        if observed is None and not isinstance(kind, OptionType):
+            raise InputError(
+                f"the mapping gives {action} None as {name}, which is never None: leave out what is unknown"
+            )
+        for contrast in contrasts_with(kind, observed, self._fields):
             raise InputError(f"the mapping gives {action} an argument {name} that it never has: {contrast}")
 
     def missing_member(self, observed: Any) -> str | None:

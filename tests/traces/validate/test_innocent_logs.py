@@ -2,7 +2,21 @@
 
 import pytest
 
-from checker.language import Constant, Domain, Enum, Map, Option, Range, SetOf, Spec, Struct, action, require
+from checker.language import (
+    Bag,
+    Constant,
+    Domain,
+    Enum,
+    Map,
+    OneOf,
+    Option,
+    Range,
+    SetOf,
+    Spec,
+    Struct,
+    action,
+    require,
+)
 from tests.traces.validate.toys import recorded
 from traces.validate import Mapping, Observation, PossibleStep, event
 from traces.validate.larger_constants import limiting_constants
@@ -87,6 +101,7 @@ class Drawer(Spec):
     papers = Constant(2)
     pens = Constant(2)
     least = Constant(0)
+    drops = Constant(0)
     laid = Range(0, 255)
     written = Range(0, 255)
 
@@ -98,6 +113,10 @@ class Drawer(Spec):
         require(self.laid >= self.least)
         require(not self.is_full())
         self.laid += 1
+
+    @action
+    def drop(self):
+        require(self.laid < self.drops)
 
     @action
     def write(self):
@@ -166,7 +185,7 @@ def seen(what, value):
         (seen("last.clerk", "clerk 1"), '"clerk 1" is no Clerk: the names are c1, c2 and so on'),
         (seen("last", {"clrk": "c1"}), "Stamp has no field clrk: did you mean clerk?"),
         (seen("last", {"number": "1"}), "1 is an integer, and"),
-        (seen("stamped", {"c1": "1"}), "1 is an integer, and"),
+        (seen("stamped", {"c1": "1"}), "0 is an integer, and"),
         (seen("stamped", {"c0": 1}), '"c0" is no Clerk: the names are c1, c2 and so on'),
         (seen("stamped[c0]", 1), "cannot be evaluated in counter: name 'c0' is not defined"),
         (seen("signed", [1]), "c1 is a member, and the event's 1 is an integer"),
@@ -270,3 +289,75 @@ def test_a_constant_that_cannot_be_larger_in_a_model_is_undecided():
     outcome = desk_verdict("shelf", "put", 41)
     assert (outcome.verdict, outcome.limits) == ("undecided", {"bounds"})
     assert outcome.message == "larger constants could not all be tried"
+
+
+class Ask(Struct):
+    clerk: Clerk
+    number: Range(0, 9)
+
+
+class Tell(Struct):
+    phase: Phase
+
+
+class Office(Spec):
+    """Values of each kind of collection."""
+
+    clerks = Constant(2)
+    wire = Bag(OneOf(Ask, Tell), 2)
+    pages = Map(Range(0, 1), Range(0, 9))
+    signed = Map(bool, SetOf(Clerk))
+    pair = tuple[Clerk, Range(0, 9)]
+
+    @action
+    def send(self, message: OneOf(Ask, Tell)):
+        require(len(self.wire) < 2)
+        self.wire.add(message)
+
+
+class OfficeLog(CounterLog):
+    @event("sent")
+    def sent(self, found):
+        return PossibleStep("send", message=found["message"])
+
+
+def office(found):
+    task = ValidationTask(f"{__file__}/office", f"{__name__}:OfficeLog", engine="python")
+    sent = [{"event": "sent", "message": message} for message in ({"clerk": "c1", "number": 1}, {"phase": "shut"})]
+    return RunningValidation(task).outcome(recorded(*sent, found))
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (seen("wire", [{}, {"phase": "shot"}]), '"shot" is no Phase: did you mean shut?'),
+        (seen("wire", [{}, {"number": "1"}]), '0 is an integer, and the event\'s "1" is a text'),
+        (
+            seen("wire", [{}, {"clerk": "c1", "phase": "shut"}]),
+            "no struct of OneOf(Ask, Tell) has the fields clerk, phase",
+        ),
+        (seen("pages", {"one": 1}), '"one" is no key: known are 0, 1'),
+        (seen("signed", {"true": []}), '"true" is no key: known are no, yes'),
+        (seen("signed", {"no": ["Ann"]}), '"Ann" is no Clerk'),
+        (seen("pair", ["c1"]), '(c1, 0) has 2 items, and the event\'s ["c1"] has 1'),
+        (seen("send(pair)", None), "name 'send' is not defined"),
+        ({"event": "sent", "message": None}, "gives send None as message, which is never None"),
+        ({"event": "sent", "message": {"phase": "shot"}}, '"shot" is no Phase'),
+    ],
+)
+def test_a_mistake_in_a_collection_is_named(found, says):
+    outcome = office(found)
+    assert outcome.verdict == "unreadable" and says in outcome.message
+
+
+@pytest.mark.parametrize(
+    "found", [seen("wire", [{"phase": "open"}, {}]), seen("pages", {"0": 1}), seen("signed", {"no": ["c1"]})]
+)
+def test_another_content_of_a_collection_rejects_the_log(found):
+    assert office(found).verdict == "rejected"
+    assert office(seen("wire", [{"phase": "shut"}, {"number": 1}])).verdict == "conforms"
+
+
+def test_a_failure_that_a_constant_of_0_excludes_is_no_limit():
+    outcome = desk_verdict("drawer", "drop", 1)
+    assert (outcome.verdict, outcome.message) == ("rejected", "")
