@@ -152,7 +152,7 @@ class _PairSearch:
 
     def _search(self) -> None:
         for state in self._spec.initial_states():
-            self._arrive(_Pair(state, state, self._started(state)))
+            self._arrive(_Pair(state, state, self._new_adapter(state)))
         if not self._known:
             raise SpecError(
                 f"{self._spec.name} has no initial state: `init` is disabled for every choice of its parameters"
@@ -169,7 +169,7 @@ class _PairSearch:
         # As in an exploration, no run continues from a state outside the constraints.
         for call, state in self._calls(origin.state) if self._spec.within_constraints(origin.state) else ():
             try:
-                following = self._taken(origin, call, state)
+                following = self._after_call(origin, call, state)
             finally:
                 self._require_independent(origin)
             self._arrive(following)
@@ -217,9 +217,9 @@ class _PairSearch:
                     waiting.append(step.state)
         return self._somewhere[action]
 
-    def _taken(self, origin: _Pair, call: _Call, state: State) -> _Pair:
+    def _after_call(self, origin: _Pair, call: _Call, state: State) -> _Pair:
         """Return the pair after a call; raise _DifferenceError if the implementation does not do what the spec says."""
-        following = _Pair(origin.initial, state, self._copied(origin), (*origin.path, call))
+        following = _Pair(origin.initial, state, self._copy_of(origin), (*origin.path, call))
         try:
             getattr(following.adapter, call.action)(*call.arguments)
         except self._adapter.refuses as error:
@@ -275,20 +275,20 @@ class _PairSearch:
 
     # Copies of the implementation.
 
-    def _copied(self, pair: _Pair) -> Adapter:
+    def _copy_of(self, pair: _Pair) -> Adapter:
         """Return a copy of the implementation in a pair; one that cannot be copied takes all its calls again."""
         if not self._replays:
             try:
                 return pair.adapter.fork()
             except _NOT_COPIED:
                 self._replays = True
-        again = self._started(pair.initial)
+        again = self._new_adapter(pair.initial)
         for call in pair.path:
             with contextlib.suppress(*self._adapter.refuses):
                 getattr(again, call.action)(*call.arguments)
         return again
 
-    def _started(self, state: State) -> Adapter:
+    def _new_adapter(self, state: State) -> Adapter:
         adapter = self._adapter()
         adapter.start(self._spec.in_state(state))
         return adapter

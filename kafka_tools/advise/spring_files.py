@@ -93,8 +93,8 @@ def read_spring(path: Path, settings: Sequence[WrittenSetting]) -> Configuration
             )
         if match:
             _add(builder, given, match.group(1))
-        elif role := _CLIENT_SETTINGS.get(_dotted(given.name)):
-            raise _ignored(given, role, _dotted(given.name))
+        elif role := _CLIENT_SETTINGS.get(_with_dots(given.name)):
+            raise _error_on(given, role, _with_dots(given.name))
         elif "kafka" in given.name.lower() or _ends_in_setting(given.name) or names_other_settings(given.name):
             # A setting that the application reads itself may have an effect that is not known here, and an imported
             # file may have settings of Kafka.
@@ -104,10 +104,10 @@ def read_spring(path: Path, settings: Sequence[WrittenSetting]) -> Configuration
 
 def _ends_in_setting(name: str) -> bool:
     """Return whether the last parts of a name are a setting of a client that affects the answers."""
-    return any(_dotted(name).endswith(f".{key}") for key in _CLIENT_SETTINGS)
+    return any(_with_dots(name).endswith(f".{key}") for key in _CLIENT_SETTINGS)
 
 
-def _dotted(name: str) -> str:
+def _with_dots(name: str) -> str:
     return _NEXT_WORD.sub(".", name).lower()
 
 
@@ -154,12 +154,12 @@ def _add_to_client(builder: FileBuilder, given: WrittenSetting, role: Role, name
     elif name.partition(".")[0].lower() in _IDLE_OF_CLIENT:
         builder.idle.append(given.name)
     elif (kafka_name := name.replace("-", ".")) in names_of(role):
-        raise _ignored(given, role, kafka_name)
+        raise _error_on(given, role, kafka_name)
     else:
         builder.add(role, given)
 
 
-def _ignored(given: WrittenSetting, role: Role, kafka_name: str) -> InputError:
+def _error_on(given: WrittenSetting, role: Role, kafka_name: str) -> InputError:
     return InputError(
         f"{given.where}: Spring Boot ignores {given.name}: write spring.kafka.{role}.properties.{kafka_name}"
     )

@@ -124,7 +124,7 @@ def test_an_edited_trace_is_refused(written, shown, which, change, says):
         ('{"format": x, "steps": [{}, ' + "1" * 5000 + "]}", "not valid JSON in the middle of step 2"),
         ('{"format": "tidemark-trace", "version": 1, "version": 2}', "has the key 'version' twice"),
         ('{"format": "tidemark-trace", "version": "\\ud800"}', "is not Unicode text"),
-        ('{"format": "tidemark-trace", "version": "\ud800"}', "can't decode byte"),
+        ('{"format": "tidemark-trace", "version": "\ud800"}', "not text in UTF-8, see byte 41"),
         ('{"format": "tidemark-trace", "version": [1]}', "has version [1] of the trace format"),
         ("", "not a complete trace file"),
         ("null", "is not a trace"),

@@ -32,7 +32,7 @@ def limiting_constants(spec: Spec, outcome: TraceVerdict) -> set[str]:
     They are those that guards compare with and, if an event is outside a type, those on which types depend. A constant
     of 0 is no limit: it says that a failure does not happen.
     """
-    names = _compared(type(spec))
+    names = _constants_of_guards(type(spec))
     reasons = outcome.rejection.reasons if outcome.rejection is not None else ()
     if outcome.limits or any(reason.kind == "arguments" for reason in reasons):
         names |= spec.constants_of_types
@@ -99,7 +99,7 @@ def _progress(outcome: TraceVerdict) -> tuple[float, bool]:
     return outcome.rejection.line, outcome.limits == {"bounds"}
 
 
-def _compared(spec: type[Spec]) -> set[str]:
+def _constants_of_guards(spec: type[Spec]) -> set[str]:
     """Return the constants that guards and helpers of a spec compare with as with an upper limit, perhaps negated."""
     names = set()
     for base in spec.__mro__:

@@ -51,7 +51,7 @@ def _reasons(spec: Spec, observer: Observer, state: State, step: PossibleStep) -
     if step.action is None:
         differs = observer.mismatch(step.seen_after, state, {})
         if differs is not None:
-            yield "seen", *_seen(observer, step.seen_after, "", differs)
+            yield "seen", *_difference(observer, step.seen_after, "", differs)
         return
     shape = next(shape for shape in spec.shapes() if shape.name == step.action)
     names = [parameter.name for parameter in shape.parameters]
@@ -75,7 +75,7 @@ def _why_not(
     assert step.action is not None
     differs = observer.mismatch(step.seen_before, state, given)
     if differs is not None:
-        return _seen(observer, step.seen_before, "before the step, ", differs)
+        return _difference(observer, step.seen_before, "before the step, ", differs)
     try:
         target = spec.step(state, step.action, *given.values())
     except Disabled as error:
@@ -85,10 +85,12 @@ def _why_not(
         return "bounds", "bounds", f"{error}: the constants may be too small"
     differs = observer.mismatch(step.seen_after, target, given)
     assert differs is not None, "the step is possible"
-    return _seen(observer, step.seen_after, "after the step, ", differs)
+    return _difference(observer, step.seen_after, "after the step, ", differs)
 
 
-def _seen(observer: Observer, expectations: Expectations, when: str, differs: tuple[str, str]) -> tuple[str, str, str]:
+def _difference(
+    observer: Observer, expectations: Expectations, when: str, differs: tuple[str, str]
+) -> tuple[str, str, str]:
     """Return the reason of an expression that differs: the kind, the expression and the text."""
     expression, text = differs
     missing = observer.missing_in(expression, expectations[expression])
