@@ -42,6 +42,8 @@ class Observer:
         members = {show(member): member for kind in kinds for member in _members(kind)}
         self._fixed = members | spec.constant_values
         self._prefixes = {show(member).rstrip("0123456789") for member in members.values()}
+        # By expression: each is evaluated in many candidates.
+        self._missing: dict[str, str | None] = {}
         own = [
             name for base in type(spec).__mro__ if issubclass(base, Spec) and base is not Spec for name in vars(base)
         ]
@@ -60,8 +62,9 @@ class Observer:
             working = spec.in_state(state)
             code, attributes = compiled(expression)
             require_attributes(expression, attributes, self._fields)
-            missing = self.missing_member([*_names(code)])
-            if missing is not None:
+            if expression not in self._missing:
+                self._missing[expression] = self.missing_member([*_names(code)])
+            if (missing := self._missing[expression]) is not None:
                 raise LookupError(f"there is no {missing}")
             names = {name: getattr(working, name) for name in _names(code) if name in self._of_state}
             try:
