@@ -18,6 +18,18 @@ def is_set_within(event, seconds):
     return event.is_set()
 
 
+def cancel_when_started(folder, runs, cancelled):
+    """Set an event, as by a signal that no worker got, once some runs have left their file in a folder."""
+
+    def cancel():
+        deadline = time.monotonic() + 20
+        while len(list(folder.iterdir())) < runs and time.monotonic() < deadline:
+            time.sleep(0.01)
+        cancelled.set()
+
+    threading.Thread(target=cancel).start()
+
+
 def test_the_runs_after_a_long_one_go_on(tmp_path):
     def run(number, cancelled):
         (tmp_path / str(number)).touch()
@@ -48,20 +60,21 @@ def test_no_run_starts_after_an_interrupt(tmp_path):
     assert len(list(tmp_path.iterdir())) < 60
 
 
-def test_workers_that_miss_an_interrupt_are_interrupted_again():
+def test_workers_that_miss_an_interrupt_are_interrupted_again(tmp_path):
     def run(number, cancelled):
+        (tmp_path / str(number)).touch()
         return is_set_within(cancelled, 20)
 
     cancelled = threading.Event()
-    # Set as by a signal that no worker got.
-    threading.Timer(0.3, cancelled.set).start()
+    cancel_when_started(tmp_path, 2, cancelled)
     assert list(results_in_order(2, 2, run, cancelled)) == [True, True]
 
 
-def test_runs_in_progress_are_interrupted_when_the_results_are_given_up():
+def test_runs_in_progress_are_interrupted_when_the_results_are_given_up(tmp_path):
     """A command that is interrupted stops after the next result; another worker may have missed the interrupt."""
 
     def run(number, interrupted):
+        (tmp_path / str(number)).touch()
         is_set_within(interrupted, 20)
         if number == 0:
             return number
@@ -70,7 +83,7 @@ def test_runs_in_progress_are_interrupted_when_the_results_are_given_up():
         return is_set_within(interrupted, 20)
 
     cancelled = threading.Event()
-    threading.Timer(0.3, cancelled.set).start()
+    cancel_when_started(tmp_path, 2, cancelled)
     started = time.monotonic()
     results = results_in_order(2, 2, run, cancelled)
     next(results)
@@ -85,14 +98,7 @@ def test_all_runs_in_progress_give_their_results_after_an_interrupt(tmp_path):
 
     cancelled = threading.Event()
     results = results_in_order(9, 3, run, cancelled)
-
-    def cancel():
-        deadline = time.monotonic() + 20
-        while len(list(tmp_path.iterdir())) < 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        cancelled.set()
-
-    threading.Thread(target=cancel).start()
+    cancel_when_started(tmp_path, 3, cancelled)
     assert list(results) == [(0, True), (1, True), (2, True)]
     assert len(list(tmp_path.iterdir())) == 3
 
