@@ -209,6 +209,11 @@ def uncached_finder(folder: str) -> importlib.machinery.FileFinder:
 
 def load_any_file(path: Path) -> Family:
     """Return the specs of a file, which may define none; raise SpecError if it cannot be read or imported."""
+    return _family(path.stem, str(path), [load_module(path)])
+
+
+def load_module(path: Path) -> ModuleType:
+    """Import a file of the user; raise SpecError if it cannot be read or imported."""
     if not path.is_file():
         raise SpecError(f"the file {path} does not exist{_similar_file(path)}")
     root = package_root(path)
@@ -238,7 +243,7 @@ def load_any_file(path: Path) -> Family:
     finally:
         for folder in searched:
             sys.path.remove(folder)
-    return _family(path.stem, str(path), [module])
+    return module
 
 
 def _similar_file(path: Path) -> str:
@@ -321,7 +326,7 @@ def _families_at(target: str) -> list[Family]:
 
 def _targets(name: str) -> list[str]:
     """Return the names that a name stands for: those of a registered name such as I7, else the name itself."""
-    is_registered_here = name in family_names() or _file_and_rest(name)[0] is not None or Path(name).exists()
+    is_registered_here = name in family_names() or file_and_rest(name)[0] is not None or Path(name).exists()
     return [name] if not name or "/" in name or is_registered_here else scenarios_named(name) or [name]
 
 
@@ -353,7 +358,7 @@ def select_for_constants(name: str) -> list[Selection]:
 def _entry_of_module(name: str) -> SpecEntry | None:
     """Return the spec `FAMILY/SPEC` of the library, without scenarios; None if no module SPEC of FAMILY defines it."""
     family, _, spec_name = name.partition("/")
-    is_path = _file_and_rest(name)[0] is not None or _folder_and_rest(name)[0] is not None
+    is_path = file_and_rest(name)[0] is not None or _folder_and_rest(name)[0] is not None
     if is_path or not spec_name.isidentifier() or family not in family_names():
         return None
     package = _import(f"{PACKAGE}.{family}")
@@ -421,11 +426,11 @@ def target_to_load(recorded: str, spec: Path | None, source: object) -> str:
     A data file must not choose the code that runs. Specs of the library are loaded by their recorded names; a spec in a
     file only from `spec`, which the user names. Raises InputError if the recorded spec is in a file and `spec` is None.
     """
-    file, rest = _file_and_rest(recorded)
+    file, rest = file_and_rest(recorded)
     if spec is not None:
         if spec.is_dir():
             return f"{_folder_name(spec)}/{rest.split('/')[-1]}"
-        if _file_and_rest(str(spec)) != (spec, ""):
+        if file_and_rest(str(spec)) != (spec, ""):
             raise InputError(f"--spec {spec}: name a Python file or a package")
         return f"{spec}/{rest.split('/')[-1]}"
     if file is not None:
@@ -444,7 +449,7 @@ def target_to_load(recorded: str, spec: Path | None, source: object) -> str:
 
 def absolute_target(target: str) -> str:
     """Return a target with the whole path of its file or folder, for a process that runs in another folder."""
-    file, rest = _file_and_rest(target)
+    file, rest = file_and_rest(target)
     if file is not None:
         return f"{file.resolve()}{rest}"
     return str(Path(target).resolve()) if _folder_and_rest(target)[0] is not None else target
@@ -452,16 +457,17 @@ def absolute_target(target: str) -> str:
 
 def spec_words(target: str) -> list[str]:
     """Return the words of the command line that allow loading a target that a data file names."""
-    file = _file_and_rest(target)[0] or _folder_and_rest(target)[0]
+    file = file_and_rest(target)[0] or _folder_and_rest(target)[0]
     return ["--spec", str(file)] if file is not None else []
 
 
 def target_files(names: Iterable[str]) -> list[Path]:
     """Return the files that names on the command line begin with, as `path/to/my_spec.py/spec` does."""
-    return [file for name in names if (file := _file_and_rest(name)[0]) is not None]
+    return [file for name in names if (file := file_and_rest(name)[0]) is not None]
 
 
-def _file_and_rest(name: str) -> tuple[Path | None, str]:
+def file_and_rest(name: str) -> tuple[Path | None, str]:
+    """Return the file that a name begins with, as `path/to/my_spec.py/spec` does, and the rest of the name."""
     match = _FILE.fullmatch(name)
     return (Path(match[1]), match[2]) if match else (None, name)
 
@@ -485,7 +491,7 @@ def _folder_and_rest(name: str) -> tuple[Path | None, list[str]]:
 
 
 def _family_and_rest(name: str) -> tuple[Family, list[str]]:
-    file, after = _file_and_rest(name)
+    file, after = file_and_rest(name)
     if file is not None:
         return load_file(file), _parts(name, after.removeprefix("/"))
     folder, rest = _folder_and_rest(name)

@@ -18,6 +18,9 @@ class Adapter:
     every step. Arguments are members of the spec's domains and enums: `str(replica)` is `b1`.
     """
 
+    spec: type[Spec] | None = None
+    """The spec with which `python -m checker conform FILE.py` compares the implementation."""
+
     leaves_out: tuple[str, ...] = ()
     """Names of actions that the test cannot make the implementation take."""
 

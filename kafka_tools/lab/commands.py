@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from checker.cli.declaration import CommandGroup, argument, option, refuse_options
+from checker.errors import InputError
 
 
 def cluster(
@@ -39,7 +40,6 @@ def cluster(
 
     Exit status: 0 done, 2 wrong input, or a broker does not start, 3 a broker does not listen within 3 minutes.
     """
-    from checker.errors import InputError
     from kafka_tools.lab.cluster.cluster_command import cluster_change, cluster_up
 
     if verb == "up":
@@ -97,7 +97,6 @@ def experiment(
     Exit status: 0 as the experiment expects, 1 not as expected or a recording is rejected, 2 wrong input, 3 a step did
     not end, or a recording is undecided or incomplete.
     """
-    from checker.errors import InputError
     from kafka_tools.lab.cluster.cluster_command import list_experiments, propose_experiment, run_experiment
 
     if lib is not None and (trace is not None or name in ("soak", "all", "list")):
@@ -194,7 +193,6 @@ def record(
     command turns on the loggers of the brokers that `cluster up` started, and turns their lines into events. With
     --bootstrap, it runs a proxy before each broker of a cluster, and clients connect to the address that it prints.
     """
-    from checker.errors import InputError
 
     if bootstrap is not None:
         from kafka_tools.lab.recording.bootstrap_command import record_through_proxies
@@ -240,8 +238,8 @@ def conform(
     spec: Annotated[
         str | None,
         argument(
-            "SPEC",
-            help="replication/partition (the default), or a spec of a file that is based on it; "
+            "SPEC|FILE.py",
+            help="replication/partition (the default), or a spec of a file that is based on it; a file with adapters; "
             "with --explore the name of a search (--list; default: reassignment).",
         ),
     ] = None,
@@ -259,19 +257,35 @@ def conform(
         bool, option("--explore", help="Compare nothing; search Kafka's controller for events that break a property.")
     ] = False,
     junit: Annotated[Path | None, option(metavar="FILE", help="Write a JUnit report to this file.")] = None,
+    settings: Annotated[
+        list[str] | None, option("--set", metavar="NAME=VALUE", help="Adapters: set a constant (repeatable).")
+    ] = None,
+    most_pairs: Annotated[
+        int | None, option("--max-pairs", min=1, metavar="N", help="Adapters: compare in at most N pairs.")
+    ] = None,
 ) -> int:
-    """Compare a rule of a spec with Kafka's own class.
+    """Compare an implementation with a spec: your own, by an adapter, or Kafka's own class.
 
-    The command finds every step in which the controller of the spec changes a partition, calls Kafka's
+    FILE.py has a subclass of checker.testing.Adapter with the attribute `spec`. The command compares the implementation
+    with the spec in every pair of their states, breadth-first, and prints a shortest run to a difference.
+
+    Otherwise the command finds every step in which the controller of the spec changes a partition, calls Kafka's
     PartitionChangeBuilder with the same input, and shows each difference with the line of the rule. No broker runs. It
     fetches the jars by Maven once, and needs Java 17. With --explore it searches Kafka's classes breadth-first, with
     stops, starts, reassignments and changes of settings, and prints the shortest sequences that break a property.
 
     Exit status: 0 equal, 1 different or a property is violated, 2 wrong input, no Java or no jars, 3 nothing was
-    compared.
+    compared, or not every pair.
     """
+    from checker.testing.conform_files import adapters_of, conform_adapters
+    from checker.testing.conformance import MOST_PAIRS
     from kafka_tools.lab.conformance import conform_command, explore_command
 
+    if spec and not (explores or listed) and (adapters := adapters_of(spec)):
+        refuse_options(f"{spec} has adapters, and no class of Kafka is called", but=("--set", "--max-pairs"))
+        return conform_adapters(adapters, settings or [], most_pairs or MOST_PAIRS)
+    if settings or most_pairs is not None:
+        raise InputError("--set and --max-pairs belong to a file with adapters: name it")
     if explores:
         refuse_options("--explore calls the classes alone", but=("--explore", "--kafka", "--lib"))
     name = spec or (explore_command.BUILDER_SEARCH if explores else "replication/partition")
