@@ -51,12 +51,23 @@ def scope_of(nodeid):
     return "spark" if nodeid.startswith("tests/spark_analysis/test_") else nodeid.split("::")[0]
 
 
+def mark_samples(items):
+    """Mark each n-th input of a test with the mark `sampled(n)` as slow, and the others as exhaustive."""
+    counts = Counter()
+    for item in items:
+        if (sampled := item.get_closest_marker("sampled")) is not None:
+            test = item.nodeid.partition("[")[0]
+            item.add_marker("exhaustive" if counts[test] % sampled.args[0] else "slow")
+            counts[test] += 1
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems():
+def pytest_collection_modifyitems(items):
     """Let Hypothesis draw no constants of the sources: it would parse every module of the project, in each process.
 
     The tests draw seeds and choices among items.
     """
+    mark_samples(items)
     if providers := sys.modules.get("hypothesis.internal.conjecture.providers"):
         providers._get_local_constants = lambda: providers._local_constants
 

@@ -62,7 +62,7 @@ def test_small_scenarios_have_the_result_of_the_native_engine(name, seed):
     compare(RUNS[name].spec, plan_of(RUNS[name]), seed)
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", RUNS)
 def test_scenarios_have_the_result_of_the_native_engine(name, monkeypatch):
     run = RUNS[name]

@@ -21,7 +21,7 @@ from tests.liveness_toys import Retry
 TINY = dict(max_states=30, longest=2)
 SMALL = dict(max_states=100, longest=5)
 LOWERED_SLOWLY = ("transactions/coordinator", "transactions/transactions")
-"""Specs that take a second each to lower: the slow tests compare all their small scenarios."""
+"""Specs that take a second each to lower: the slow and exhaustive tests compare all their small scenarios."""
 SECONDS = 0.5
 """Time after which the search of one scenario does not go on to longer traces."""
 
@@ -48,7 +48,7 @@ def small_scenarios():
                 if fits(name := f"{entry.name}/{scenario.name}", **SMALL):
                     is_usual = is_first and entry.name not in LOWERED_SLOWLY and fits(name, **TINY)
                     is_first &= not is_usual
-                    yield pytest.param(scenario, id=name, marks=() if is_usual else pytest.mark.slow)
+                    yield pytest.param(scenario, id=name, marks=() if is_usual else pytest.mark.sampled(3))
 
 
 @pytest.mark.parametrize("scenario", list(small_scenarios()))

@@ -44,7 +44,7 @@ def test_exactly_the_cells_of_the_table_fail(name, cells, violated, length):
     assert (found.property, found.length) == (violated, int(length))
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "cells"), WITH_TWO_REPLICAS, ids=[name for name, _ in WITH_TWO_REPLICAS])
 def test_a_failing_cell_is_not_proved_without_bounds(name, cells):
     """The first cell that fails at one size stays open with any number of epochs, records and log slots."""

@@ -77,7 +77,7 @@ def test_shared_explorations_answer_as_separate_ones():
     compare_with_separate_explorations(cluster(topic_min_insync_replicas="2"), FEW, QUESTIONS[:3])
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "configuration",
     [
