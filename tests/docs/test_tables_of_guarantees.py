@@ -1,10 +1,9 @@
-"""The counterexamples of the tables of guarantees: some of their commands are run, and their schedules compared.
-
-Other tests compute the tables and compare the pages as a whole; here the commands run as a reader enters them.
-"""
+"""The tables of guarantees: their pages are up to date, and some commands of their counterexamples print the same."""
 
 import re
 import shlex
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,9 @@ _ENTRY = re.compile(
 _STEP = re.compile(r"^ +\d+  (\w+\(.*\))$", re.MULTILINE)
 EVERY = 16
 
-FAMILIES = {family.name: len(family.tables) for family in families() if family.tables}
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {family.name: DOCS / f"{family.name}.md" for family in families() if family.tables}
+PAGES["pipeline"] = DOCS / "guarantees.md"
 
 
 def as_in_a_trace(steps):
@@ -32,10 +33,13 @@ def as_in_a_trace(steps):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_command_of_an_entry_prints_its_schedule(family, capsys):
-    assert main(["table", family, "--verbose"]) == 0
+@pytest.mark.parametrize("family", PAGES)
+def test_the_page_has_the_table_and_the_command_of_an_entry_prints_its_schedule(family, capsys, tmp_path):
+    page = shutil.copy(PAGES[family], tmp_path)
+    assert main(["table", family, "--verbose", "--update-docs", page]) == 0
     in_full = capsys.readouterr().out
+    update = f"python -m checker table {family} --update-docs {PAGES[family]}"
+    assert Path(page).read_text() == PAGES[family].read_text(), f"update the page: {update}"
     entries = [match.groupdict() for match in _ENTRY.finditer(in_full)]
     assert len(entries) == len(re.findall(r"^- \[c\d+\]", in_full, re.MULTILINE)) > EVERY
     for entry in entries[::EVERY]:

@@ -1,6 +1,6 @@
-"""The table of the pipeline with transactions: the rows of the page, which CI compares with the computed ones.
+"""The table of the pipeline with transactions: the rows of the page, with each other and with the declared table.
 
-`.ci/run` computes the page. These tests compare its rows with each other and with the declared table.
+`tests/docs/test_tables_of_guarantees.py` compares the page with the computed table.
 """
 
 from pathlib import Path
