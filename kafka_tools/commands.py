@@ -163,8 +163,8 @@ def pages(
         Path | None,
         option(metavar="DIR", help="Build the site of all pages in this folder, or build it again (extra `site`)."),
     ] = None,
-    no_matrix: Annotated[
-        bool, option("--no-matrix", help="With --site: leave out the page of settings, which takes minutes at first.")
+    quick: Annotated[
+        bool, option("--quick", help="With --site: leave out what takes minutes: settings and steps.")
     ] = False,
     printed: Annotated[
         Literal["versions", "myths"] | None,
@@ -187,8 +187,8 @@ def pages(
     from checker.errors import InputError
 
     if printed is not None:
-        if check or site is not None or no_matrix:
-            raise InputError("--print prints one page: leave out --check, --site and --no-matrix")
+        if check or site is not None or quick:
+            raise InputError("--print prints one page: leave out --check, --site and --quick")
         from kafka_tools.pages.write_pages import LONG_PAGES
 
         print(LONG_PAGES[printed](), end="")
@@ -207,12 +207,18 @@ def pages(
         except MissingExtraError as error:
             print(f"the site has no playground: {error.message}", file=sys.stderr)
         count = build_site(
-            folder, site, on_stage=_show_stage, on_figures=print, with_matrix=not no_matrix, pyodide=pyodide
+            folder,
+            site,
+            on_stage=_show_stage,
+            on_figures=print,
+            with_matrix=not quick,
+            with_steps=not quick,
+            pyodide=pyodide,
         )
         print(f"{site / 'index.html'} written, with {quantity(count - 1, 'other page')}")
         return 0
-    if no_matrix:
-        raise InputError("--no-matrix is for --site: name its folder")
+    if quick:
+        raise InputError("--quick is for --site: name its folder")
     from kafka_tools.pages.write_pages import write_pages
 
     changed = write_pages(folder, check)

@@ -41,14 +41,15 @@ def build_site(
     on_figures: Callable[[str], None] = lambda sentence: None,
     *,
     with_matrix: bool = False,
+    with_steps: bool = True,
     pyodide: Mapping[str, bytes] | None = None,
 ) -> int:
     """Build the site of the pages in `docs` into the folder `target` and return the number of its HTML pages.
 
     `shown` are the entries of the museum (None: all). `with_matrix`: with the page of settings, of which `on_figures`
-    gets the figures. `pyodide` has the files of Pyodide; None: without the playground. A warning of Sphinx, a link that
-    leads nowhere and a file that would be loaded from a network are errors. The folder `target` must be empty, new, or
-    a site.
+    gets the figures. `with_steps`: with the pages to step through small scenarios. `pyodide` has the files of Pyodide;
+    None: without the playground. A warning of Sphinx, a link that leads nowhere and a file that would be loaded from a
+    network are errors. The folder `target` must be empty, new, or a site.
 
     Raises:
         InputError: `docs` is not a folder of pages, or a page has a wrong link.
@@ -72,7 +73,8 @@ def build_site(
         counterexamples = write_counterexamples(scenarios, extra / exhibit_pages.COUNTEREXAMPLES)
         on_stage("storing the steps of small scenarios")
         mains = {each.shown_by.target: counterexamples[each.shown_by.target] for each in entries if each.shown_by}
-        step_pages = write_step_pages(list(mains.values()), extra / exhibit_pages.COUNTEREXAMPLES)
+        stepped = list(mains.values()) if with_steps else []
+        step_pages = write_step_pages(stepped, extra / exhibit_pages.COUNTEREXAMPLES)
         museum = exhibit_pages.MuseumPages(counterexamples, step_pages)
         paths = exhibit_pages.write_museum(entries, museum, ledger.read(ledger.default_path()), stage)
         shown_by = [each.shown_by.target if each.shown_by else "" for each in entries]

@@ -60,7 +60,7 @@ WORDS: dict[tuple[str, str], list[str]] = {
     ("experiment", "--lib"): ["experiment", "p3-lost-response", "--lib", "DIR"],
     ("experiment", "--again"): ["experiment", "soak", "--again", "DIR", "--out", "NEW"],
     ("pages", "folder"): ["pages", "DIR", "--check"],
-    ("pages", "--site"): ["pages", "DOCS", "--site", "DIR", "--no-matrix"],
+    ("pages", "--site"): ["pages", "DOCS", "--site", "DIR", "--quick"],
     ("record", "--cluster"): ["record", "NEW", "--cluster", "DIR", "--partition", "mine-0"],
 }
 """For each option or argument that may be a folder, words of a command line that give it the folder DIR."""

@@ -96,17 +96,17 @@ def test_a_warning_of_sphinx_is_an_error(tmp_path):
 def test_a_wrong_place_in_a_page_is_an_error(tmp_path, monkeypatch, capsys):
     docs = small_docs(tmp_path, "# A\n\n[x](index.md#nowhere)\n")
     monkeypatch.setattr(site_builder, "exhibits", lambda: ENTRIES[-1:])
-    assert main(["pages", str(docs), "--site", str(tmp_path / "out"), "--no-matrix"]) == 2
+    assert main(["pages", str(docs), "--site", str(tmp_path / "out"), "--quick"]) == 2
     assert "a.html: the link index.html#nowhere leads to no place in its page" in capsys.readouterr().err
     (docs / "a.md").write_text("# A\n\n[x](index.md#index)\n")
-    assert main(["pages", str(docs), "--site", str(tmp_path / "out"), "--no-matrix"]) == 0
+    assert main(["pages", str(docs), "--site", str(tmp_path / "out"), "--quick"]) == 0
     assert "index.html written, with " in capsys.readouterr().out
 
 
 def test_the_playground_is_in_the_site_and_linked_or_the_command_says_why_not(tmp_path, monkeypatch, capsys):
     docs = small_docs(tmp_path, "# A\n\nTry `playground.html`.\n")
     monkeypatch.setattr(site_builder, "exhibits", lambda: ENTRIES[-1:])
-    command = ["pages", str(docs), "--site", str(tmp_path / "out"), "--no-matrix"]
+    command = ["pages", str(docs), "--site", str(tmp_path / "out"), "--quick"]
     assert main(command) == 0
     assert "the site has no playground: npm is not installed" in capsys.readouterr().err
     assert not (tmp_path / "out" / "playground.html").exists()
@@ -131,19 +131,19 @@ def test_the_page_of_settings_is_in_the_site_and_linked(tmp_path, monkeypatch, c
     assert main(["pages", str(docs), "--site", str(tmp_path / "out")]) == 0
     assert "matrix.html: 7 configurations\n" in capsys.readouterr().out
     assert '<a href="matrix.html">matrix.html</a>' in (tmp_path / "out" / "a.html").read_text()
-    assert main(["pages", str(docs), "--site", str(tmp_path / "out"), "--no-matrix"]) == 0
+    assert main(["pages", str(docs), "--site", str(tmp_path / "out"), "--quick"]) == 0
     assert "matrix.html</a>" not in (tmp_path / "out" / "a.html").read_text()
     assert not (tmp_path / "out" / "matrix.html").exists()
-    assert main(["pages", str(docs), "--no-matrix"]) == 2
+    assert main(["pages", str(docs), "--quick"]) == 2
 
 
 def test_a_folder_with_other_files_is_not_replaced(tmp_path, capsys):
     docs, out = small_docs(tmp_path, "# A\n"), tmp_path / "out"
     out.mkdir()
     (out / "mine.txt").touch()
-    assert main(["pages", str(docs), "--site", str(out), "--no-matrix"]) == 2
+    assert main(["pages", str(docs), "--site", str(out), "--quick"]) == 2
     assert "has files that are not of a site: name a new folder" in capsys.readouterr().err
-    assert main(["pages", str(tmp_path / "none"), "--site", str(tmp_path / "new"), "--no-matrix"]) == 2
+    assert main(["pages", str(tmp_path / "none"), "--site", str(tmp_path / "new"), "--quick"]) == 2
     assert main(["pages", str(docs), "--site", str(tmp_path / "new"), "--check"]) == 2
     assert [path.name for path in out.iterdir()] == ["mine.txt"] and not (tmp_path / "new").exists()
 
