@@ -48,7 +48,10 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     table = '| [one] |\n| --- |\n| 1 |\n\n[one]: #there\n\n- <a id="there"></a>here\n'
     terms = "| term | meaning |\n| --- | --- |\n| leader epoch, LE | A number. |\n| ISR | A set. |\n\n"
-    docs = small_docs(folder, f"# A\n\nSee [there](producer.md#the-producer).\n\n{terms}{table}")
+    computed = (
+        "\n<!-- python -m checker table pipeline -->\n\n| | A |\n|--|--|\n| crash | P7 |\n\n<!-- end of table -->\n"
+    )
+    docs = small_docs(folder, f"# A\n\nSee [there](producer.md#the-producer).\n\n{terms}{table}{computed}")
     count = build_site(docs, folder / "site", ENTRIES)
     assert count == sum(1 for _ in (folder / "site").rglob("*.html"))
     return folder / "site"
@@ -66,9 +69,10 @@ def test_every_page_and_every_counterexample_is_in_the_site(site):
                 ).read_text()
 
 
-def test_a_claim_and_a_rule_lead_to_the_picture_of_their_scenario(site):
+def test_a_claim_a_rule_and_a_cell_lead_to_the_picture_of_their_scenario(site):
     for name in ("myths", "versions"):
         assert re.search('href="museum/P7.html">.*producer/acks/p7_acks_1', (site / f"{name}.html").read_text())
+    assert re.search('<td>.*href="museum/P7.html">.*P7', (site / "a.html").read_text())
 
 
 def test_a_small_scenario_has_a_page_of_steps_and_a_large_one_a_command(site):
