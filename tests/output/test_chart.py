@@ -164,6 +164,23 @@ def test_rows_do_not_overlap(r1):
     assert all(row.top < row.y < row.top + row.height for row in r1.rows)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "step", "lines"),
+    [
+        # The sentence, and three bold lines of the violation.
+        ("producer/split_append/flush_misses_parts", 10, 4),
+        # A narrow column: the mark does not fit beside the sentence, and four lines follow.
+        ("transactions/exactly_once_loop/t8_recovered_mapping", 19, 6),
+        # A word of capitals.
+        ("pipeline/pipeline/i2_reorder", 9, 3),
+    ],
+)
+def test_a_row_has_the_height_of_its_sentences(found, scenario, step, lines):
+    spec, violation = found(scenario)
+    drawn = chart(spec, violation.trace, violation)
+    assert drawn.rows[step - 1].height >= 18 * lines + 10
+
+
 def test_the_drawing_is_well_formed_with_hostile_names():
     spec = EvilSpec()
     (violation,) = explore(spec, Plan(("is_empty",))).violations

@@ -236,12 +236,21 @@ def test_no_page_is_wider_than_the_screen(open_page, name, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+CUT_STEPS = """chart => [...chart.querySelectorAll('.chart-steps li')].filter(step => {
+    const text = document.createRange();
+    text.selectNodeContents(step.querySelector('span'));
+    return text.getBoundingClientRect().bottom > step.getBoundingClientRect().bottom;
+}).map(step => step.textContent)"""
+"""The steps of which a row does not show the whole sentence."""
+
+
 @pytest.mark.browser
-def test_no_picture_hides_a_lane(open_page, site):
+def test_no_picture_hides_a_lane_or_cuts_a_sentence(open_page, site):
     pictures = sorted((site / "museum" / "counterexamples").glob("*.picture.html"))
     for picture in pictures:
         chart = open_page(picture.relative_to(site).as_posix(), 1280).locator(".chart")
         assert chart.evaluate("box => box.scrollWidth <= box.clientWidth"), picture.name
+        assert chart.evaluate(CUT_STEPS) == [], picture.name
     assert pictures
 
 
