@@ -122,6 +122,20 @@ def test_no_sentence_is_a_difference_of_states():
 
 
 @pytest.mark.slow
+def test_what_was_observed_is_a_sentence():
+    for target, _, violation in violations():
+        words = re.sub(r"[{\[(].*[}\])]", "", violation.explanation.partition("\n")[0])
+        assert len(re.findall(r"\b[a-z]{2,}\b", words)) > 1, f"{target}: {violation.explanation}"
+
+
+def test_what_was_expected_begins_without_a_keyword():
+    properties = {(type(spec), name) for spec in specs() for name, role in spec.roles.items() if role != Role.ACTION}
+    assert len(properties) > 400
+    for spec, name in properties:
+        assert not re.match("[A-Z]{3,}:", inspect.getdoc(getattr(spec, name)) or ""), f"{spec.__name__}.{name}"
+
+
+@pytest.mark.slow
 def test_every_step_of_the_museum_is_in_a_lane_on_the_screen():
     for target, spec, violation in violations():
         drawn = chart(spec, violation.trace, violation)
