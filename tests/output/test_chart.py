@@ -169,6 +169,7 @@ def test_rows_do_not_overlap(r1):
     [
         # The sentence, and three bold lines of the violation.
         ("producer/split_append/flush_misses_parts", 10, 4),
+        ("replication/replica_set/stale_eligible_with_feature_off", 8, 6),
         # A narrow column: the mark does not fit beside the sentence, and four lines follow.
         ("transactions/exactly_once_loop/t8_recovered_mapping", 19, 6),
         # A word of capitals.

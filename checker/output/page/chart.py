@@ -444,7 +444,7 @@ class _ChartBuilder:
             text, finding = row.sentence.text, self._finding(row)
             # The mark of a violation follows the sentence, and bold letters are wider.
             lines = _sentence_lines(f"{text} ✗" if finding else text, width)
-            lines += _sentence_lines(finding, width - width // 7)
+            lines += _sentence_lines(finding, width - width // 6)
             drawn = _NODE + (row.lines_above - 1) * LABEL_LINE + _LINE * 0.5 + inner + _GAP if self._owners else 0
             least = self._least_heights[row.sentence.number - 1] if self._least_heights else 0
             row.top, row.height = top, max(drawn, lines * _SENTENCE_LINE + 10, least)
