@@ -89,6 +89,14 @@ def test_a_copy_has_every_linked_file_and_its_links_lead_there(checkout, tmp_pat
     assert (stage / "index.md").read_text() == "[a](a.md#top), [spec](files/specs/spec.py)\n"
 
 
+def test_a_copy_names_pages_without_the_suffix_of_their_files(checkout, tmp_path):
+    b = "[b.md](findings/b.md#b)"
+    (checkout / "a.md").write_text(f"{b} [see b.md](findings/b.md) [b.md] (no link)\n\n```\n{b}\n```\n")
+    copied(checkout, tmp_path / "stage")
+    copy = (tmp_path / "stage" / "a.md").read_text()
+    assert copy == f"[b](findings/b.md#b) [see b.md](findings/b.md) [b.md] (no link)\n\n```\n{b}\n```\n"
+
+
 def test_an_index_of_docs_has_precedence(checkout, tmp_path):
     (checkout / "index.md").write_text("[r](../README.md)\n")
     stage = tmp_path / "stage"
