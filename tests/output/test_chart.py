@@ -157,6 +157,13 @@ def test_a_lane_whose_values_only_change_has_labels_for_them(found):
     assert labels[-1].startswith("owned at epoch 1 → none")
 
 
+def test_a_label_of_several_lines_is_not_repeated(found):
+    spec, violation = found("replication/replica_set/removed_disk")
+    drawn = chart(spec, violation.trace, violation)
+    x = x_of(drawn, "controller")
+    assert ("ISR {b1, b2, b3} →", "{b1, b3}") in [node.lines for node in drawn.nodes if node.x == x]
+
+
 def test_rows_do_not_overlap(r1):
     ends = [row.top + row.height for row in r1.rows]
     assert [row.top for row in r1.rows] == [0, *ends[:-1]]

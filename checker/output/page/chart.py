@@ -253,7 +253,7 @@ class _ChartBuilder:
                 if self._is_shown(row, effect) and (number, effect) not in drawn and effect.short not in event.label:
                     row.labels.setdefault(effect.lane, []).extend(self._lines_in(effect.lane, effect.short))
         for row, effect in self._silent_changes():
-            if effect.short not in row.labels.get(effect.lane, ()):
+            if effect.short not in " ".join(row.labels.get(effect.lane, ())):
                 row.labels.setdefault(effect.lane, []).extend(self._lines_in(effect.lane, effect.short))
         arrows = [
             (transfer.sent if transfer.sent > 1 else transfer.arrived or 1, _lines(transfer.text))

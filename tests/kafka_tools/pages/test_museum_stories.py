@@ -119,6 +119,7 @@ def test_no_sentence_is_a_difference_of_states():
     for target, spec, violation in violations():
         for sentence, _ in describe_steps(spec, violation.trace, violation.failed_action):
             assert not STATE_CHANGE.search(sentence.text), f"{target}: {sentence}"
+            assert not re.search(r"refuses.*sequence (\d+):.* expects \1\b", sentence.text), f"{target}: {sentence}"
 
 
 @pytest.mark.slow
