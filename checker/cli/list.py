@@ -25,7 +25,7 @@ def list_specs(
     from checker.output.files import JsonLines
     from checker.output.output_files import STANDARD_OUTPUT
     from checker.output.spec_listing import listing_lines, listing_to_json
-    from checker.output.styled_lines import write
+    from checker.output.styled_lines import width_of, write
     from checker.run import registry
 
     families = [family for target in targets or () for family in registry.families_of(target)]
@@ -33,4 +33,4 @@ def list_specs(
     with JsonLines(json) as output:
         output.write(listing_to_json(families))
     if json != STANDARD_OUTPUT:
-        write(listing_lines(families, constants), sys.stdout)
+        write(listing_lines(families, constants, width_of(sys.stdout)), sys.stdout)

@@ -7,7 +7,8 @@ from collections import Counter
 from typing import Self
 
 from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress, ProgressColumn, Task
+from rich.text import Text
 
 from checker.output import styled_lines
 from checker.output.run_summary import RunScreen
@@ -16,8 +17,23 @@ from checker.run.finished import FinishedRun
 from checker.run.request import Run
 
 _HOLD, _SHOWN, _STOPPED, _DIFFER = "hold", "show a violation", "stopped", "differ"
-_MEANING = "expected violations show bugs and hazards; --verbose has a row for each scenario, run SPEC the steps"
+_MEANING = "expected violations show bugs and hazards: run I7 shows one, --verbose each row"
+_LONG = 120.0
+"""Seconds from which on the display counts minutes."""
+
 _STYLES = {_HOLD: "green", _SHOWN: "yellow", _STOPPED: "yellow", _DIFFER: "bold red"}
+
+
+class ScenarioCount(ProgressColumn):
+    """How many scenarios have ended, and about how long the others take."""
+
+    max_refresh = 0.5
+
+    def render(self, task: Task) -> Text:
+        """Return `412 of 867 scenarios, about 40 s left`."""
+        seconds = task.time_remaining or 0.0
+        rest = f"{seconds:.0f} s" if seconds < _LONG else f"{seconds / 60:.0f} min"
+        return Text(f"{task.completed:.0f} of {task.total:.0f} scenarios" + (f", about {rest} left" if seconds else ""))
 
 
 class FamilyScreen(RunScreen):
@@ -31,8 +47,7 @@ class FamilyScreen(RunScreen):
         self._open = Counter(run.entry.family for run in runs)
         self._width = max((len(family) for family in self._open), default=0)
         self._counts: dict[str, Counter[str]] = {family: Counter() for family in self._open}
-        columns = (MofNCompleteColumn(), TextColumn("scenarios"), TimeRemainingColumn(compact=True))
-        self._progress = Progress(*columns, console=Console(file=sys.stdout), transient=True)
+        self._progress = Progress(ScenarioCount(), console=Console(file=sys.stdout), transient=True)
         self._task = self._progress.add_task("", total=len(runs))
 
     def __enter__(self) -> Self:

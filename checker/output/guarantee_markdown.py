@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import textwrap
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from string import ascii_uppercase
 
 from checker.language.tables import GuaranteeCell, GuaranteeNote, GuaranteeRow
 from checker.printable import quantity
@@ -23,8 +24,13 @@ _LENGTHS = (
     "counterexample."
 )
 
+_NAMES = " An entry, or the number of a list of entries: no, but another model or real brokers show it."
+
 _MOST_EXCEPTIONS = 3
-"""The words of a list of exceptions that each cell repeats."""
+"""The words of a list of exceptions that a cell has; a longer list stands below the table."""
+
+_MOST_QUESTIONS = 8
+"""The questions that fit on a page as columns: a table with more has a row for each question."""
 
 Values = tuple[tuple[str, ...], ...]
 """For each setting, the values of the rows that a merged row replaces."""
@@ -65,22 +71,62 @@ def short_markdown(tabulation: GuaranteeTable, command: str) -> list[str]:
     It has no number of states, which every change of a model would change. `command` prints the table in full, with the
     notes on its answers.
     """
-    rows = short_rows(tabulation)
-    marks = _marks_of_exceptions([answer for _, answers in rows for answer in answers])
-    marked = [[*settings, *(marks.get(answer, answer) for answer in answers)] for settings, answers in rows]
-    lines = _align([heading(tabulation), *marked])
+    rows, marks = marked_rows(tabulation)
+    if is_wide(tabulation):
+        names = ["", *tabulation.table.rows[0].settings]
+        lettered = [[letter, *settings] for letter, (settings, _) in zip(ascii_uppercase, rows, strict=False)]
+        lines = [*_align([names, *lettered]), "", *_align(_questions_below_letters(tabulation))]
+    else:
+        lines = _align([heading(tabulation), *([*settings, *answers] for settings, answers in rows)])
     if marks:
-        lines += ["", *_exception_lines(marks)]
+        lines += ["", *(part for text in exception_lines(marks) for part in _wrap(text, indent="  "))]
     for paragraph in short_legend(tabulation):
         lines += ["", *_wrap(paragraph)]
     return [*lines, "", *_wrap(f"{_documentation(tabulation)} {in_full(command)}")]
 
 
+def is_wide(tabulation: GuaranteeTable) -> bool:
+    """Return whether a table has a row for each question, and a letter for each combination of settings."""
+    return len(tabulation.table.columns) > _MOST_QUESTIONS and len(short_rows(tabulation)) <= len(ascii_uppercase)
+
+
+def marked_rows(tabulation: GuaranteeTable) -> tuple[list[tuple[list[str], list[str]]], dict[str, str]]:
+    """Return the merged rows with marks for long lists of exceptions, and the marks by what they stand for."""
+    rows = short_rows(tabulation)
+    marks = _marks_of_exceptions([answer for _, answers in rows for answer in answers])
+    return [(settings, [marks.get(answer, answer) for answer in answers]) for settings, answers in rows], marks
+
+
+def question_rows(tabulation: GuaranteeTable) -> Iterator[list[str]]:
+    """Yield each question with its answers, one for each merged row; of exceptions they have the names only.
+
+    Questions that begin alike, such as "lost: one broker crashes", are indented below a row of one cell with their
+    beginning.
+    """
+    rows, _ = marked_rows(tabulation)
+    answers = zip(tabulation.table.columns.values(), *(given for _, given in rows), strict=True)
+    for outcome, group in itertools.groupby(answers, lambda row: row[0].partition(": ")[0]):
+        alike = [[text.removeprefix("no, but ") for text in row] for row in group]
+        if len(alike) > 1:
+            yield [f"{outcome[0].upper()}{outcome[1:]}"]
+        for question, *given in alike:
+            yield [f"  {question.removeprefix(f'{outcome}: ')}" if len(alike) > 1 else question, *given]
+
+
+def _questions_below_letters(tabulation: GuaranteeTable) -> list[list[str]]:
+    rows = list(question_rows(tabulation))
+    count = max(map(len, rows)) - 1
+    lines = [["", *ascii_uppercase[:count]]]
+    for name, *answers in rows:
+        shown = ["**yes**" if answer == "yes" else answer for answer in answers]
+        lines.append([name.strip(), *shown] if shown else [f"**{name}**", *[""] * count])
+    return lines
+
+
 def _marks_of_exceptions(answers: Sequence[str]) -> dict[str, str]:
-    """Return, for each long list of exceptions that several cells have, what a cell has in its place."""
-    counts = Counter(answer for answer in answers if answer.count(" ") > _MOST_EXCEPTIONS)
-    shared = [answer for answer, count in counts.items() if count > 1]
-    return {answer: f"no, but ({number})" for number, answer in enumerate(shared, 1)}
+    """Return, for each long list of exceptions, what a cell has in its place."""
+    long = dict.fromkeys(answer for answer in answers if answer.count(" ") > _MOST_EXCEPTIONS)
+    return {answer: f"no, but ({number})" for number, answer in enumerate(long, 1)}
 
 
 def full_markdown(
@@ -98,16 +144,17 @@ def full_markdown(
     return [*lines, "", conclusion(tabulation)]
 
 
-def _exception_lines(marks: Mapping[str, str]) -> Iterable[str]:
+def exception_lines(marks: Mapping[str, str]) -> Iterable[str]:
+    """Return an item of a list for each mark."""
     for answer, mark in marks.items():
-        yield from _wrap(f"- {mark.removeprefix('no, but ')} {answer.removeprefix('no, but ')}", indent="  ")
+        yield f"- {mark.removeprefix('no, but ')} {answer.removeprefix('no, but ')}"
 
 
 def short_legend(tabulation: GuaranteeTable) -> list[str]:
     """Return the paragraphs that explain the merged rows."""
     has_exceptions = any(_exceptions(tabulation, cell) for cell in _cells(tabulation))
-    answers = _ANSWERS + (_EXCEPTIONS if has_exceptions else "")
-    return [answers, *tabulation.table.legend, *_refusals(tabulation)]
+    exceptions = _NAMES if is_wide(tabulation) else _EXCEPTIONS
+    return [_ANSWERS + (exceptions if has_exceptions else ""), *tabulation.table.legend, *_refusals(tabulation)]
 
 
 def short_notes(tabulation: GuaranteeTable) -> list[str]:

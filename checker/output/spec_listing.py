@@ -18,6 +18,10 @@ _WIDTH = 62
 """The most characters of a list of names on one line, which begins after 14 columns."""
 
 
+_LEAST_SUMMARY = 20
+"""The fewest columns of a summary: a line with less room for it is broken."""
+
+
 def listing_to_json(families: list[registry.Family]) -> dict[str, Any]:
     """Return families as one JSON object."""
     return {
@@ -32,20 +36,32 @@ def listing_to_json(families: list[registry.Family]) -> dict[str, Any]:
     }
 
 
-def listing_lines(families: list[registry.Family], with_constants: bool = False) -> list[Line]:
-    """Return the lines that list families: a line for each spec, or the scenarios of a single one."""
+def listing_lines(
+    families: list[registry.Family], with_constants: bool = False, width: int | None = None
+) -> list[Line]:
+    """Return the lines that list families: a line for each spec, or the scenarios of a single one.
+
+    A line of several specs has at most `width` columns, if the name of the spec leaves room for a few words.
+    """
     entries = [entry for family in families for entry in family.entries]
     if len(entries) == 1:
         return _entry_lines(entries[0], with_constants)
     lines: list[Line] = []
     for family in families:
-        lines += [line((family.name, "bold"), (f"  {family.summary}", "dim"))]
+        lines += [line((family.name, "bold"), (f"  {_in_short(family.summary, family.name, width)}", "dim"))]
         for entry in family.entries:
-            lines += [line("  ", (entry.target, "cyan"), f"  {entry.spec.summary()}")]
+            summary = _in_short(entry.spec.summary(), f"  {entry.target}", width)
+            lines += [line("  ", (entry.target, "cyan"), f"  {summary}")]
             lines += _constant_lines(entry) if with_constants else []
     names = sum(len(entry.scenarios) for entry in entries)
     counts = f"{quantity(len(entries), 'spec')}, {quantity(names, 'scenario')}"
     return [*lines, BLANK, line((f"{counts}; list SPEC shows those of a spec", "dim"))]
+
+
+def _in_short(summary: str, before: str, width: int | None) -> str:
+    """Return the first words of a summary, which fit on the line after a name and two spaces."""
+    room = width - len(before) - 2 if width is not None else len(summary)
+    return textwrap.shorten(summary, max(room, _LEAST_SUMMARY), placeholder=" …")
 
 
 def _entry_lines(entry: registry.SpecEntry, with_constants: bool) -> list[Line]:

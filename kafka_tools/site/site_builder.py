@@ -29,6 +29,8 @@ from kafka_tools.site.step_pages import write_step_pages
 
 _STATIC = Path(__file__).parent / "static"
 
+_TABLE = re.compile("<!-- python -m checker table .*?<!-- end of table -->", re.DOTALL)
+
 _START = "Start"
 """The title of the pages that the index links before its first heading."""
 
@@ -77,6 +79,7 @@ def build_site(
         step_pages = write_step_pages(stepped, extra / exhibit_pages.COUNTEREXAMPLES)
         museum = exhibit_pages.MuseumPages(counterexamples, step_pages)
         paths = exhibit_pages.write_museum(entries, museum, ledger.read(ledger.default_path()), stage)
+        link_entries(stage, {each.name: path.as_posix() for each, path in zip(entries, paths, strict=True)})
         shown_by = [each.shown_by.target if each.shown_by else "" for each in entries]
         pages += _write_long_pages(stage, dict(zip(shown_by, paths, strict=True)))
         _add_navigation(stage, pages, entries, paths)
@@ -141,6 +144,15 @@ def _replace(output: Path, target: Path) -> None:
             new.rename(place)
     except OSError as error:
         raise OutputError(f"{target} cannot be written: {error.strerror}") from None
+
+
+def link_entries(stage: Path, museum: Mapping[str, str]) -> None:
+    """Turn the names of entries in the computed tables into links to their pages in the museum."""
+    name = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, museum))})(?![\w-])")
+    for path in stage.glob("*.md") if museum else ():
+        text = path.read_text(encoding="utf-8")
+        linked = _TABLE.sub(lambda table: name.sub(lambda entry: f"[{entry[0]}]({museum[entry[0]]})", table[0]), text)
+        path.write_text(linked, encoding="utf-8")
 
 
 def _write_long_pages(stage: Path, museum: Mapping[str, Path]) -> list[Path]:

@@ -13,6 +13,7 @@ from checker.errors import InputError
 INDEX = "index.md"
 
 _LINK = re.compile(r"(?P<head>\]\(|^\[[^\]]+\]: +)(?P<path>[^)#\s:]+)(?P<tail>#[^)\s]*)?(?=\)|\s|$)", re.MULTILINE)
+_FILE_NAME = re.compile(r"(?<=\[)([\w-]+)\.md(?=\]\()")
 _TERMS = re.compile(r"^\| term \|.*\n\|.*\n(?P<rows>(?:\|.*\n)+)", re.MULTILINE)
 _FENCE = re.compile(r"^ *```", re.MULTILINE)
 
@@ -90,7 +91,10 @@ class StagedDocs:
             place = os.path.relpath(self._copy_of(path), target.parent)
             return f"{link['head']}{Path(place).as_posix()}{link['tail'] or ''}"
 
-        return "".join(part if is_code else _LINK.sub(replaced, part) for part, is_code in split_code(text))
+        # A reader of the site sees pages, not files: [consumer.md](consumer.md) is "consumer" there.
+        return "".join(
+            part if is_code else _LINK.sub(replaced, _FILE_NAME.sub(r"\1", part)) for part, is_code in split_code(text)
+        )
 
 
 def _with_index(table: re.Match[str]) -> str:

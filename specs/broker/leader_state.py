@@ -177,7 +177,7 @@ class LeaderState(ProducerState):
         """Return whether the leader has a later epoch, so that it refuses a retry of this one."""
         return self.producer_epoch[partition] is not None and epoch < self.producer_epoch[partition]
 
-    @invariant(says="{p}, producer epoch {self.producer_epoch[p]}: {self.log[p]}")
+    @invariant(says="{p}: a batch of an older epoch follows one of a newer epoch: {self.log[p]}")
     def epochs_never_go_back(self):
         """A fenced epoch appends nothing."""
         return all(

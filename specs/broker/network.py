@@ -219,7 +219,9 @@ class BrokerNetwork(Sender):
 
     # Properties.
 
-    @invariant(says="in flight {self.in_flight}, answered {self.responses}")
+    @invariant(
+        says="the response of {self.responses[i].records} answers the request of {self.in_flight[node][i].records}"
+    )
     def responses_matched_in_order(self):
         """The next response answers the oldest request in flight, as the client assumes (InFlightRequests)."""
         return all(

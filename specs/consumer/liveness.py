@@ -18,7 +18,7 @@ class GroupLiveness(ConsumerGroup):
     Source: GroupMetadataManager and ConsumerCoordinator of Apache Kafka.
     """
 
-    @always_eventually(says="generation {self.generation}, members {self.in_group}, phases {self.phase}")
+    @always_eventually(says="the group does not converge: generation {self.generation}, phases {self.phase}")
     def group_converges(self):
         """All members have their assignment again and again, and one member owns the partition."""
         return self.generation == self.max_generation or (
@@ -94,7 +94,7 @@ class ProtocolLiveness(ConsumerProtocol):
     Source: GroupMetadataManager and CurrentAssignmentBuilder of Apache Kafka.
     """
 
-    @always_eventually(says="group epoch {self.group_epoch}, members {self.in_group}, epochs {self.epoch}")
+    @always_eventually(says="the group does not converge: its epoch is {self.group_epoch}, the members' {self.epoch}")
     def group_converges(self):
         """Every member owns its target assignment again and again, in its view and in the coordinator's."""
         return self.group_epoch == self.max_epoch or len(self.in_group) == 0 or self.is_stable()

@@ -119,7 +119,7 @@ class ProtocolCommits(ConsumerProtocol):
 
     commits_move_forward = ConsumerGroup.commits_move_forward
 
-    @step_invariant(says="{self.committed} is committed")
+    @step_invariant(says="offset {self.committed} was committed by a member that does not own the partition")
     def only_owners_commit(self, old):
         """A commit is accepted only from a member that owns the partition, in the coordinator's view."""
         return self.committed == old.committed or any(

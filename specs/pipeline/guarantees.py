@@ -80,7 +80,7 @@ LEGEND = (
     "of order: in the leader's log. Never written: a later record is in the leader's log, and the leader refuses each "
     "retry of an earlier one. Read, then gone: a consumer has read a record that the leader does not have.",
     "Explored: one partition with records of other producers too, three replicas, two records, Kafka 3.7 or later "
-    "(strict min ISR), the failures of the column at every moment, and two followers that may lag; a slow follower: "
+    "(strict min ISR), these failures at every moment, and two followers that may lag; a slow follower: "
     "one of them may lag again. When a connection closes, the broker may still handle requests that it had not read. "
     "May be down: how many of the three brokers may be down while a write can succeed.",
 )

@@ -196,14 +196,14 @@ class Partition(Spec, abstract=True):
         says="record {record} was acknowledged, and the log of the leader {self.leader} is {self.log[self.leader]}"
     )
     def no_acked_loss(self):
-        """LOSS: the leader has every acknowledged record in its log, or (acks=0) in an unread request."""
+        """The leader has every acknowledged record in its log, or (acks=0) in an unread request."""
         return self.leader is None or all(self.is_unread(record) or self.leader_has(record) for record in self.acked)
 
     @invariant(
         says="the consumer has read {self.consumed}, and the log of the leader {self.leader} is {self.log[self.leader]}"
     )
     def reads_are_stable(self):
-        """UNSTABLE: the leader's log has every record that the consumer has read, at the same offset."""
+        """The leader's log has every record that the consumer has read, at the same offset."""
         return self.leader is None or self.consumed == self.log[self.leader][: len(self.consumed)]
 
     @reachable

@@ -301,14 +301,14 @@ class Pipeline(ExpiringProducer):
 
     @invariant(says="the log of the leader {self.leader} has record {record} twice: {self.log[self.leader]}")
     def no_duplicate(self):
-        """DUP: no record is twice in the leader's log."""
+        """No record is twice in the leader's log."""
         return self.leader is None or all(
             len([entry for entry in self.log[self.leader] if entry.record == record]) <= 1 for record in RecordId
         )
 
     @invariant(says="record {later} precedes the first copy of record {earlier} in the log {self.log[self.leader]}")
     def no_reorder(self):
-        """REORDER: the leader's log has the first copies of the records in the order in which they were sent."""
+        """The leader's log has the first copies of the records in the order in which they were sent."""
         return self.leader is None or all(
             not self.precedes(later, earlier) for earlier in RecordId for later in RecordId if earlier < later
         )
@@ -323,7 +323,7 @@ class Pipeline(ExpiringProducer):
         "{'is not: its send failed' if earlier in self.failed else 'never will be: the leader refuses each retry'}"
     )
     def no_missing_earlier(self):
-        """GAP: no record is in the leader's log while an earlier one is not and cannot be written any more.
+        """No record is in the leader's log while an earlier one is not and cannot be written any more.
 
         The earlier record has failed, or the leader refuses each of its retries (I2). The application may get an error.
         """
@@ -342,7 +342,7 @@ class Pipeline(ExpiringProducer):
 
     @invariant(says="the producer repeats record {self.queue[0]} without end, and the leader {self.leader} refuses it")
     def no_endless_retry(self):
-        """STUCK: the leader does not refuse a record forever while the producer keeps sending it."""
+        """The leader does not refuse a record forever while the producer keeps sending it."""
         return not self.is_stuck()
 
     def is_stuck(self):
@@ -361,7 +361,7 @@ class Pipeline(ExpiringProducer):
 
     @invariant(says="record {entry.record} is below the consumer's position {len(self.consumed)} and was not processed")
     def no_gap(self):
-        """GAP: every record below the consumer's position was processed, or is in the application's hands."""
+        """Every record below the consumer's position was processed, or is in the application's hands."""
         return all(self.processed[entry.record] > 0 or self.in_hand == entry.record for entry in self.consumed)
 
     @invariant(says="record {record} was processed {self.processed[record]} times")
@@ -374,7 +374,7 @@ class Pipeline(ExpiringProducer):
 
     @invariant(says="record {record} may be acknowledged, and the brokers that have it are {self.brokers_with(record)}")
     def acknowledged_on_two_disks(self):
-        """LOSS of a disk: a record that may be acknowledged is on two brokers, so one of them keeps it."""
+        """Loss of a disk: a record that may be acknowledged is on two brokers, so one of them keeps it."""
         return all(len(self.brokers_with(record)) > 1 for record in RecordId if self.may_be_acknowledged(record))
 
     def may_be_acknowledged(self, record):

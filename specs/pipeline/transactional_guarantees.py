@@ -71,17 +71,16 @@ LEGEND = (
     "transactional.id: each instance of the application keeps one, or the owner of "
     "an input partition uses that of the partition. Offsets: sendOffsetsToTransaction with consumer.groupMetadata() "
     "or without group metadata, or commitSync after the transaction. After a commit timeout: the application calls "
-    "commitTransaction again, or takes the transaction for lost and repeats it with a new producer. The columns "
-    '"committed twice" and "an answer is lost" have such timeouts.',
-    "Explored: brokers and clients of one release, with verification and acks=all. The first five columns: a "
+    "commitTransaction again, or takes the transaction for lost and repeats it with a new producer. "
+    '"Committed twice" and "an answer is lost" have such timeouts.',
+    "Explored: brokers and clients of one release, with verification and acks=all. The first five questions: a "
     "producer with up to two transactions in one or two partitions. A producer that restarts leaves a former instance, "
     "which still runs. A late request: a copy stays in the network while the client repeats the request or gives up. "
     "The next four: a consumer of one or two partitions with two replicas each. The last four: two instances of an "
     "application that consumes, transforms and produces, and two input records (one if an answer is lost). Every "
-    "failure occurs at every moment. Columns with different specs do not have each other's failures.",
-    "Only the columns of the consumer depend on isolation.level. The other columns count committed records. A consumer "
-    "with read_uncommitted also reads the aborted ones: for example, both results of a record that is processed again "
-    "after an abort.",
+    "failure occurs at every moment. Questions with different specs do not have each other's failures.",
+    "Only the questions of the consumer depend on isolation.level. The others count committed records. A consumer with "
+    "read_uncommitted also reads the aborted ones.",
 )
 
 

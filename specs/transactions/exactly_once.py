@@ -832,12 +832,12 @@ class ExactlyOnceLoop(Spec):
 
     # Properties.
 
-    @invariant(says="committed results: {self.decided_results()}")
+    @invariant(says="record {record} has more than one committed result: {self.decided_results()}")
     def no_duplicate(self):
         """A record has at most one committed result."""
         return all(self.decided_results().count(record) <= 1 for record in RecordId)
 
-    @invariant(says="committed results: {self.decided_results()}")
+    @invariant(says="the committed results are not in the order of the input: {self.decided_results()}")
     def no_reorder(self):
         """Committed results are in the order of the input."""
         return all(

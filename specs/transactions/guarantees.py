@@ -108,9 +108,9 @@ LEGEND = (
     "Explored: up to two transactions of one producer in one or two partitions, and one occurrence of the failure at "
     "every moment. A late request: a copy stays in the network while the client repeats the request or gives up. "
     "Two-phase commit: an application prepares a transaction, commits in an external store, and restarts.",
-    'Version "1 to 2": the feature transaction.version is raised at any moment while the clients run. A column with a '
-    "spec that has no upgrade has the answers of both versions and of clients of version 1 in a cluster of version 2: "
-    "yes if one of them is yes.",
+    'Version "1 to 2": the feature transaction.version is raised at any moment while the clients run. A question with '
+    "a spec that has no upgrade has the answers of both versions and of clients of version 1 in a cluster of version "
+    "2: yes if one of them is yes.",
     "With KIP-939: 4.3 with Enable2Pc and KeepPreparedTxn as the KIP proposes them. No release has them.",
 )
 

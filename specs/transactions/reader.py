@@ -450,17 +450,17 @@ class TransactionalReader(Spec):
 
     # Properties.
 
-    @invariant(says="{partition}: batches of {self.read[partition]} are read; {self.state}")
+    @invariant(says="the reader has a batch of t{transaction} from {partition}, and t{transaction} is aborted")
     def no_aborted_read(self):
         """The reader receives no batch of an aborted transaction."""
         return all(not self.is_aborted(transaction) for partition in Partition for transaction in self.read[partition])
 
-    @invariant(says="{partition}: batches of {self.read[partition]} are read; {self.state}")
+    @invariant(says="the reader has a batch of t{transaction} from {partition}, and t{transaction} is not decided")
     def no_open_read(self):
         """The reader receives no batch of a transaction that is not decided."""
         return all(self.is_decided(transaction) for partition in Partition for transaction in self.read[partition])
 
-    @invariant(says="{partition} is read to {self.position[partition]}: {self.read[partition]}; t{transaction}")
+    @invariant(says="{partition} is read past the committed t{transaction} with the batches of {self.read[partition]}")
     def whole_transactions(self):
         """After the marker of a committed transaction the reader has all its batches of the partition, once each."""
         return all(
@@ -476,7 +476,7 @@ class TransactionalReader(Spec):
         marker = self.marker_of(transaction, partition)
         return marker is not None and marker < self.position[partition]
 
-    @invariant(says="t{transaction}: {self.read}, positions {self.position}")
+    @invariant(says="the reader has t{transaction} from {partition}, and passed it in {other} without its batches")
     def no_torn_transaction(self):
         """All or none: the reader does not have a transaction in one partition and pass it without batches in another.
 
@@ -549,7 +549,7 @@ class TransactionalReader(Spec):
             for partition in Partition
         )
 
-    @always_eventually(says="{self.log}, last stable offsets below the end for ever")
+    @always_eventually(says="a last stable offset stays below the end of its log: {self.log}")
     def no_hanging_transaction(self):
         """Every last stable offset reaches the end of the log again and again."""
         return all(self.last_stable_offset(partition) == len(self.log[partition]) for partition in Partition)

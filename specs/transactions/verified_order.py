@@ -105,7 +105,7 @@ class VerifiedOrder(Spec):
         """The first batch of the log is the first that was sent."""
         return len(self.log) == 0 or self.log[0] == 0
 
-    @always_eventually(says="the log stays {self.log}")
+    @always_eventually(says="the log stays {self.log}, and never gets the other batches")
     def every_batch_is_appended(self):
         """Every batch is appended."""
         return len(self.log) == self.batches

@@ -82,8 +82,12 @@ def test_selecting_one_family_imports_no_other():
 
 
 def test_lists_fit_in_80_columns(checker, monkeypatch):
+    piped = checker("list").out.splitlines()
     monkeypatch.setenv("COLUMNS", "80")
-    lines = checker("list").out.splitlines()
-    lines += checker("list", "producer/configured_producer", "--constants").out.splitlines()
+    short = checker("list").out.splitlines()
+    lines = short + checker("list", "producer/configured_producer", "--constants").out.splitlines()
     assert max(map(len, lines)) <= 80
+    whole = [line for line in short if line]
+    assert len(whole) == len([line for line in piped if line]) and sum(line.endswith(" …") for line in short) > 50
+    assert all(cut.removesuffix(" …") in line for cut, line in zip(whole, filter(None, piped), strict=True))
     assert any(re.match(r" {14}version=\S+ \(\d+ values: 2.0.0, ..., \S+\)", line) for line in lines)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from checker.cli.app import main
+from checker.output.family_screen import ScenarioCount
 from checker.run.registry import load_file
 from tests.cli.conftest import TOY
 
@@ -294,8 +295,18 @@ def test_a_person_sees_a_line_for_each_family_of_the_library(run_library):
     status, printed = run_library()
     (row,) = re.findall(r"^examples +(\d+) scenarios +(\d+) hold +(\d+) show a violation", printed, re.MULTILINE)
     assert status == 0 and int(row[0]) == int(row[1]) + int(row[2]) >= 10
-    assert "  ok" not in printed and "expected violations show bugs and hazards" in printed
+    assert "  ok" not in printed and "run I7 shows one" in printed
     assert printed.splitlines()[-1].endswith("all as expected")
+    assert re.search(rf"^0 of {row[0]} scenarios\r$", printed, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "left"), [(None, ""), (0.0, ""), (40.2, ", about 40 s left"), (119.4, ", about 119 s left"),
+        (120.0, ", about 2 min left"), (156.0, ", about 3 min left")],
+)  # fmt: skip
+def test_the_progress_of_the_library_says_what_its_time_is(seconds, left):
+    task = SimpleNamespace(completed=412.0, total=867.0, time_remaining=seconds)
+    assert ScenarioCount().render(task).plain == f"412 of 867 scenarios{left}"
 
 
 @pytest.mark.parametrize("reason", ["--verbose", "CI", "no terminal"])

@@ -55,6 +55,61 @@ def test_no_line_of_the_printed_table_is_too_long(checker, tmp_path, monkeypatch
         assert f"  no: {question}; {question} again" in re.sub(r"\n {6}", " ", outcome.out)
 
 
+@pytest.fixture
+def many_questions(tmp_path):
+    """Return a table of nine questions: eight begin alike."""
+    path = tmp_path / "many_toy.py"
+    names = [*(f"falls: after {count} calls" for count in range(1, 9)), "rises"]
+    columns = "{" + ", ".join(f'"q{number}": "{name}"' for number, name in enumerate(names)) + "}"
+    text = Path(TABLE).read_text().replace('{"falls": "falls"}', columns)
+    cells = r"dict.fromkeys([f'q{number}' for number in range(9)], \1)"
+    path.write_text(re.sub(r'{"falls": (cell\(.*?\))}', cells, text))
+    return path
+
+
+def test_many_questions_have_a_row_each_below_the_letters_of_the_settings(checker, many_questions, monkeypatch):
+    command = ["table", many_questions, "--engine", "python", "--workers", "1"]
+    out = checker(*command).out
+    assert "A  resets no; limit any\n" in out and "C  resets twice; limit any\n" in out
+    assert re.search(r"^ {40,} A       B       C$", out, re.MULTILINE)
+    assert re.search(r"^Falls\n  after 1 calls +no      yes     refused\n  after 2 calls +no ", out, re.MULTILINE)
+    assert re.search(r"^rises +no      yes     refused\n\nYes: the checker", out, re.MULTILINE)
+    monkeypatch.setenv("COLUMNS", "43")
+    assert "resets no\n  no: falls: after 1 calls; falls:" in checker(*command).out
+    monkeypatch.setenv("COLUMNS", "44")
+    narrow = checker(*command).out
+    assert re.search(r"^  after 1 calls +no      yes     refused$", narrow, re.MULTILINE)
+    assert max(map(len, narrow.split("Yes: the")[0].splitlines())) <= 44
+    fewer = many_questions.read_text().replace(', "q8": "rises"', "").replace("range(9)", "range(8)")
+    many_questions.write_text(fewer)
+    assert "resets no\n  no: falls: after 1 calls; falls:" in checker(*command).out
+
+
+def test_a_page_with_many_questions_has_a_narrow_table(checker, many_questions, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- python -m checker table many_toy -->\nold\n<!-- end of table -->\n")
+    text = many_questions.read_text().replace(
+        '("deeper",)\n', '("deeper",), exceptions=() if resets else ("deeper",)\n'
+    )
+    many_questions.write_text(text)
+    checker("table", many_questions, "--engine", "python", "--workers", "1", "--update-docs", page)
+    settings, answers, legend = page.read_text().split("\n\n")[1:4]
+    assert settings.splitlines()[0] == "|     | resets | limit |" and "| B   | yes    | any   |" in settings
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in answers.splitlines()]
+    assert rows[0] == ["", "A", "B", "C"] and rows[2] == ["**Falls**", "", "", ""]
+    assert rows[3] == ["after 1 calls", "deeper", "**yes**", "refused"] and rows[-1][0] == "rises" and len(rows) == 12
+    assert "An entry, or the number of a list of entries: no, but another model" in legend.replace("\n", " ")
+
+
+def test_a_long_list_of_exceptions_has_a_number(checker, many_questions):
+    text = many_questions.read_text().replace(
+        '("deeper",)\n', '("deeper",), exceptions=() if resets else ("deeper",)\n'
+    )
+    many_questions.write_text(text.replace('"deadlock")),)', '"deadlock")),), takes="3 restarts"'))
+    out = checker("table", many_questions, "--engine", "python", "--workers", "1").out
+    assert re.search(r"^  after 1 calls +\(1\) ", out, re.MULTILINE) and "\n- (1) deeper after 3 restarts\n" in out
+
+
 def test_exceptions_and_differences_have_their_notes_in_short(checker, tmp_path):
     excepted = tmp_path / "excepted_toy.py"
     text = Path(TABLE).read_text().replace('("deeper",)\n', '("other",) if resets else (), exceptions=("deeper",)\n')

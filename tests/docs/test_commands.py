@@ -49,10 +49,8 @@ NOT_RUN = {
     "pip install -e '.[cluster]'": "changes the environment of the tests",
     "pip install -e '.[prove]'": "changes the environment of the tests; docs/tutorial.md has it with a new one",
     "python -m checker run consumer": SCENARIOS,
-    "python -m checker run producer broker": SCENARIOS,
     "python -m checker run replication": SCENARIOS,
     "python -m checker run replication/partition": SCENARIOS,
-    "python -m checker run transactions": SCENARIOS,
     "python -m checker run transactions/transactional_reader transactions/exactly_once_loop": SCENARIOS,
     "python -m checker run replication/kip320 --set log_size=4 --set max_records=4 --checkpoint DIR --every 10m": LONG,
     "python -m checker run replication/kip320 --set max_leader_epoch=4 --store compact --checkpoint DIR": LONG,
@@ -114,12 +112,10 @@ SLOW = {
     "python -m checker advise producer.properties server.properties --kafka 3.7": 0.8,
     "python -m checker advise producer.properties --kafka 4.3": 11.0,
     "python -m checker advise misconfigured.toml --kafka 3.7": 12.0,
-    "python -m checker run transactions/replicated_partition": 2.5,
     "python -m checker run broker/leader_state": 0.9,
     "python -m checker run transactions/exactly_once_loop --set instances=2 --set records=2 --set rebalances=1 "
     "--set crashes=1": 12.0,
     "python -m checker run transactions/exactly_once_loop/t8_recovered_mapping": 0.9,
-    "python -m checker run transactions/transactional_reader/t9_unclean_election_loses_the_marker": 0.9,
     "python -m checker run replication/partition/r18_missed_leader_epoch --out DIR": 0.9,
     "python -m checker run producer/buffer_pool producer/append producer/metadata_wait producer/routing": 4.1,
     "python -m checker prove replication/kip320_history/three_replicas --unbounded replicas --unbounded log_size "

@@ -157,11 +157,36 @@ def test_a_lane_whose_values_only_change_has_labels_for_them(found):
     assert labels[-1].startswith("owned at epoch 1 → none")
 
 
+def test_a_label_of_several_lines_is_not_repeated(found):
+    spec, violation = found("replication/replica_set/removed_disk")
+    drawn = chart(spec, violation.trace, violation)
+    x = x_of(drawn, "controller")
+    assert ("ISR {b1, b2, b3} →", "{b1, b3}") in [node.lines for node in drawn.nodes if node.x == x]
+
+
 def test_rows_do_not_overlap(r1):
     ends = [row.top + row.height for row in r1.rows]
     assert [row.top for row in r1.rows] == [0, *ends[:-1]]
     assert r1.height == ends[-1]
     assert all(row.top < row.y < row.top + row.height for row in r1.rows)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "step", "lines"),
+    [
+        # The sentence, and three bold lines of the violation.
+        ("producer/split_append/flush_misses_parts", 10, 4),
+        ("replication/replica_set/stale_eligible_with_feature_off", 8, 6),
+        # A narrow column: the mark does not fit beside the sentence, and four lines follow.
+        ("transactions/exactly_once_loop/t8_recovered_mapping", 19, 6),
+        # A word of capitals.
+        ("pipeline/pipeline/i2_reorder", 9, 3),
+    ],
+)
+def test_a_row_has_the_height_of_its_sentences(found, scenario, step, lines):
+    spec, violation = found(scenario)
+    drawn = chart(spec, violation.trace, violation)
+    assert drawn.rows[step - 1].height >= 18 * lines + 10
 
 
 def test_the_drawing_is_well_formed_with_hostile_names():

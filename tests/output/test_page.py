@@ -69,6 +69,21 @@ def page_of(spec, violation, **context):
     return counterexample_page(spec, violation, PageContext("mine/spec", "python -m checker run", **context))
 
 
+class Quoting(Counter):
+    """A counter with a property whose docstring has code."""
+
+    @invariant
+    def stays(self):
+        """The `value` <b> stays `0`."""
+        return self.value == 0
+
+
+def test_code_in_what_is_expected_is_code():
+    (violation,) = explore(Quoting(), Plan(("stays",))).violations
+    page = page_of(Quoting(), violation)
+    assert "expected</span> The <code>value</code> &lt;b&gt; stays <code>0</code>.</p>" in page
+
+
 def evil_page():
     spec = EvilSpec()
     (violation,) = explore(spec, Plan(("is_empty",))).violations

@@ -253,7 +253,7 @@ class _ChartBuilder:
                 if self._is_shown(row, effect) and (number, effect) not in drawn and effect.short not in event.label:
                     row.labels.setdefault(effect.lane, []).extend(self._lines_in(effect.lane, effect.short))
         for row, effect in self._silent_changes():
-            if effect.short not in row.labels.get(effect.lane, ()):
+            if effect.short not in " ".join(row.labels.get(effect.lane, ())):
                 row.labels.setdefault(effect.lane, []).extend(self._lines_in(effect.lane, effect.short))
         arrows = [
             (transfer.sent if transfer.sent > 1 else transfer.arrived or 1, _lines(transfer.text))
@@ -440,9 +440,11 @@ class _ChartBuilder:
                 ),
                 default=0,
             )
-            texts = (row.sentence.text, self._finding(row))
             width = _NARROW_SENTENCE if self._least_width > USUAL_WIDTH else _SENTENCE
-            lines = sum(len(textwrap.wrap(text, width)) for text in texts)
+            text, finding = row.sentence.text, self._finding(row)
+            # The mark of a violation follows the sentence, and bold letters are wider.
+            lines = _sentence_lines(f"{text} ✗" if finding else text, width)
+            lines += _sentence_lines(finding, width - width // 6)
             drawn = _NODE + (row.lines_above - 1) * LABEL_LINE + _LINE * 0.5 + inner + _GAP if self._owners else 0
             least = self._least_heights[row.sentence.number - 1] if self._least_heights else 0
             row.top, row.height = top, max(drawn, lines * _SENTENCE_LINE + 10, least)
@@ -592,6 +594,11 @@ def _style(working: Any, owner: LaneOwner) -> Literal["runs", "leads", "stopped"
 def _lines(text: str, width: int = _LABEL) -> list[str]:
     """Return a label in lines of `width` characters; a word that is longer than a line is not cut."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def _sentence_lines(text: str, width: int) -> int:
+    """Return the lines of a text of `width` characters; four capitals are as wide as five other letters."""
+    return len(textwrap.wrap(re.sub("[A-Z_]{4}", r"\g<0>_", text), width))
 
 
 def _colour(item: Any, log: Log) -> int | None:

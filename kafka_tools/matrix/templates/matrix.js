@@ -139,7 +139,7 @@ function makeSwitches() {
         element("input", { type: "radio", name: each.name, value, onchange: () => change({ [each.name]: value }) }),
         each.labels[number]));
       group.append(element("div", { class: "switch", role: "radiogroup", "aria-label": each.title },
-        element("span", { id: `of-${each.name}` }, each.title), element("div", { class: "options" }, ...options)));
+        element("span", { id: `of-${each.name}` }, ...breakable(each.title)), element("div", { class: "options" }, ...options)));
     }
     $("groups").append(group);
   }
@@ -353,6 +353,9 @@ function withoutPicture(found) {
   return text[verdictOf(found)];
 }
 
+// A line may end after each dot of a setting's name.
+const breakable = (text) => text.split(/(?<=\.)/).flatMap((part) => [part, element("wbr")]);
+
 const changesText = (changes) => Object.entries(changes).map(([name, value]) => {
   const each = data.switches.find((found) => found.name === name);
   return `${each.title}=${each.labels[each.values.indexOf(value)]}`;
@@ -364,7 +367,7 @@ function repairButtons(found) {
   return [element("div", { class: "repairs" }, element("span", {}, "It is prevented by"),
     ...repairs.map(([changes, cost, weakens]) => element("button", { type: "button", class: weakens ? "weak" : "",
       title: data.texts[cost], onclick: () => repairBy(changes) },
-    `${changesText(changes)}${weakens ? " (gives up another guarantee)" : ""}${remaining(changes)}`)))];
+    ...breakable(`${changesText(changes)}${weakens ? " (gives up another guarantee)" : ""}${remaining(changes)}`))))];
 }
 
 // The known bugs that the exploration with some changes does not have.

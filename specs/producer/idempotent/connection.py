@@ -87,9 +87,11 @@ class IdempotentConnection(TransactionManager, abstract=True):
                 "'}{unhandled(partition).id}" + _OF + "{' as a duplicate' if is_duplicate(partition, "
                 "unhandled(partition)) else ', sequence ' + str(unhandled(partition).sequence)}{'' if is_duplicate("
                 "partition, unhandled(partition)) or str(check(partition, unhandled(partition))) == 'none' else "
-                "': ' + str(check(partition, unhandled(partition))) + (': it remembers only sequence ' + ', '.join(str("
-                "c.sequence) for c in cached[partition]) + ', and expects ' + str(expected_sequence(partition)) if "
-                "'order' in str(check(partition, unhandled(partition))) and len(cached[partition]) > 0 else '')}",
+                "': ' + str(check(partition, unhandled(partition))) + ('' if 'order' not in str(check(partition, "
+                "unhandled(partition))) or len(cached[partition]) == 0 else ': its epoch is new, and begins with "
+                "sequence 0' if unhandled(partition).epoch > producer_epoch[partition] else ': it remembers only "
+                "sequence ' + ', '.join(str(c.sequence) for c in cached[partition]) + ', and expects ' + "
+                "str(expected_sequence(partition)))}",
             "{'duplicate' if is_duplicate(partition, unhandled(partition)) else '' if str(check(partition, "
                 "unhandled(partition))) == 'none' else 'refuses'}", _LEADER,
             "{'refusal' if not is_duplicate(partition, unhandled(partition)) and str(check(partition, "

@@ -112,12 +112,12 @@ class IdempotentProducer(IdempotentConnection):
             return self.batch[partition][b].sequence == self.unresolved[partition]
         return self.is_next(partition, self.batch[partition][b].sequence)
 
-    @invariant(says="epoch {self.epoch}")
+    @invariant(says="the producer's epoch is {self.epoch}, the number of faults {self.faults()}")
     def bumps_have_causes(self):
         """There are at most as many epoch bumps as faults."""
         return self.epoch <= self.faults()
 
-    @invariant(says="{self.batch}")
+    @invariant(says="more sends have failed than were refused or timed out")
     def failures_have_causes(self):
         """A future fails only if the broker rejected its batch or the batch timed out."""
         failed = sum(1 for p in Partition for b in BatchId if self.batch[p][b].outcome == Outcome.FAILED)

@@ -188,7 +188,10 @@ class PlainProducer(Sender):
 
     # Properties.
 
-    @invariant(says="{node}: in flight {self.in_flight[node]}, answered {self.responses[node]}")
+    @invariant(
+        says="the response of {self.responses[node][i].records} "
+        "answers the request of {self.in_flight[node][i].records}"
+    )
     def responses_matched_in_order(self):
         """The next response of a connection answers its oldest request in flight."""
         return all(

@@ -333,6 +333,15 @@ def test_the_page_is_not_wider_than_the_screen_and_works_with_keys(open_page, wi
     expect(page, "#position", "step 3 of 6")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(STEP_IN_ITS_BOX) == {"sign": True, "number": True, "name": True}
+    assert page.evaluate(WORDS) == [1] * len(SWITCHES)
+
+
+WORDS = """[...document.querySelectorAll('.switch > span')].map(name => Math.max(...[...name.childNodes].map(word => {
+    const place = document.createRange();
+    place.selectNode(word);
+    return word.nodeType === Node.TEXT_NODE && !word.data.includes(" ") ? place.getClientRects().length : 1;
+})))"""
+"""For each switch the most lines on which a part of its name stands: names break after their dots."""
 
 
 def test_the_page_and_the_build_say_how_much_the_page_has(written, pictures):

@@ -119,6 +119,21 @@ def test_no_sentence_is_a_difference_of_states():
     for target, spec, violation in violations():
         for sentence, _ in describe_steps(spec, violation.trace, violation.failed_action):
             assert not STATE_CHANGE.search(sentence.text), f"{target}: {sentence}"
+            assert not re.search(r"refuses.*sequence (\d+):.* expects \1\b", sentence.text), f"{target}: {sentence}"
+
+
+@pytest.mark.slow
+def test_what_was_observed_is_a_sentence():
+    for target, _, violation in violations():
+        words = re.sub(r"[{\[(].*[}\])]", "", violation.explanation.partition("\n")[0])
+        assert len(re.findall(r"\b[a-z]{2,}\b", words)) > 1, f"{target}: {violation.explanation}"
+
+
+def test_what_was_expected_begins_without_a_keyword():
+    properties = {(type(spec), name) for spec in specs() for name, role in spec.roles.items() if role != Role.ACTION}
+    assert len(properties) > 400
+    for spec, name in properties:
+        assert not re.match("[A-Z]{3,}:", inspect.getdoc(getattr(spec, name)) or ""), f"{spec.__name__}.{name}"
 
 
 @pytest.mark.slow

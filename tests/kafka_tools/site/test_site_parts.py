@@ -9,6 +9,7 @@ from kafka_tools.site import exhibit_pages
 from kafka_tools.site.counterexample_pages import CounterexamplePage, ShownScenario
 from kafka_tools.site.links import problems_of
 from kafka_tools.site.navigation import Section, read_navigation
+from kafka_tools.site.site_builder import link_entries
 from kafka_tools.site.staged_docs import StagedDocs, split_code
 
 INDEX = """
@@ -28,6 +29,18 @@ def test_navigation_follows_the_links_of_the_index():
         Section("Second", ("b", "findings/a")),
         Section("More", ("a",)),
     ]
+
+
+def test_entries_in_computed_tables_are_links(tmp_path):
+    table = "<!-- python -m checker table pipeline -->\n| R2 | (T1) | no, but R26, producer H-2, xR2, C-1-2 |\n{}"
+    page, end = tmp_path / "a.md", "<!-- end of table -->\nR2\n"
+    page.write_text("R2\n" + table.format(end) + table.format(end))
+    link_entries(tmp_path, {})
+    assert "[" not in page.read_text()
+    link_entries(tmp_path, {name: f"museum/{name}.md" for name in ("R2", "R26", "T1", "C-1")})
+    linked = "<!-- python -m checker table pipeline -->\n| [R2](museum/R2.md) | ([T1](museum/T1.md)) | no, but "
+    linked += "[R26](museum/R26.md), producer H-2, xR2, C-1-2 |\n<!-- end of table -->\nR2\n"
+    assert page.read_text() == f"R2\n{linked}{linked}"
 
 
 @pytest.fixture
@@ -74,6 +87,14 @@ def test_a_copy_has_every_linked_file_and_its_links_lead_there(checkout, tmp_pat
     # Without docs/index.md, README.md is the index.
     assert "[r]: index.md#top" in text
     assert (stage / "index.md").read_text() == "[a](a.md#top), [spec](files/specs/spec.py)\n"
+
+
+def test_a_copy_names_pages_without_the_suffix_of_their_files(checkout, tmp_path):
+    b = "[b.md](findings/b.md#b)"
+    (checkout / "a.md").write_text(f"{b} [see b.md](findings/b.md) [b.md] (no link)\n\n```\n{b}\n```\n")
+    copied(checkout, tmp_path / "stage")
+    copy = (tmp_path / "stage" / "a.md").read_text()
+    assert copy == f"[b](findings/b.md#b) [see b.md](findings/b.md) [b.md] (no link)\n\n```\n{b}\n```\n"
 
 
 def test_an_index_of_docs_has_precedence(checkout, tmp_path):
