@@ -211,8 +211,8 @@ class Transactions(PartitionRules, CoordinatorRules):
         Event("produce", "The produce request of {instance} reaches the leader of {client[instance].sending}"),
         Event("append_verified", "The leader of {partition} handles {arrival.batch}, which is verified: "
             "{('ILLEGAL_GENERATION' if is_former_member(partition, arrival.batch) else str(append_as(arrival.version, "
-            "partition, arrival.batch, arrival.guard))).replace('none', 'success')}", "", "partition", "{'refusal' if "
-                "('ILLEGAL_GENERATION' if is_former_member(partition, arrival.batch) else "
+            "partition, arrival.batch, arrival.guard))).replace('none', 'success')}", "handles", "partition",
+            "{'refusal' if ('ILLEGAL_GENERATION' if is_former_member(partition, arrival.batch) else "
                 "str(append_as(arrival.version, partition, arrival.batch, arrival.guard))) != 'none' else ''}"),
         Event("rebalance", "The group begins generation {generation + 1}, in which another instance has the input",
             "generation {generation + 1}", "'coordinator'", "new epoch"),

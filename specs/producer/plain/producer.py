@@ -54,7 +54,10 @@ class PlainProducer(Sender):
         *SENDER_EVENTS,
         Event("metadata_update", "The producer learns that {leader[partition]} leads partition {partition}"),
         Event("receive_response", "The producer reads the response to " + records_of("responses[node][0]") +
-            ": {str(responses[node][0].error).replace('none', 'success')}"),
+            ": {str(responses[node][0].error).replace('none', 'success')}"
+            "{', and queues the retry behind the batches that wait' if requeue == 'tail' and str(responses["
+            "node][0].error) != 'none' and can_retry(in_flight[node][0], responses[node][0].error) and "
+            "len(queue[in_flight[node][0].partition]) > 0 else ''}"),
         Event("broker_append", "{node} {'appends' if not is_sequence_checked() else 'recognises' if "
             "is_duplicate(wire[node][0]) else 'appends' if follows(wire[node][0]) else 'refuses'} " + _RECORDS),
         Event("broker_refuse", "{node} refuses " + _RECORDS + ": too few replicas are in sync", "refuses", "node",
