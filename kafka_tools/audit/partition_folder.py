@@ -233,8 +233,9 @@ def _entries(path: Path, fields: int) -> list[list[str]] | None:
         raise ValueError(f"the file cannot be read: {reason_of(error)}") from None
     if not text:
         return []
-    version, count, *lines = [*text.splitlines(), ""]
-    entries = [line.split() for line in lines if line]
+    # What Java takes for the end of a line, and for a space. Python has more of both.
+    version, count, *lines = [*re.split(r"\r\n|\r|\n", text), ""]
+    entries = [re.split(r"[ \t\x0b\f]+", line) for line in lines if line]
     digits = all(re.fullmatch(r"-?[0-9]+", word) for entry in entries for word in entry[-2:])
     is_whole = count == str(len(entries)) and all(len(entry) == fields for entry in entries)
     if version != "0" or not is_whole or not digits:
