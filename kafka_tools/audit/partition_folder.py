@@ -162,6 +162,19 @@ def log_directory(path: Path) -> LogDirectory:
     return LogDirectory(offsets, tuple(findings))
 
 
+def lost_partitions(path: Path, directory: LogDirectory) -> Iterator[AuditFinding]:
+    """Yield a note that names the partitions of a checkpoint file that have no folder in the log directory.
+
+    A broker renames the folder of a deleted partition first, and writes the checkpoint files some seconds later.
+    """
+    names = {re.sub(r"\.[0-9a-f]{32}-(delete|stray|future)", "", child.name) for child in path.iterdir()}
+    lost = sorted(directory.offsets.get(HIGH_WATERMARKS, {}).keys() - names)
+    if lost:
+        shown = ", ".join(lost[:6]) + (f" and {len(lost) - 6} more" if len(lost) > 6 else "")
+        text = f"{HIGH_WATERMARKS} has partitions that have no folder: {shown}"
+        yield AuditFinding(Kind.UNCHECKED, text, str(path), HIGH_WATERMARKS)
+
+
 def opened_folder(path: Path, directory: LogDirectory, *, is_compacted: bool = False) -> PartitionFolder:
     """List a partition's folder. Sizes are those of this moment: a broker may append while the audit runs."""
     findings: list[AuditFinding] = []

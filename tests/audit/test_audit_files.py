@@ -228,6 +228,19 @@ def test_a_checkpoint_of_all_partitions_is_named_once(log_directory):
     assert [each.file for each in findings if each.kind is Kind.WRONG_FILE] == [HIGH]
 
 
+@pytest.mark.parametrize(
+    ("kept", "lost"),
+    [("", "__transaction_state-0, orders-0"), (f"{ORDERS}.{'0a' * 16}-delete", "__transaction_state-0")],
+)
+def test_a_partition_without_a_folder_is_noted(log_directory, kept, lost):
+    """The archive has no folder of the transactions. A partition that is being deleted has one of another name."""
+    shutil.rmtree(log_directory / ORDERS)
+    if kept:
+        (log_directory / kept).mkdir()
+    assert f"{HIGH} has partitions that have no folder: {lost}" in notes(audited(log_directory))
+    assert not any("no folder" in text for text in notes(audited(log_directory / PAYMENTS)))
+
+
 @pytest.mark.parametrize("has_marks", [True, False])
 def test_an_emptied_log(log_directory, has_marks):
     """The high watermark shows it, and without one the snapshots."""
