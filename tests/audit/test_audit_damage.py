@@ -285,6 +285,21 @@ def test_wrong_index_entries(log_directory, part_bytes):
             )
 
 
+@pytest.mark.parametrize("part_bytes", [500, 1 << 20])
+@pytest.mark.parametrize(("beyond", "expected"), [(0, {Kind.INDEX}), (1, set())])
+def test_an_index_entry_of_the_offset_before(log_directory, part_bytes, beyond, expected):
+    """A reader of that offset would miss it; the next one is the first offset that may lead here."""
+    folder = log_directory / "orders-0"
+    index, data = folder / f"{FIRST}.index", (folder / f"{FIRST}.log").read_bytes()
+    entries = bytearray(index.read_bytes())
+    position = struct.unpack_from(">i", entries, 12)[0]
+    before = max(place for place, _ in batches(data) if place < position)
+    last = field(data, before, BASE_OFFSET) + field(data, before, (23, ">i"))
+    struct.pack_into(">i", entries, 8, last + beyond)
+    index.write_bytes(entries)
+    assert {each.kind for each in audited(folder, part_bytes=part_bytes).findings} == expected
+
+
 def test_wrong_time_index(log_directory):
     folder = log_directory / "orders-0"
     change(folder / f"{FIRST}.timeindex", lambda data: data[:12] + bytes(4) + data[16:])
