@@ -217,3 +217,9 @@ def test_a_misspelt_place_of_variables_is_refused(tmp_path, place):
 def test_a_group_of_topics_of_a_source_is_noted(tmp_path):
     text = "connector.class=ASource\ntopic.creation.groups=small\ntopic.creation.small.replication.factor=1\n"
     assert "topic.creation.small.replication.factor" in " ".join(cluster(tmp_path, text, "c.properties").notes)
+
+
+def test_a_setting_of_a_channel_of_another_connector_is_noted(tmp_path):
+    text = CHANNEL + "mp.messaging.outgoing.b.connector=smallrye_kafka\nmp.messaging.outgoing.b.acks=0\n"
+    notes = cluster(tmp_path, text, "application.properties").notes
+    assert "settings of clients that the answers are not about: mp.messaging.outgoing.b.acks" in notes
