@@ -1,15 +1,13 @@
 """Verify the witness of an exploration: `python witness_check.py DIR SPEC.py [--scenario NAME] [--sample K] [--memo]`.
 
-This one file is a second checker. It shares no code with the engines, the front end or the packing of states. Of this
-project it uses public names of the package `checker.language` alone: the interpreter there enumerates the instances of
-an action and runs the methods of the spec as Python. The properties, the fairness and the scenario come from the file
-of the spec.
+This file shares no code with the engines, the front end or the packing of states. Of this project it uses public names
+of `checker.language` alone, whose interpreter enumerates the instances of an action and runs the methods of the spec as
+Python. The properties, the fairness and the scenario come from the file of the spec.
 
 Nothing in DIR is trusted: the rules are checked on the states that it describes, whatever they are. The initial states
 are in the set, each successor of a state is in it, each state is reachable, each property of states and steps is true
 or is among the violated ones that DIR names, and ranks or a lasso decide each liveness property. A small set is checked
-on a walk from the initial states, of a large one random states. With `--memo` the file `witness_memo.py` beside this
-one keeps the results of methods: the same answer, and sooner. Exit status: 0 verified, 1 refuted, 2 wrong input.
+on a walk from the initial states, of a large one random states. Exit status: 0 verified, 1 refuted, 2 wrong input.
 """
 
 import argparse
@@ -29,7 +27,6 @@ from checker.language.json_values import from_plain_json
 from checker.language.liveness import liveness_property
 
 LIVENESS = {"eventually", "always eventually", "eventually always", "leads to"}
-RANK = struct.Struct(">I")
 
 
 class RefutedError(Exception):
@@ -44,6 +41,11 @@ def require(condition, *message):
     """Raise RefutedError without a condition; the parts of the message become text only then."""
     if not condition:
         raise RefutedError(" ".join(map(str, message)))
+
+
+def pairs(values):
+    """Return names and their values as text."""
+    return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
 def load_module(path):
@@ -64,16 +66,16 @@ def load_spec(path, kind, constants, scenario):
     """Return the spec of a file with its constants and fairness, and the properties of a scenario or of the class."""
     try:
         module = load_module(path)
-        if scenario is None:
-            chosen = Scenario(getattr(module, kind), "all", constants)
-        else:
-            listed = [item.scenarios() if isinstance(item, Bug) else [item] for item in module.scenarios]
-            chosen = {(each.name, each.spec.__name__): each for each in itertools.chain(*listed)}[scenario, kind]
-        spec = chosen.configured_spec()
     # Any error: the file is the user's, and is run.
     except Exception as error:
-        raise WrongInputError(f"{path} has no {kind} {scenario or ''}: {type(error).__name__}: {error}") from None
-    require(spec.constants == constants, f"the spec has other constants than the witness: {constants}")
+        raise WrongInputError(f"{path} cannot be imported: {getattr(error, 'strerror', None) or error}") from None
+    listed = [item.scenarios() if isinstance(item, Bug) else [item] for item in getattr(module, "scenarios", ())]
+    named = {(each.name, each.spec.__name__): each for each in itertools.chain(*listed)}
+    if (scenario, kind) not in named if scenario else not hasattr(module, kind):
+        raise WrongInputError(f"{path} has no {f'scenario {scenario} of' if scenario else 'spec'} {kind}")
+    chosen = named[scenario, kind] if scenario else Scenario(getattr(module, kind), "all", constants)
+    spec = chosen.configured_spec()
+    require(spec.constants == constants, "the spec has other constants than the witness:", pairs(constants))
     names = spec.properties if chosen.properties is None else list(chosen.properties)
     return spec, names + ["deadlock"] * (chosen.deadlock and "deadlock" not in names)
 
@@ -81,8 +83,8 @@ def load_spec(path, kind, constants, scenario):
 class StoredStates:
     """The sorted rows of the states, and the tables of the values of the variables.
 
-    A row has a number for each variable, and a table has the value of each number. With symmetry there is a table for
-    each renaming of the members. A place, the positions of a row and of a table, describes a state.
+    A row has a number for each variable, of which a table has the value. With symmetry each renaming of the members has
+    a table. A place, the positions of a row and of a table, describes a state.
     """
 
     def __init__(self, folder, manifest, spec):
@@ -113,8 +115,7 @@ class StoredStates:
         for table, (_, numbers) in enumerate(self.tables):
             given = list(map(dict.get, numbers, state.values.values()))
             if None not in given:
-                row = self.form.pack(*given)
-                at = bisect.bisect_left(self.rows, row)
+                at = bisect.bisect_left(self.rows, row := self.form.pack(*given))
                 if self.rows[at : at + 1] == [row]:
                     return at, table
         return None
@@ -124,7 +125,9 @@ def content_of(folder, entry, width):
     """Return the content of a file with its digest, of which each state has some bytes."""
     path = folder / Path(entry["file"]).name
     # Before the read: a device or a pipe may have no end.
-    require(path.is_file() and path.stat().st_size == entry["states"] * width, f"{path.name} has another length")
+    if not path.is_file():
+        raise WrongInputError(f"{folder} has no file {path.name}, which the witness names")
+    require(path.stat().st_size == entry["states"] * width, f"{path.name} has another length")
     content = path.read_bytes()
     require(hashlib.sha256(content).hexdigest() == entry["sha256"], f"{path.name} has another digest")
     return content
@@ -179,7 +182,7 @@ class Obligation:
             require(0 <= parent <= number, f"{self.name}: a node is below a later one")
             paths.append((*paths[parent], number))
             self.sets.append(sets[chosen])
-        ranks = [rank for (rank,) in RANK.iter_unpack(content_of(folder, entry, RANK.size))]
+        ranks = [rank for (rank,) in struct.iter_unpack(">I", content_of(folder, entry, 4))]
         require(max(ranks) < len(paths), f"{self.name}: a state has a node that does not exist")
         self.paths = [paths[rank] for rank in ranks]
 
@@ -196,8 +199,6 @@ class Obligation:
         """Check the ranks at a state, of which `steps` are the places, states and fair sets."""
         path = self.paths[place[0]]
         require(path or not self.begins(state, is_initial), f"{self.name}: a state without a rank")
-        if not path:
-            return
         for number in path:
             chosen = self.sets[number]
             if chosen is None:
@@ -207,7 +208,7 @@ class Obligation:
             else:
                 is_reason = chosen[0] in self.fair.strong
             require(is_reason, f"{self.name}: the reason of a node is none")
-        for target, (after, sets) in steps.items():
+        for target, (after, sets) in steps.items() if path else ():
             below = self.paths[target[0]]
             require(below or not self.stays_open(after), f"{self.name}: no rank after a step")
             for before, number in zip(path, below, strict=False):
@@ -230,7 +231,7 @@ class Obligation:
         enabled = [set().union(*(sets for _, sets in reached.values())) for reached in steps[start:]]
         for each in set().union(*enabled) - taken:
             is_disabled = each[0] not in self.fair.strong and not all(each in sets for sets in enabled)
-            require(is_disabled, f"{self.name}: the loop is unfair to {each}")
+            require(is_disabled, f"{self.name}: the loop is unfair to {each[0]}")
         begun = [at for at, state in enumerate(states) if self.begins(state, path[at] in checker.initial)]
         is_open = any(all(map(self.stays_open, states[min(at, start) :])) for at in begun)
         stays_true = self.role == "eventually always" and all(map(self.goal, states[start:]))
@@ -246,7 +247,7 @@ class Checker:
         self.unreached = set(self.asked_of("reachable"))
         for state in spec.initial_states():
             self.initial.add(stored.find(state))
-            require(None not in self.initial, "an initial state is not in the set:", state)
+            require(None not in self.initial, "an initial state is not in the set:", pairs(state.values))
             self.false.update(name for name in self.asked_of("refinement") if not spec.holds(name, state))
 
     def asked_of(self, *roles):
@@ -274,7 +275,7 @@ class Checker:
         reached = {}
         for step in self.methods.successors(state):
             target = self.stored.find(step.state)
-            require(target, step, "leads from a state to one that is not in the set:", step.state)
+            require(target, step, "leads from a state to one that is not in the set:", pairs(step.state.values))
             _, sets = reached.setdefault(target, (step.state, set()))
             # A step that changes nothing is in no fair set.
             sets.update(self.fair.of_step(step) if target != place else ())
@@ -296,7 +297,7 @@ class Checker:
             for obligation in self.obligations:
                 obligation.check(place, state, steps, place in self.initial)
         except (RefutedError, BoundsError) as error:
-            raise RefutedError(f"{error}; in {state}") from None
+            raise RefutedError(f"{error}; in the state {pairs(state.values)}") from None
         return steps.keys()
 
     def check_all(self):
@@ -322,7 +323,7 @@ def verify(given):
     require("deadlock" not in spec.roles, "a declaration has the name of the built-in deadlock")
     chosen = declared if given.properties is None else given.properties.split(",")
     if wrong := sorted(set(chosen) - set(declared)):
-        raise WrongInputError(f"--properties names {wrong[0]!r}; the declared ones are: {', '.join(declared)}")
+        raise WrongInputError(f"--properties names {wrong[0]}; the declared ones are: {', '.join(declared)}")
     asked = [name for name in declared if name in chosen]
     left_out = sorted(set(asked) - set(manifest["checked"]))
     require(not left_out, f"declared, but not checked by the run: {', '.join(left_out)}")
@@ -343,31 +344,30 @@ def verify(given):
         violated = checker.false & set(asked)
     # A sample need not meet a state that violates or reaches.
     is_claimed = violated == claimed if drawn is None else violated <= claimed
-    require(is_claimed, f"violated are {sorted(violated)}, the witness says {sorted(claimed)}")
+    names = [", ".join(sorted(each)) or "none" for each in (violated, claimed)]
+    require(is_claimed, f"violated: {names[0]}; the witness says: {names[1]}")
     return report(checker, claimed, violated, drawn)
 
 
 def report(checker, claimed, violated, drawn):
     """Return the lines about what was verified, and what was not; `drawn` is a sample, or None."""
     asked, spec = checker.asked, checker.spec
-    constants = ", ".join(f"{name}={value}" for name, value in spec.constants.items())
-    lines = [f"{type(spec).__name__}({constants}): {len(checker.stored.rows):,} states, sorted"]
+    lines = [f"{type(spec).__name__}({pairs(spec.constants)}): {len(checker.stored.rows):,} states, sorted"]
     if drawn is None:
         lines.append("complete: the set has the initial states, is closed under every action, and is all reachable")
-        others = {*claimed, *checker.asked_of(*LIVENESS)}
-        lines.append(f"true everywhere or reached: {', '.join(e for e in asked if e not in others) or 'nothing'}")
+        others = [name for name in asked if name not in {*claimed, *checker.asked_of(*LIVENESS)}]
+        lines.append(f"true everywhere or reached: {', '.join(others) or 'nothing'}")
     else:
-        share = min(100, 300 / max(1, len(drawn)))
         lines.append(f"sample of {len(drawn):,} states: closed under every action, no further violation")
+        share = min(100, 300 / max(1, len(drawn)))
         lines.append(f"with a probability of 95 %, fewer than {share:.2g} % of the states break a rule")
     by_ranks = ", ".join(dict.fromkeys(each.name for each in checker.obligations))
-    where = "" if drawn is None else "if no state breaks a rule, "
+    where = "if no state breaks a rule, " * (drawn is not None)
     lines += [f"{where}true of every fair behaviour, by ranks: {by_ranks}"] if by_ranks else []
     lines.append(f"violated, as the witness says: {', '.join(sorted(violated)) or 'nothing'}")
-    unknown = ", ".join(sorted((claimed | checker.unreached) - violated))
-    lines += [f"neither shown nor refuted by the sample: {unknown}"] if unknown else []
-    others = ", ".join(name for name in spec.properties if name not in asked)
-    return [*lines, f"not asked for: {others}"] if others else lines
+    notes = {"neither shown nor refuted by the sample": sorted((claimed | checker.unreached) - violated)}
+    notes["not asked for"] = [name for name in spec.properties if name not in asked]
+    return lines + [f"{what}: {', '.join(names)}" for what, names in notes.items() if names]
 
 
 def main(arguments=None):
@@ -383,17 +383,17 @@ def main(arguments=None):
     parser.add_argument("--memo", action="store_true", help="keep the results of methods, with witness_memo.py")
     given = parser.parse_args(arguments)
     try:
-        print("\n".join([*verify(given), "verified"]))
-        return 0
+        status, shown = 0, "\n".join([*verify(given), "verified"])
     except (RefutedError, BoundsError) as error:
-        print(f"refuted: {error}")
-        return 1
-    except WrongInputError as error:
-        print(f"error: {error}", file=sys.stderr)
-    # Any error: the files may hold anything, and the methods of the spec are run.
+        status, shown = 1, f"refuted: {error}"
+    # Any error: the files may hold anything.
     except Exception as error:
-        print(f"error: {given.folder} cannot be checked: {type(error).__name__}: {error}", file=sys.stderr)
-    return 2
+        form = f"the files of {given.folder} have another form than those of a run"
+        status, shown = 2, f"error: {error if isinstance(error, WrongInputError) else form}"
+    # No character of the files may command a terminal.
+    shown = "".join(each if each.isprintable() or each == "\n" else "?" for each in shown)
+    print(shown, file=sys.stderr if status == 2 else sys.stdout)
+    return status
 
 
 if __name__ == "__main__":

@@ -66,6 +66,8 @@ def validate_logs(task: ValidationTask, settings_given: tuple[str, ...], setting
     begun = time.monotonic()
     summary = _on_spark(task, settings) if _wants_spark(settings) else _here(validation, settings)
     seconds = time.monotonic() - begun
+    if not summary.traces and not summary.is_interrupted:
+        raise InputError(f"nothing was validated: {settings.logs[0]} has no events")
     if settings.out is not None:
         from checker.output.validation_page import write_report
 

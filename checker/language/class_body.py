@@ -13,6 +13,7 @@ from checker.language.declarations import Constant, is_type
 from checker.language.drawing import Drawing
 from checker.language.fairness import FairUnion
 from checker.language.refinement import Refinement
+from checker.language.roles import role_of
 from checker.language.source import line_error, name_error
 
 DECLARED_AT = "_declared_at"
@@ -48,7 +49,12 @@ class ClassBody(dict[str, Any]):
 
 def _is_declaration(value: Any) -> bool:
     """Return whether a value of a class body declares a part of the spec, and is not a plain value such as `50`."""
-    return is_type(value) or isinstance(value, (Constant, FunctionType, Drawing, FairUnion, Refinement))
+    return isinstance(value, (FunctionType, Drawing)) or is_part(value)
+
+
+def is_part(value: Any) -> bool:
+    """Return whether a value declares what a spec is, and is no helper and no option."""
+    return isinstance(value, (Constant, FairUnion, Refinement)) or is_type(value) or role_of(value) is not None
 
 
 class SpecClass(type):
@@ -63,6 +69,12 @@ class SpecClass(type):
         """Return the spec class, which keeps the lines of its declarations."""
         lines = body.lines if isinstance(body, ClassBody) else {}
         return super().__new__(cls, name, bases, {**body, DECLARED_AT: lines}, **keywords)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        """Set an attribute; raise SpecError for a new part of the spec, which nothing would check."""
+        if is_part(value) and name not in vars(cls):
+            raise SpecError(f"{cls.__name__}.{name} is declared after its class: write it in the body of the class")
+        super().__setattr__(name, value)
 
 
 def declaration_error(owner: type, name: str, message: str) -> SpecError:

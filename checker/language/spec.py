@@ -12,13 +12,13 @@ from types import FunctionType
 from typing import Any, ClassVar, Self
 
 from checker.errors import BoundsError, CollectedErrors, SizeError, SpecError, UserError
-from checker.language.class_body import DECLARED_AT, SpecClass, class_error, declaration_error
+from checker.language.class_body import DECLARED_AT, SpecClass, class_error, declaration_error, is_part
 from checker.language.declarations import Binding, Constant, Plain, is_type
 from checker.language.drawing import Drawing
 from checker.language.fairness import NEXT, Fairness, FairUnion, Strength, fairness_from
 from checker.language.interpreter import Interpreter
 from checker.language.refinement import AbstractBehaviour, Refinement
-from checker.language.roles import DEADLOCK, Role, fairness_of, message_of, role_of
+from checker.language.roles import DEADLOCK, PROPERTY_ROLES, Role, fairness_of, message_of, role_of
 from checker.language.source import source_of
 from checker.language.symbols import OpenNumber
 from checker.language.value_types import value_type
@@ -75,6 +75,7 @@ class Spec(Interpreter, metaclass=SpecClass):
         super().__init_subclass__(**named)
         cls.abstract = abstract
         cls.name = cls.__dict__.get("name", _spec_name(cls))
+        _check_bases(cls)
         errors = CollectedErrors()
         for attribute, value in list(vars(cls).items()):
             with errors.collecting():
@@ -408,8 +409,18 @@ _RESERVED = frozenset(
 """The names of the base class; a spec that replaced one would break the engines."""
 
 
-def _is_nested(spec: type[Spec], value: Any) -> bool:
+def _is_nested(spec: type, value: Any) -> bool:
     return isinstance(value, type) and value.__qualname__.startswith(spec.__qualname__ + ".")
+
+
+def _check_bases(spec: type[Spec]) -> None:
+    """Raise SpecError if a base that is no spec declares a part of one: it would be left out."""
+    for base in (base for base in spec.__mro__ if base not in Spec.__mro__ and not issubclass(base, Spec)):
+        for name, value in vars(base).items():
+            if is_part(value) and not _is_nested(base, value):
+                kind = f"class {base.__name__}(Spec, abstract=True)"
+                message = f"{base.__name__} is no spec, so that its {name} would be left out: write {kind}"
+                raise class_error(spec, message)
 
 
 def _check_declaration(spec: type[Spec], name: str, value: Any) -> None:
@@ -516,7 +527,7 @@ class Scenario:
                 raise
             raise SpecError(f"scenario {self.spec.name}/{self.name}: {error.message}") from None
         expected = list(self.expect) if isinstance(self.expect, Mapping) else []
-        known = [*self.spec.roles, "deadlock"]
+        known = [*(name for name, role in self.spec.roles.items() if role in PROPERTY_ROLES), DEADLOCK]
         for name in [*expected, *(self.properties or ())]:
             if name not in known:
                 raise SpecError(f"scenario {self.spec.name}/{self.name} names {name}, which is not a property")

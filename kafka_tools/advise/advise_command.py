@@ -141,8 +141,11 @@ def _failures(names: Sequence[str]) -> tuple[FailureMode, ...]:
 
 
 def _cluster(files: Sequence[str], options: AdviseOptions) -> ClusterConfig:
+    reads = [read(file) for file in files]
+    if reads and not options.assigned and all(each.is_empty for each in reads):
+        raise InputError(f"{files[0]} has no settings: the answers would be about Kafka's defaults")
     cluster = gather(
-        [read(file) for file in files],
+        reads,
         versions.supported(options.kafka),
         options.client,
         options.ignored,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kafka_tools.advise.nested_settings import Table, line_of, section, texts
+from kafka_tools.advise.nested_settings import Table, items, line_of, mappings, section, texts
 from kafka_tools.advise.written_settings import WrittenSetting
 
 NAME = "broker.disks"
@@ -27,11 +27,10 @@ _DATA_PATH = re.compile(r"/bitnami(/kafka(/data)?)?|.*kafka.*(data|logs?)|/var/l
 def disks_of_strimzi(path: Path, document: Table) -> Iterator[WrittenSetting]:
     """Yield whether the brokers of a Kafka or a KafkaNodePool keep their disks."""
     spec = section(document, "spec")
-    if "broker" not in (spec.get("roles") or ["broker"]):
+    if "broker" not in (texts(spec.get("roles")) or ["broker"]):
         return
     storage = section(spec, "kafka", "storage") or section(spec, "storage")
-    volumes: list[Table] = [volume for volume in storage.get("volumes") or [] if isinstance(volume, dict)]
-    for part in volumes or [storage]:
+    for part in mappings(storage, "volumes") or [storage]:
         if "type" in part:
             yield _disk(path, EPHEMERAL if part["type"] == "ephemeral" else KEPT, "storage", part["type"])
 
@@ -41,7 +40,7 @@ def disks_of_service(path: Path, service: Table, variables: Mapping[str, str]) -
     if not is_broker(service, variables):
         return
     mounts = {}
-    for volume in service.get("volumes") or []:
+    for volume in items(service, "volumes"):
         if isinstance(volume, dict):
             mounts[str(volume.get("target", ""))] = EPHEMERAL if volume.get("type") == "tmpfs" else KEPT
         else:
@@ -59,16 +58,13 @@ def disks_of_container(
     if not is_broker(container, variables):
         return
     ends_with_pod = {
-        str(volume.get("name")): bool({"emptyDir", "ephemeral"} & set(volume))
-        for volume in pod.get("volumes") or []
-        if isinstance(volume, dict)
+        str(volume.get("name")): bool({"emptyDir", "ephemeral"} & set(volume)) for volume in mappings(pod, "volumes")
     }
-    claims = section(document, "spec").get("volumeClaimTemplates") or []
+    claims = mappings(section(document, "spec"), "volumeClaimTemplates")
     ends_with_pod |= {str(section(claim, "metadata").get("name")): False for claim in claims}
     mounts = {
         str(mount.get("mountPath")): EPHEMERAL if ends_with_pod.get(str(mount.get("name"))) else KEPT
-        for mount in container.get("volumeMounts") or []
-        if isinstance(mount, dict)
+        for mount in mappings(container, "volumeMounts")
     }
     yield _disk(path, _of_mounts(mounts, variables), "volumeMounts", container.get("image"))
 

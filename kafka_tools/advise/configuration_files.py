@@ -24,7 +24,7 @@ from kafka_tools.advise.configuration_keys import (
     names_of,
 )
 from kafka_tools.advise.microprofile_files import is_microprofile, read_microprofile
-from kafka_tools.advise.nested_settings import NESTED_SUFFIXES, Table, documents, flat, plain, section
+from kafka_tools.advise.nested_settings import NESTED_SUFFIXES, FormError, Table, documents, flat, plain, section
 from kafka_tools.advise.node_roles import by_node
 from kafka_tools.advise.resemblance import similar_setting
 from kafka_tools.advise.spring_files import is_spring, read_spring
@@ -43,7 +43,10 @@ def read(argument: str) -> ConfigurationFile:
     role, path = _role_and_path(argument)
     text = _text_of(path)
     if path.suffix in NESTED_SUFFIXES:
-        return combined(path.name, [_read_table(path, document, role) for document in documents(path, text)])
+        try:
+            return combined(path.name, [_read_table(path, document, role) for document in documents(path, text)])
+        except FormError as error:
+            raise InputError(f"{path}: {error}, and its settings would be left out: correct it") from None
     known = described(path, text)
     if known is None:
         _refuse_blocks(path, text)
@@ -95,13 +98,15 @@ def _read_sections(path: Path, document: Table) -> ConfigurationFile:
     outside = sorted(set(document) - set(ROLES))
     if outside:
         raise InputError(f"{path}: {plain(outside[0])} is outside the sections {', '.join(ROLES)}")
-    named = [(name, document[name]) for name in ROLES if isinstance(document.get(name), dict)]
+    named = [(name, section(document, name)) for name in ROLES if name in document]
     return combined(path.name, [_plain_file(path, flat(path, table), name) for name, table in named])
 
 
 def _read_resource(path: Path, document: Table, kind: str, role: Role | None) -> ConfigurationFile:
     """Return the settings of a Kubernetes resource: one of Strimzi's, or the variables of its containers."""
     kubernetes_files.check_kind(path, kind)
+    if kind.startswith("Kafka") and "spec" not in document:
+        raise FormError(f"{kind} has no spec")
     if kind == "Kafka":
         broker = FileBuilder(path.name, frameworks={Framework.STRIMZI})
         settings = flat(path, section(document, "spec", "kafka", "config"))
@@ -121,7 +126,7 @@ def _read_environments(path: Path, document: Table) -> ConfigurationFile:
     """Return the settings in the variables of containers, each of which has its convention."""
     files = []
     for settings in map(environment_files.with_prefixes, kubernetes_files.environments(path, document)):
-        if environment_files.is_environment(settings):
+        if environment_files.has_variable_of_kafka(settings):
             files.append(_read_variables(path, settings))
         else:
             unclear = tuple(given for given in settings if environment_files.hides_setting(given.name))
@@ -139,7 +144,7 @@ def _read_variables(path: Path, settings: Sequence[WrittenSetting]) -> Configura
     renamed, of_images = environment_files.read_environment(path, settings)
     has_framework = any(given.name.startswith(("CONNECT_", "SPRING_")) for given in settings)
     if has_framework or any(_has_role(given.name) for given in renamed):
-        return _read_settings(path, settings, None)
+        return _read_settings(path, settings, None, of_container=True)
     unclear = tuple(given for given in renamed if similar_setting(given.name, "java"))
     idle = (*of_images, *(given.written_name for given in renamed if given not in unclear))
     roles: dict[Role, tuple[WrittenSetting, ...]] = {"producer": unclear} if unclear else {}
@@ -151,11 +156,16 @@ def _has_role(name: str) -> bool:
     return sum(name in names_of(role) for role in ROLES) == 1 or any(name in KEYS[role] for role in ROLES)
 
 
-def _read_settings(path: Path, settings: Sequence[WrittenSetting], role: Role | None) -> ConfigurationFile:
-    """Return the settings of a file by the conventions of its framework, or else by role."""
+def _read_settings(
+    path: Path, settings: Sequence[WrittenSetting], role: Role | None, *, of_container: bool = False
+) -> ConfigurationFile:
+    """Return the settings of a file by the conventions of its framework, or else by role.
+
+    `of_container`: they are variables, whatever their names: beside Kafka's, a container has others such as `a.b`.
+    """
     idle: list[str] = []
     is_of_worker = any(given.name.startswith("CONNECT_") for given in settings)
-    if environment_files.is_environment(settings):
+    if of_container or environment_files.is_environment(settings):
         settings, idle = environment_files.read_environment(path, settings)
     if is_spring(settings):
         content = read_spring(path, settings)

@@ -31,6 +31,9 @@ FEATURES = (ELIGIBLE_LEADER_REPLICAS_VERSION, TRANSACTION_VERSION)
 UNREAD_FEATURES = ("group.version", "kraft.version", "metadata.version", "share.version", "streams.version")
 """The features of a cluster that `kafka-features.sh describe` prints, read and unread. No broker's file has them."""
 
+_SPACES = "".join(map(chr, range(33)))
+"""What Java's `trim` removes. A value with a no-break space is a wrong one."""
+
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 """A number as Java reads it. Python would also accept 1_000."""
 
@@ -53,7 +56,7 @@ class ConfigurationKey:
 
     def value_of(self, text: str) -> str | None:
         """Return the usual spelling of a value, or None if the setting does not accept it."""
-        text = text.strip()
+        text = text.strip(_SPACES)
         if not self.shown:
             return text
         if self.pattern and re.fullmatch(self.pattern, text):

@@ -46,6 +46,8 @@ _DEBEZIUM_PRODUCER = "debezium.sink.kafka.producer."
 _CREATED_TOPIC = "topic.creation.default."
 """The settings of topics that Connect creates for a source connector (KIP-158)."""
 
+_OF_OTHER_TOPICS = re.compile(rf"topic\.creation\.[^.]+\.({'|'.join(map(re.escape, KEYS['topic']))})")
+
 
 def is_worker(settings: Sequence[WrittenSetting]) -> bool:
     """Return whether a file is a worker's."""
@@ -133,6 +135,11 @@ def read_connector(path: Path, settings: Sequence[WrittenSetting], role: Role | 
             builder.other_clients.append(given.name)
         elif given.name.startswith(_CREATED_TOPIC) and not is_sink:
             _add_created_topic(builder, given)
+        elif _OF_OTHER_TOPICS.fullmatch(given.name) and not is_sink:
+            builder.notes.append(
+                f"{given.name} ({given.where}) is of a group of topics of its own (KIP-158): for these topics, leave "
+                "out topic.creation.default.*, and name a file with the topic's settings"
+            )
         elif given.name == "errors.tolerance" and given.value.strip() == "all":
             builder.notes.append(
                 f"errors.tolerance=all ({given.where}): Connect skips records that it fails to convert, and "

@@ -14,7 +14,7 @@ from checker.errors import InputError
 from kafka_tools.advise.configuration_keys import CLIENT_ROLES, KEYS, Role
 from kafka_tools.advise.written_settings import WrittenSetting
 
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _PREFIXES = ("KAFKA_CFG_", "KAFKA_", "CONNECT_", "SPRING_KAFKA_", "MP_MESSAGING_")
 
@@ -29,9 +29,16 @@ _OF_IMAGES = re.compile(
 
 
 def is_environment(settings: Sequence[WrittenSetting]) -> bool:
-    """Return whether all names are environment variables, and one of them is Kafka's by convention."""
-    names = [given.name for given in settings]
-    return bool(names) and all(map(_VARIABLE.fullmatch, names)) and any(name.startswith(_PREFIXES) for name in names)
+    """Return whether all names are environment variables, and one of them is Kafka's by convention.
+
+    Others, such as `http_proxy`, may have small letters.
+    """
+    return has_variable_of_kafka(settings) and all(_VARIABLE.fullmatch(given.name) for given in settings)
+
+
+def has_variable_of_kafka(settings: Sequence[WrittenSetting]) -> bool:
+    """Return whether one of the names is Kafka's by a convention of environment variables."""
+    return any(given.name.startswith(_PREFIXES) for given in settings)
 
 
 def read_environment(path: Path, settings: Sequence[WrittenSetting]) -> tuple[list[WrittenSetting], list[str]]:

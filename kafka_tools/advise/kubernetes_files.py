@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from checker.errors import InputError
 from kafka_tools.advise import broker_disks
 from kafka_tools.advise.environment_files import is_on_command_line
-from kafka_tools.advise.nested_settings import Table, flat, line_of, section, texts
+from kafka_tools.advise.nested_settings import FormError, Table, flat, items, line_of, mappings, plain, section, texts
 from kafka_tools.advise.written_settings import WrittenSetting
 
 WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Job", "Pod", "CronJob", "ReplicaSet")
@@ -37,6 +38,10 @@ _OF_HELM = (
     "extraEnvVars",
     "heapOpts",
 )
+
+
+_PLACES = {name: name.lower() for name in ("environment", "env", "env_file", "envFrom")}
+"""Where the variables of a container or a service are, or are named."""
 
 
 def kind_of(document: Table) -> str | None:
@@ -101,8 +106,15 @@ def connector_settings(path: Path, document: Table) -> list[WrittenSetting]:
 
 
 def environments(path: Path, document: Table) -> Iterator[list[WrittenSetting]]:
-    """Yield the environment variables of each container of a workload, and of each service of a Compose file."""
+    """Yield the environment variables of each container of a workload, and of each service of a Compose file.
+
+    Raises FormError for a misspelt name of a place of variables.
+    """
     for container in _containers(document):
+        for name in container:
+            meant = difflib.get_close_matches(name.lower(), _PLACES.values(), 1, 0.85)
+            if meant and name not in _PLACES:
+                raise FormError(f"{plain(name)} is no part of a container or service")
         for name in ("environment", "env"):
             if name in container:
                 yield _variables(path, container[name])
@@ -184,31 +196,41 @@ def _containers(document: Table) -> Iterator[Table]:
 
 
 def _services(document: Table) -> Iterator[Table]:
-    yield from (service for service in section(document, "services").values() if isinstance(service, dict))
+    services = document.get("services")
+    # Without a mapping, the document is no Compose file.
+    if isinstance(services, dict):
+        yield from (section(services, name) for name in services)
 
 
 def _pods(document: Table) -> Iterator[Table]:
-    """Yield the places where a workload may have the description of a pod."""
+    """Yield the places where a workload may have the description of a pod. Raises FormError if none has containers."""
+    if kind_of(document) not in WORKLOADS:
+        return
     spec = section(document, "spec")
-    yield from (spec, section(spec, "template", "spec"), section(spec, "jobTemplate", "spec", "template", "spec"))
+    pods = (spec, section(spec, "template", "spec"), section(spec, "jobTemplate", "spec", "template", "spec"))
+    if not any(pod.get("containers") for pod in pods):
+        raise FormError(f"{kind_of(document)} has no containers in spec, or in the spec of its template")
+    yield from pods
 
 
 def _containers_of(pod: Table) -> Iterator[Table]:
     for name in ("initContainers", "containers"):
-        yield from (container for container in pod.get(name) or [] if isinstance(container, dict))
+        yield from mappings(pod, name)
 
 
 def _variables(path: Path, environment: Any) -> list[WrittenSetting]:
     """Return variables written as a mapping, as `NAME=VALUE`, or as `{name, value}`.
 
-    A variable without a value gets it from elsewhere: its value is a placeholder.
+    A variable without a value gets it from elsewhere: its value is a placeholder. Raises FormError for another form.
     """
     if isinstance(environment, dict):
         return flat(path, {name: "${" + name + "}" if value is None else value for name, value in environment.items()})
     settings = []
-    for item in environment if isinstance(environment, list) else []:
-        if isinstance(item, dict):
-            name, value = str(item.get("name", "")), item.get("value", "${valueFrom}")
+    for item in items({"environment": environment}, "environment"):
+        if isinstance(item, dict) and isinstance(item.get("name"), str):
+            name, value = item["name"], item.get("value", "${valueFrom}")
+        elif isinstance(item, (dict, list)):
+            raise FormError("a variable of a container has no name")
         else:
             name, separator, value = str(item).partition("=")
             value = value if separator else "${" + name + "}"

@@ -56,8 +56,12 @@ def read_microprofile(path: Path, settings: Sequence[WrittenSetting]) -> Configu
         shared = _SHARED.fullmatch(given.name)
         if channel:
             direction, name, setting = channel.groups()
+            role: Role = "producer" if direction == "outgoing" else "consumer"
             if (direction, name) in kafka:
-                _add(builder, "producer" if direction == "outgoing" else "consumer", given, setting)
+                _add(builder, role, given, setting)
+            elif setting in KEYS[role]:
+                # The connector may be a misspelt one.
+                builder.other_clients.append(given.name)
         elif connector:
             _add_to_readers(builder, given, connector.group(1), Precedence.FILE)
         elif shared:

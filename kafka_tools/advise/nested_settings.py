@@ -171,11 +171,11 @@ def _flat(path: Path, table: Table, prefix: str) -> Iterator[WrittenSetting]:
         if isinstance(value, dict):
             yield from _flat(path, value, f"{prefix}{name}.")
         elif isinstance(value, list):
-            items = [item for item in value if not isinstance(item, (dict, list))]
-            yield WrittenSetting(prefix + name, ",".join(map(str, items)), path.name, line_of(items))
+            plain_items = [item for item in value if not isinstance(item, (dict, list))]
+            yield WrittenSetting(prefix + name, ",".join(map(str, plain_items)), path.name, line_of(plain_items))
             for number, item in enumerate(value):
-                if isinstance(item, dict):
-                    yield from _flat(path, item, f"{prefix}{name}[{number}].")
+                if isinstance(item, (dict, list)):
+                    yield from _flat(path, {f"{name}[{number}]": item}, prefix)
         else:
             text = str(value).lower() if isinstance(value, bool) else str(value)
             yield WrittenSetting(prefix + name, text, path.name, line_of([value]))
@@ -186,12 +186,39 @@ def line_of(values: list[Any]) -> int | None:
     return next((value.line for value in values if isinstance(value, LocatedText)), None)
 
 
+class FormError(Exception):
+    """A part of a document has another form than its program reads: it would be dropped."""
+
+
 def section(document: Table, *names: str) -> Table:
-    """Return a nested mapping; an empty one if it is absent."""
-    part: Any = document
+    """Return a nested mapping; an empty one if it is absent. Raises FormError for another part."""
+    table = document
     for name in names:
-        part = part.get(name, {}) if isinstance(part, dict) else {}
-    return part if isinstance(part, dict) else {}
+        part = table.get(name)
+        if part is None or part == "":
+            return {}
+        if not isinstance(part, dict):
+            raise FormError(f"{plain(name)} is no mapping of names to values")
+        table = part
+    return table
+
+
+def items(table: Table, name: str) -> list[Any]:
+    """Return the items of a list; none if it is absent. Raises FormError for another part."""
+    part = table.get(name)
+    if part is None or part == "":
+        return []
+    if not isinstance(part, list):
+        raise FormError(f"{name} is no list")
+    return part
+
+
+def mappings(table: Table, name: str) -> list[Table]:
+    """Return the mappings of a list; none if it is absent. Raises FormError for another part."""
+    parts = items(table, name)
+    if not all(isinstance(part, dict) for part in parts):
+        raise FormError(f"{name} has an item that is no mapping of names to values")
+    return parts
 
 
 def texts(value: Any) -> list[Any]:

@@ -81,6 +81,12 @@ class ConfigurationFile:
     other_clients: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the file says nothing about Kafka."""
+        parts = (*self.roles.values(), self.frameworks, self.options, self.disks, self.idle, self.other_clients)
+        return not any((*parts, self.notes))
+
 
 @dataclass
 class FileBuilder:

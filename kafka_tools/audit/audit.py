@@ -15,7 +15,13 @@ from kafka_tools.audit.copies import CopyTask, compare_copies
 from kafka_tools.audit.findings import AuditFinding, Kind
 from kafka_tools.audit.part_audit import PartResult, PartTask, audit_part
 from kafka_tools.audit.partition_audit import PART_BYTES, PartitionAudit, PartitionReport, part_tasks
-from kafka_tools.audit.partition_folder import PartitionFolder, folders_of, log_directory, opened_folder
+from kafka_tools.audit.partition_folder import (
+    PartitionFolder,
+    folders_of,
+    log_directory,
+    lost_partitions,
+    opened_folder,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -153,7 +159,8 @@ def list_folders(task: AuditTask) -> list[PartitionFolder]:
             folders[place] = folder = opened_folder(place, directory, is_compacted=task.is_compacted)
             if place.parent not in directories:
                 directories.add(place.parent)
-                folders[place] = replace(folder, findings=(*directory.findings, *folder.findings))
+                lost = lost_partitions(place.parent, directory) if given.resolve() == place.parent else ()
+                folders[place] = replace(folder, findings=(*directory.findings, *lost, *folder.findings))
     return list(folders.values())
 
 

@@ -30,6 +30,9 @@ _COMPARED_BYTES = 1 << 20
 _MOST_ROWS = 1 << 17
 """The rows after which a part gives a result, so that its memory is bounded whatever the size of the segment."""
 
+AFTER_THE_OFFSET = "which is after a batch with that offset"
+"""What is wrong with an entry of the offset index from which a reader would miss a batch."""
+
 _SHOWN = 20
 """The findings of one kind that a part lists. It counts the others."""
 
@@ -314,8 +317,8 @@ def _index(task: PartTask, entries: Entries, rows: Rows, bad: list[BadPlace]) ->
     is_below = before < offsets[inside]
     for number in np.flatnonzero(~(is_batch & is_below))[:1]:
         entry = np.flatnonzero(inside)[number]
-        reason = "is after a batch with that offset" if is_batch[number] else "is not the begin of a batch"
-        text = f"entry {entry}: offset {offsets[entry]} has position {positions[entry]}, which {reason}"
+        reason = AFTER_THE_OFFSET if is_batch[number] else "which is not the begin of a batch"
+        text = f"entry {entry}: offset {offsets[entry]} has position {positions[entry]}, {reason}"
         yield AuditFinding(Kind.INDEX, text, task.folder, task.path.with_suffix(".index").name)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from kafka_tools.audit.findings import AuditFinding, Kind
 from kafka_tools.audit.part_audit import (
+    AFTER_THE_OFFSET,
     PartResult,
     PartTask,
     findings_of_broken_rules,
@@ -207,6 +208,20 @@ class PartitionAudit:
         if row["leader_epoch"] < before["leader_epoch"] and row["magic"] == 2:
             text = f"leader epoch {row['leader_epoch']} after {before['leader_epoch']}"
             self.findings.append(AuditFinding(Kind.LEADER_EPOCH, text, *place))
+        self.findings += self._index_at_border(before, row)
+
+    def _index_at_border(self, before: Row, row: Row) -> Iterator[AuditFinding]:
+        """Yield the entry of the offset index at a batch, if a reader of it would miss the batch before."""
+        segment = self.folder.segments[int(row["segment"])]
+        if before["segment"] != row["segment"]:
+            return
+        path = segment.path.with_suffix(".index")
+        entries = index_entries(path, OFFSET_INDEX)
+        for number in np.flatnonzero(entries["position"] == row["position"]):
+            offset = segment.base_offset + int(entries[number]["relative_offset"])
+            if before["last_offset"] >= offset:
+                text = f"entry {number}: offset {offset} has position {row['position']}, {AFTER_THE_OFFSET}"
+                yield AuditFinding(Kind.INDEX, text, str(self.folder.path), path.name)
 
     def _join_producers(self, result: PartResult) -> None:
         head, tail = result.head, result.tail
@@ -266,7 +281,7 @@ class PartitionAudit:
                 text = f"producer {producer}: coordinator epoch is {stored}, the log gives {known}"
                 yield AuditFinding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)
             begun, stored = self.transactions.open.get(producer, (-1, 0))[0], int(entry["transaction_first_offset"])
-            is_in_log = stored == -1 or stored >= max(start, self.folder.cleaned)
+            is_in_log = stored < 0 or stored >= max(start, self.folder.cleaned)
             if stored != begun and is_in_log:
                 text = f"producer {producer}: the first offset of the transaction is {stored}, the log gives {begun}"
                 yield AuditFinding(Kind.SNAPSHOT, text, str(self.folder.path), path.name, offset=offset)

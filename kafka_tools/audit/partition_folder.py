@@ -162,6 +162,19 @@ def log_directory(path: Path) -> LogDirectory:
     return LogDirectory(offsets, tuple(findings))
 
 
+def lost_partitions(path: Path, directory: LogDirectory) -> Iterator[AuditFinding]:
+    """Yield a note that names the partitions of a checkpoint file that have no folder in the log directory.
+
+    A broker renames the folder of a deleted partition first, and writes the checkpoint files some seconds later.
+    """
+    names = {re.sub(r"\.[0-9a-f]{32}-(delete|stray|future)", "", child.name) for child in path.iterdir()}
+    lost = sorted(directory.offsets.get(HIGH_WATERMARKS, {}).keys() - names)
+    if lost:
+        shown = ", ".join(lost[:6]) + (f" and {len(lost) - 6} more" if len(lost) > 6 else "")
+        text = f"{HIGH_WATERMARKS} has partitions that have no folder: {shown}"
+        yield AuditFinding(Kind.UNCHECKED, text, str(path), HIGH_WATERMARKS)
+
+
 def opened_folder(path: Path, directory: LogDirectory, *, is_compacted: bool = False) -> PartitionFolder:
     """List a partition's folder. Sizes are those of this moment: a broker may append while the audit runs."""
     findings: list[AuditFinding] = []
@@ -233,8 +246,9 @@ def _entries(path: Path, fields: int) -> list[list[str]] | None:
         raise ValueError(f"the file cannot be read: {reason_of(error)}") from None
     if not text:
         return []
-    version, count, *lines = [*text.splitlines(), ""]
-    entries = [line.split() for line in lines if line]
+    # What Java takes for the end of a line, and for a space. Python has more of both.
+    version, count, *lines = [*re.split(r"\r\n|\r|\n", text), ""]
+    entries = [re.split(r"[ \t\x0b\f]+", line) for line in lines if line]
     digits = all(re.fullmatch(r"-?[0-9]+", word) for entry in entries for word in entry[-2:])
     is_whole = count == str(len(entries)) and all(len(entry) == fields for entry in entries)
     if version != "0" or not is_whole or not digits:

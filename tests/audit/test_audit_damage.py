@@ -246,6 +246,7 @@ def snapshot_with(edit: Callable[[bytearray], None]) -> Callable[[bytes], bytes]
         (snapshot_with(lambda data: struct.pack_into(">i", data, 20, 1)), Kind.SNAPSHOT),
         (snapshot_with(lambda data: struct.pack_into(">h", data, 18, 7)), Kind.SNAPSHOT),
         (snapshot_with(lambda data: struct.pack_into(">q", data, 48, 3)), Kind.SNAPSHOT),
+        (snapshot_with(lambda data: struct.pack_into(">q", data, 48, -2)), Kind.SNAPSHOT),
     ],
 )
 @pytest.mark.parametrize("part_bytes", [2000, 1 << 20])
@@ -265,7 +266,9 @@ def test_an_unreadable_snapshot_within_a_segment_is_named_once(log_directory, mo
     assert [each.file for each in findings(folder) if each.kind is Kind.WRONG_FILE] == [f"{4:020}.snapshot"]
 
 
-def test_wrong_index_entries(log_directory):
+@pytest.mark.parametrize("part_bytes", [500, 1 << 20])
+def test_wrong_index_entries(log_directory, part_bytes):
+    """Also of an entry at which a part begins."""
     folder = log_directory / "orders-0"
     index = folder / f"{FIRST}.index"
     data = index.read_bytes()
@@ -276,7 +279,25 @@ def test_wrong_index_entries(log_directory):
             if place % 8 == 3 and data[place] ^ 0x40 > data[place]:
                 # A larger offset with the same position is a reader's longer way, not a wrong one.
                 continue
-            assert kinds(folder) == {Kind.INDEX}, (number, place)
+            assert {each.kind for each in audited(folder, part_bytes=part_bytes).findings} == {Kind.INDEX}, (
+                number,
+                place,
+            )
+
+
+@pytest.mark.parametrize("part_bytes", [500, 1 << 20])
+@pytest.mark.parametrize(("beyond", "expected"), [(0, {Kind.INDEX}), (1, set())])
+def test_an_index_entry_of_the_offset_before(log_directory, part_bytes, beyond, expected):
+    """A reader of that offset would miss it; the next one is the first offset that may lead here."""
+    folder = log_directory / "orders-0"
+    index, data = folder / f"{FIRST}.index", (folder / f"{FIRST}.log").read_bytes()
+    entries = bytearray(index.read_bytes())
+    position = struct.unpack_from(">i", entries, 12)[0]
+    before = max(place for place, _ in batches(data) if place < position)
+    last = field(data, before, BASE_OFFSET) + field(data, before, (23, ">i"))
+    struct.pack_into(">i", entries, 8, last + beyond)
+    index.write_bytes(entries)
+    assert {each.kind for each in audited(folder, part_bytes=part_bytes).findings} == expected
 
 
 def test_wrong_time_index(log_directory):

@@ -148,6 +148,9 @@ TABLE: list[tuple[str, Edit, Kind | str]] = [
     (EPOCHS, with_text("0\n1\n0 500\n"), NOTE),
     (EPOCHS, with_text("0\n2\n0 0\n1 3001\n"), Kind.LEADER_EPOCH),
     (EPOCHS, with_text("1\n1\n0 0\n"), Kind.WRONG_FILE),
+    (EPOCHS, with_text("0\r\n1\r0\t0\r"), NOTHING),
+    *[(EPOCHS, with_text(f"0{end}1{end}0 0{end}"), Kind.WRONG_FILE) for end in "\x0b\f\x1c\x85\u2028"],
+    (EPOCHS, with_text("0\n1\n0\u00a00\n"), Kind.WRONG_FILE),
     (EPOCHS, with_text("0\n2\n0 0\n1 3000\n"), NOTHING),
     (HIGH, absent, NOTE),
     (HIGH, empty, NOTE),
@@ -223,6 +226,19 @@ def test_a_checkpoint_of_all_partitions_is_named_once(log_directory):
     (log_directory / HIGH).write_bytes(b"\0")
     findings = audited(log_directory, log_directory / ORDERS).findings
     assert [each.file for each in findings if each.kind is Kind.WRONG_FILE] == [HIGH]
+
+
+@pytest.mark.parametrize(
+    ("kept", "lost"),
+    [("", "__transaction_state-0, orders-0"), (f"{ORDERS}.{'0a' * 16}-delete", "__transaction_state-0")],
+)
+def test_a_partition_without_a_folder_is_noted(log_directory, kept, lost):
+    """The archive has no folder of the transactions. A partition that is being deleted has one of another name."""
+    shutil.rmtree(log_directory / ORDERS)
+    if kept:
+        (log_directory / kept).mkdir()
+    assert f"{HIGH} has partitions that have no folder: {lost}" in notes(audited(log_directory))
+    assert not any("no folder" in text for text in notes(audited(log_directory / PAYMENTS)))
 
 
 @pytest.mark.parametrize("has_marks", [True, False])

@@ -139,3 +139,13 @@ def test_wrong_input(checker, arguments, says):
     outcome = checker("advise", *arguments)
     assert outcome.status == 2
     assert says in outcome.err
+
+
+@pytest.mark.parametrize("text", ["", "# x\n---\n", "producer: {}\n", "{apiVersion: v1, kind: Namespace}\n"])
+def test_a_file_without_settings_has_no_answer(checker, tmp_path, text):
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    outcome = checker("advise", path, "--changes", "0", "--failure", "crash")
+    assert outcome.status == 2 and "x.yaml has no settings: the answers would be about Kafka's defaults" in outcome.err
+    for others in (("--set", "acks=1"), (FIXTURES / "misconfigured-acks-1.toml",)):
+        assert checker("advise", path, *others, *QUICK).status == 0

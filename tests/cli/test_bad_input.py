@@ -107,6 +107,13 @@ def test_an_unknown_engine(checker):
             HEAD + "class A(Spec):\n    x = Range(0, 3)\n" + GO + "\nscenarios = [Scenario(A, 's', expect={'p': 1})]\n",
             "names p, which is not a property",
         ),
+        *[
+            (
+                f"{HEAD}class A(Spec):\n    x = Range(0, 3)\n{GO}\nscenarios = [Scenario(A, 's', {names})]\n",
+                "names go, which is not a property",
+            )
+            for names in ("properties=['go']", "expect={'go': 1}")
+        ],
         (
             HEAD + "class A(Spec):\n    x = Range(0, 3)\n" + GO + "\nscenarios = [Scenario(A, 's', {'k': 1})]\n",
             "a has no constant k",

@@ -97,6 +97,13 @@ def test_many_traces_in_one_file(validate):
     )
 
 
+def test_no_trace_is_no_verdict(validate):
+    """An empty log without `--by` is refused too: nothing of it conforms."""
+    outcome = validate([], options=("--by", "run"))
+    assert outcome.status == 2 and "nothing was validated" in outcome.err
+    assert validate([]).status == 2
+
+
 def test_controls_are_counted(validate):
     outcome = validate(GOOD, options=("--controls", "10"))
     assert outcome.status == 0 and "controls: 4 of 4 rejected" in outcome.out

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -207,7 +208,7 @@ def test_a_property_that_is_left_out_is_refuted(capsys, written, name):
 def test_a_violation_that_is_left_out_is_refuted(capsys, written):
     folder, path = written(CYCLE, "cycle")
     edit(folder, lambda content: content.update(violated=[]))
-    assert "violated are ['small']" in refuted(capsys, folder, path)
+    assert "violated: small; the" in refuted(capsys, folder, path)
 
 
 @pytest.mark.parametrize("is_claimed", [False, True])
@@ -266,10 +267,60 @@ def test_a_folder_with_files_is_refused(checker, tmp_path):
     assert outcome.status == 2 and "is not an empty folder" in outcome.err
 
 
-def test_a_wrong_input_of_the_checker_is_one_sentence(capsys, tmp_path):
-    assert witness_check.main([str(tmp_path), "nothing.py"]) == 2
+def without(name):
+    return lambda folder: (folder / name).unlink()
+
+
+def with_text(text):
+    return lambda folder: (folder / "witness.json").write_text(text)
+
+
+def with_pipe(folder):
+    (folder / "states-00000.bin").unlink()
+    os.mkfifo(folder / "states-00000.bin")
+
+
+def with_name(folder):
+    edit(folder, lambda content: content.update({"class": "\x1b[31mX"}))
+
+
+FORM = "have another form than those of a run"
+
+
+@pytest.mark.parametrize(
+    ("damage", "spec", "options", "says"),
+    [
+        (without("witness.json"), "cycle", (), "holds no witness"),
+        (without("states-00000.bin"), "cycle", (), "has no file states-00000.bin, which the witness names"),
+        (with_pipe, "cycle", (), "has no file states-00000.bin, which the witness names"),
+        (with_text("{"), "cycle", (), FORM),
+        (with_text("[]"), "cycle", (), FORM),
+        (with_text("{}"), "cycle", (), FORM),
+        (with_text('{"format": 3}'), "cycle", (), FORM),
+        (with_text('{"format": 2}'), "cycle", (), "another format"),
+        (with_name, "cycle", (), "cycle.py has no spec ?[31mX"),
+        (None, "nothing", (), "nothing.py cannot be imported: No such file or directory"),
+        (None, "empty", (), "empty.py has no spec Cycle"),
+        (None, "cycle", ("--scenario", "two"), "cycle.py has no scenario two of Cycle"),
+        (None, "cycle", ("--properties", "large"), "--properties names large; the declared ones are: small, moves"),
+    ],
+)
+def test_a_wrong_input_of_the_checker_is_one_sentence(capsys, written, damage, spec, options, says):
+    """A verdict has the status 1, and nothing else. The sentence has no name of Python's."""
+    folder, path = written(CYCLE, "cycle")
+    path.with_name("empty.py").write_text("")
+    if damage is not None:
+        damage(folder)
+    assert witness_check.main([str(folder), str(path.with_name(f"{spec}.py")), *options]) == 2
     shown = capsys.readouterr()
-    assert shown.err.count("\n") == 1 and "holds no witness" in shown.err
+    assert not shown.out and shown.err.startswith("error: ") and shown.err.count("\n") == 1
+    assert says in shown.err and "Error" not in shown.err, shown.err
+
+
+def test_a_method_that_fails_is_refuted_with_its_state(capsys, written):
+    folder, path = written(CYCLE, "cycle")
+    path.write_text(CYCLE.replace("return self.x == 2", "return 1 // self.x == 2"))
+    assert "; in the state x=0\n" in refuted(capsys, folder, path)
 
 
 STEPS = '''"""Steps to a bound."""

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import random
+import struct
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import witness_check
 
 ROOT = Path(__file__).parents[2]
+RANK = struct.Struct(">I")
 
 SENDING = '''"""Sending."""
 
@@ -128,13 +130,13 @@ def edited(folder, change):
 
 def rewritten(folder, entry, ranks):
     """Replace the ranks of a choice of parameters by others, with their digest."""
-    content = b"".join(witness_check.RANK.pack(number) for number in ranks)
+    content = b"".join(RANK.pack(number) for number in ranks)
     (folder / entry["file"]).write_bytes(content)
     entry["sha256"] = hashlib.sha256(content).hexdigest()
 
 
 def numbers_of(folder, entry):
-    return [number for (number,) in witness_check.RANK.iter_unpack((folder / entry["file"]).read_bytes())]
+    return [number for (number,) in RANK.iter_unpack((folder / entry["file"]).read_bytes())]
 
 
 @pytest.mark.parametrize(

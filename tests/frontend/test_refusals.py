@@ -494,6 +494,15 @@ DECLARATIONS = {
     "class Odd(Spec):\n    x = bool\n    @invariant\n    def x(self):\n        return True": "Odd.x is declared twice",
     "class Odd(Spec):\n    x = bool\n    @action\n    def go(self): pass\n    @action\n    def go(self): pass": "twice",
     "class Odd(First):\n    def small(self):\n        return 1": "small is a state variable of First",
+    **{
+        f"class Mixed:\n    {part}\nclass Odd(Mixed, First): pass": "so that its y would be left out: write class Mix"
+        for part in (
+            *("y = bool", "y = Small", "y = Constant(2)", "y = Refinement(First)"),
+            *(f"@{role}\n    def y(self): return True" for role in ("action", "invariant", "reachable", "constraint")),
+        )
+    },
+    "class Odd(Spec):\n    x = bool\nOdd.y = bool": "Odd.y is declared after its class: write it in the body",
+    "class Odd(Spec):\n    x = bool\nOdd.y = invariant(lambda self: True)": "Odd.y is declared after its class",
     "class Odd(First):\n    small = None": "only a method can be removed with `small = None`",
     "class Odd(First):\n    nodes = 2": "to change its default, write nodes = Constant(2)",
     "class Odd(First):\n    stay = bool": "stay is a method of First: choose another name",

@@ -79,10 +79,15 @@ def test_a_setting_that_springs_application_reads_does_not_vanish(tmp_path, name
         assert not cluster(tmp_path, text).unknown
 
 
-@pytest.mark.parametrize("service", ["", " nginx", " [nginx]"])
-def test_a_service_that_is_no_mapping_has_no_settings(tmp_path, service):
-    found = cluster(tmp_path, f"{compose('{A: b}')}  web:{service}\n", "compose.yml")
+def test_an_empty_service_has_no_settings(tmp_path):
+    found = cluster(tmp_path, f"{compose('{A: b}')}  web:\n", "compose.yml")
     assert resolve(found)["min.insync.replicas"] == "2"
+
+
+@pytest.mark.parametrize("service", ["nginx", "[nginx]", "[{environment: {KAFKA_ACKS: 0}}]"])
+def test_a_service_that_is_no_mapping_is_refused(tmp_path, service):
+    with pytest.raises(UserError, match="web is no mapping of names to values"):
+        cluster(tmp_path, f"{compose('{A: b}')}  web: {service}\n", "compose.yml")
 
 
 @pytest.mark.parametrize("name", ["BOOTSTRAP_SERVERS", "CLIENT_ID", "PRODUCER_BOOTSTRAP_SERVERS"])
@@ -190,3 +195,31 @@ def test_what_exactly_once_gives_is_said_and_not_suggested(tmp_path, guarantee, 
 def test_topic_settings_of_streams_are_those_of_its_internal_topics(tmp_path, line, is_noted):
     notes = cluster(tmp_path, f"application.id=a\nbootstrap.servers=b\n{line}\n", "streams.properties").notes
     assert any("settings of its internal topics" in note for note in notes) == is_noted
+
+
+@pytest.mark.parametrize("other", ["http_proxy: x", "_JAVA: x", "A: b", "a.b: c", "'A-B': c", "A: {B: c}"])
+def test_another_variable_of_a_container_hides_none_of_kafka(tmp_path, other):
+    text = f"{compose('{A: b}')}  broker:\n    environment:\n      {other}\n      KAFKA_DEFAULT_REPLICATION_FACTOR: 2\n"
+    assert resolve(cluster(tmp_path, text, "compose.yml"))["replication.factor"] == "2"
+
+
+def test_variables_with_small_letters_are_variables(tmp_path):
+    assert resolve(cluster(tmp_path, "http_proxy=x\nKAFKA_ACKS=1\n", ".env"))["acks"] == "1"
+
+
+@pytest.mark.parametrize("place", ["Environment", "enviroment", "ENV", "environments", "env_files"])
+def test_a_misspelt_place_of_variables_is_refused(tmp_path, place):
+    text = f"{compose('{A: b}')}  broker:\n    {place}: {{KAFKA_DEFAULT_REPLICATION_FACTOR: 2}}\n"
+    with pytest.raises(UserError, match=f"{place} is no part of a container or service"):
+        cluster(tmp_path, text, "compose.yml")
+
+
+def test_a_group_of_topics_of_a_source_is_noted(tmp_path):
+    text = "connector.class=ASource\ntopic.creation.groups=small\ntopic.creation.small.replication.factor=1\n"
+    assert "topic.creation.small.replication.factor" in " ".join(cluster(tmp_path, text, "c.properties").notes)
+
+
+def test_a_setting_of_a_channel_of_another_connector_is_noted(tmp_path):
+    text = CHANNEL + "mp.messaging.outgoing.b.connector=smallrye_kafka\nmp.messaging.outgoing.b.acks=0\n"
+    notes = cluster(tmp_path, text, "application.properties").notes
+    assert "settings of clients that the answers are not about: mp.messaging.outgoing.b.acks" in notes

@@ -110,7 +110,6 @@ spec:
         (POD.replace("NAME", "tmp"), "ephemeral"),
         (POD.replace("NAME", "data"), "kept"),
         # What is no table is left out.
-        (POD.replace("NAME", "data").replace(": [{name", ": [x, {name"), "kept"),
         # The image alone, and one variable among others, show that a container runs a broker.
         (SERVICE.replace(VARIABLES, MIN_ISR).replace("apache/kafka", "r/x/cp-kafka:7.5@sha256:0"), "ephemeral"),
         (SERVICE.replace("apache/kafka", "own").replace("{", "{KAFKA_HEAP_OPTS: x, "), "ephemeral"),

@@ -67,6 +67,11 @@ def test_capitals_in_a_value(role, name, text, of_java, of_librdkafka):
         assert (key and key.value_of(text)) == value
 
 
+@pytest.mark.parametrize(("space", "value"), [(" ", "1"), ("\t", "1"), ("\r", "1"), ("\u00a0", None), ("\x85", None)])
+def test_spaces_around_a_value_are_those_of_java(space, value):
+    assert key_of("producer", "java", "retries").value_of(f"{space}1{space}") == value
+
+
 @pytest.mark.parametrize(
     ("written", "value"),
     [

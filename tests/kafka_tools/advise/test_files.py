@@ -428,3 +428,56 @@ def test_a_value_with_quotes_inside_is_no_quoted_value(tmp_path):
     path = tmp_path / "producer.properties"
     path.write_text('acks=all\nsasl.jaas.config=org.example.Module required username="a";\n')
     assert set(read(str(path)).roles) == {"producer"}
+
+
+def resource(kind, spec):
+    return {"apiVersion": "v1", "kind": kind, "spec": spec}
+
+
+def pod(**container):
+    return resource("Pod", {"containers": [{"env": [{"name": "KAFKA_ACKS", "value": "1"}], **container}]})
+
+
+SECTION = {"producer": {"acks": "all"}}
+NO_MAPPING, NO_LIST, NO_NAME = "is no mapping of names to values", "is no list", "a variable of a container has no name"
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        (SECTION | {"topic": [{"min.insync.replicas": 2}]}, f"topic {NO_MAPPING}"),
+        (SECTION | {"broker": "min.insync.replicas=2"}, f"broker {NO_MAPPING}"),
+        (resource("KafkaTopic", {"config": [{"min.insync.replicas": 2}]}), f"config {NO_MAPPING}"),
+        (resource("Kafka", [{"kafka": {}}]), f"spec {NO_MAPPING}"),
+        ({"apiVersion": "v1", "kind": "KafkaTopic", "Spec": {}}, "KafkaTopic has no spec"),
+        (resource("Kafka", {"kafka": {"storage": {"volumes": 5}}}), f"volumes {NO_LIST}"),
+        (resource("Pod", {"containers": {"name": "a"}}), f"containers {NO_LIST}"),
+        (resource("Pod", {"containers": ["a"]}), f"containers has an item that {NO_MAPPING}"),
+        (
+            resource("Deployment", {"template": {"containers": [{}]}}),
+            "Deployment has no containers.*",
+        ),
+        (pod(env=["KAFKA_ACKS=1", ["KAFKA_RETRIES=0"]]), NO_NAME),
+        (pod(env=[{"key": "KAFKA_ACKS", "value": "1"}]), NO_NAME),
+        (pod(env=5), f"environment {NO_LIST}"),
+        (pod(image="apache/kafka:4.1.0", volumeMounts=5), f"volumeMounts {NO_LIST}"),
+    ],
+)
+def test_a_part_of_another_form_is_refused(tmp_path, document, says):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(UserError, match=f"x.json: .*{says}, and its settings would be left out"):
+        read(str(path))
+
+
+def test_a_list_in_a_list_is_not_dropped(tmp_path):
+    path = tmp_path / "producer.json"
+    path.write_text(json.dumps({"acks": ["all", ["0"]]}))
+    assert settings(read(str(path)), "producer") == {"acks": "all", "acks[1]": "0"}
+
+
+@pytest.mark.parametrize(("roles", "disks"), [("broker", 1), (["controller"], 0), (5, 0), (None, 1)])
+def test_the_roles_of_a_node_pool(tmp_path, roles, disks):
+    path = tmp_path / "pool.json"
+    path.write_text(json.dumps(resource("KafkaNodePool", {"roles": roles, "storage": {"type": "ephemeral"}})))
+    assert len(read(str(path)).disks) == disks
