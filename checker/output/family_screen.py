@@ -17,7 +17,7 @@ from checker.run.finished import FinishedRun
 from checker.run.request import Run
 
 _HOLD, _SHOWN, _STOPPED, _DIFFER = "hold", "show a violation", "stopped", "differ"
-_MEANING = "expected violations show bugs and hazards: run I7 shows one, --verbose each row"
+_MEANING = "expected violations show bugs: --verbose names them, run NAME shows one"
 _LONG = 120.0
 """Seconds from which on the display counts minutes."""
 
