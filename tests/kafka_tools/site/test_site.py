@@ -1,5 +1,6 @@
 """The site: built strictly from docs/ with some entries of the museum, and used in a browser without a network."""
 
+import functools
 import re
 
 import pytest
@@ -40,6 +41,15 @@ def missing_pyodide(monkeypatch):
         raise MissingExtraError("npm is not installed")
 
     monkeypatch.setattr(pyodide_package, "pyodide_files", pyodide_files)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def long_pages():
+    """Compute the long pages once: each site has the same, and they take most of its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        computed = {name: functools.cache(render) for name, render in site_builder.LONG_PAGES.items()}
+        patch.setattr(site_builder, "LONG_PAGES", computed)
+        yield
 
 
 @pytest.fixture(scope="module")
