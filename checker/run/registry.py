@@ -550,6 +550,7 @@ def _family(name: str, target: str, modules: list[ModuleType]) -> Family:
     scenarios = {id(scenario): scenario for module in modules for scenario in _scenarios_of(module)}
     specs = [spec for module in modules for spec in _specs_of(module)]
     _require_names(modules, list(scenarios.values()))
+    _require_specs(modules, specs)
     entries = tuple(
         SpecEntry(name, f"{target}/{spec.name}", spec, tuple(each for each in scenarios.values() if each.spec is spec))
         for spec in specs
@@ -570,6 +571,18 @@ def _require_names(modules: list[ModuleType], scenarios: list[Scenario]) -> None
             message = f"two scenarios of {scenario.spec.name} have the name {scenario.name}: give each its own"
             raise assignment_error(module, "scenarios", message)
         known.add((scenario.spec, scenario.name))
+
+
+def _require_specs(modules: list[ModuleType], specs: list[type[Spec]]) -> None:
+    """Raise SpecError if a module lists a scenario of a spec that is not here: nothing would run it."""
+    for module in modules:
+        for scenario in _scenarios_of(module):
+            if scenario.spec not in specs:
+                message = (
+                    f"scenario {scenario.name} is of {scenario.spec.__name__}, which this file or package does not "
+                    "define: list it beside the class, or derive a class of your own"
+                )
+                raise assignment_error(module, "scenarios", message)
 
 
 def _specs_of(module: ModuleType) -> list[type[Spec]]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from checker.errors import Disabled, InputError, SpecError, exception_text
 from checker.explain.guards import why_disabled
+from checker.frontend.program import compile_spec
 from checker.language.interpreter import State, call_text
 from checker.language.spec import Spec
 from checker.output import styled_lines
@@ -35,8 +36,8 @@ class ConformanceResult:
     """The result of a search over pairs.
 
     `pairs` counts the pairs of states, `steps` the calls that the spec allows, `refusals` those that it forbids.
-    `calls` is a shortest run to the `difference`, or empty; `state` is then the state of the spec. `is_complete`: no
-    pair was left out. `leaves_out` are the actions that no run takes.
+    `calls` is a shortest run to the `difference`, or empty; `state` is then the state of the spec. `is_complete`: a
+    step was compared, and no pair was left out. `leaves_out` are the actions that no run takes.
     """
 
     spec: Spec
@@ -56,9 +57,10 @@ class ConformanceResult:
 
     def __str__(self) -> str:
         counts = f"{quantity(self.pairs, 'pair')}, {quantity(self.steps, 'step')}"
-        counts += f", {self.refusals:,} of them forbidden" if self.refusals else ""
+        counts += f", {self.refusals:,} forbidden" if self.refusals else ""
         if self.state is None:
-            end = "no difference is possible" if self.is_complete else "undecided, no difference so far"
+            open_end = "undecided, no difference so far" if self.steps else "undecided, no step was compared"
+            end = "no difference is possible" if self.is_complete else open_end
             without = f" without {', '.join(self.leaves_out)}" if self.leaves_out else ""
             return f"{self.spec.name}: {end}{without}: {counts}"
         run = "\n".join(f"  {number} {call}" for number, call in enumerate(self.calls, 1))
@@ -111,6 +113,7 @@ def conform(spec: type[Spec] | Spec, adapter: type[Adapter], most_pairs: int = M
     a type's bounds.
     """
     driven = spec if isinstance(spec, Spec) else spec()
+    compile_spec(driven)
     require_methods(driven, adapter)
     with driven.bound():
         return _PairSearch(driven, adapter, most_pairs).result()
@@ -133,6 +136,7 @@ class _PairSearch:
         try:
             self._search()
         except _DifferenceError as error:
+            self._require_repeatable(error.pair)
             text, calls, last = error.text, tuple(map(str, error.pair.path)), error.pair.state
             error.pair.adapter.close()
         finally:
@@ -143,7 +147,7 @@ class _PairSearch:
             len(self._known),
             self._steps,
             self._refusals,
-            self._is_complete,
+            self._is_complete and self._steps > 0,
             self._adapter.leaves_out,
             text,
             calls,
@@ -241,9 +245,7 @@ class _PairSearch:
 
     def _arrive(self, pair: _Pair) -> None:
         """Compare the implementation with the spec, and add the pair if it is new."""
-        seen, expected = pair.adapter.observe(), pair.adapter.project(self._spec.in_state(pair.state))
-        if seen != expected:
-            raise _DifferenceError("\n".join(f"  {line}" for line in differences(expected, seen)), pair)
+        self._compare(pair)
         pair = replace(pair, identity=self._identity(pair.adapter))
         key = pair.state, pair.identity
         if key in self._known:
@@ -254,6 +256,29 @@ class _PairSearch:
         else:
             self._known.add(key)
             self._waiting.append(pair)
+
+    def _compare(self, pair: _Pair) -> None:
+        seen, expected = pair.adapter.observe(), pair.adapter.project(self._spec.in_state(pair.state))
+        if seen != expected:
+            raise _DifferenceError("\n".join(f"  {line}" for line in differences(expected, seen)), pair)
+
+    def _require_repeatable(self, pair: _Pair) -> None:
+        """Raise InputError if a new implementation does not differ after the same calls, as with a class attribute."""
+        if not pair.path or self._replays:
+            return
+        self._replays = True
+        try:
+            # The state of the spec is that before a step that it forbids.
+            again = self._after_call(replace(pair, path=pair.path[:-1]), pair.path[-1], pair.state)
+            self._compare(again)
+        except _DifferenceError as error:
+            error.pair.adapter.close()
+            return
+        again.adapter.close()
+        raise InputError(
+            f"{type(pair.adapter).__name__} differs from the spec as a copy only: copies share state or lose a part of "
+            "it, or it is not deterministic; define fork(self), which returns an independent copy, or raises TypeError"
+        )
 
     def _require_independent(self, origin: _Pair) -> None:
         """Raise InputError if a call on a copy changed its original, as with a closure: deepcopy does not copy it."""

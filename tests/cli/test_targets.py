@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from checker.cli.app import main
 from checker.run import registry, spec_folders
 from tests.cli.conftest import TOY
 
@@ -401,3 +402,19 @@ def test_a_name_that_looks_like_an_entry_gets_the_nearest_entries(checker, comma
     outcome = checker(command, name)
     assert (outcome.status, outcome.out) == (2, "")
     assert says in outcome.err
+
+
+@pytest.mark.parametrize(
+    "scenario", ["Scenario(Kip101, 'mine')", "Bug('mine', Kip101, {'weak_isr': 7}, faulty={}, fixed={})"]
+)
+def test_a_scenario_of_another_files_spec_is_refused(scenario, tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from checker.language import Bug, Scenario, Spec, Range, action\n"
+        "from specs.replication.kip101 import Kip101\n\n\n"
+        "class Own(Spec):\n    n = Range(0, 1)\n\n    @action\n    def stay(self):\n        self.n = 0\n\n\n"
+        f"scenarios = [Scenario(Own, 'usual'), {scenario}]\n"
+    )
+    assert main(["run", str(file)]) == 2
+    errors = " ".join(capsys.readouterr().err.split())
+    assert f"{file}:13:" in errors and "mine is of Kip101, which this file or package does not define" in errors

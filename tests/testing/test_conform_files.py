@@ -1,5 +1,7 @@
 """`conform FILE.py`: a class of a library beside its spec, exit statuses, and mistakes of adapters."""
 
+import re
+
 import pytest
 
 from checker.cli.app import main
@@ -98,11 +100,24 @@ def test_a_difference_outranks_an_undecided_search(run):
         (("spec = Counts", ""), (), "Counting in {} names no spec: add spec = ... with the class of the spec"),
         (("", ""), ("--kafka", "4.3.1"), "--kafka: {} has adapters, and no class of Kafka is called"),
         (("def add(self):\n        self.count += 1\n", ""), (), "Counting has no method for add"),
+        (("spec = Counts", "spec = Counts()"), (), "name the class of a spec, and set its constants with --set"),
+        (("spec = Counts", "spec = Spec"), (), "name the class of a spec, and set its constants with --set"),
+        (("self.count += 1\n\n\nclass", "while True:\n            pass\n\n\nclass"), (), "a while loop is not part of"),
         (("return self.count", "return self.total"), (), "counts.py:26:16: "),
         (("self.count = 0", "raise OSError('no server')"), (), "counts.py:20:9: "),
         (("self.count < self.limit", "True"), (), "counts leaves the bounds of a type"),
     ],
-    ids=["no spec", "an option of Kafka's classes", "no method", "observe fails", "start fails", "bounds"],
+    ids=[
+        "no spec",
+        "an option of Kafka's classes",
+        "no method",
+        "an instance",
+        "the base of specs",
+        "a loop",
+        "observe fails",
+        "start fails",
+        "bounds",
+    ],
 )
 def test_a_mistake_is_one_sentence(run, change, words, message, tmp_path):
     before, after = change
@@ -110,6 +125,31 @@ def test_a_mistake_is_one_sentence(run, change, words, message, tmp_path):
     status, out, errors = run(changed, *words)
     assert (status, out) == (2, "")
     assert message.format(tmp_path / "counts.py") in errors.replace("\n    ", " ") and "Traceback" not in errors
+
+
+def test_a_difference_of_copies_alone_is_none_of_the_implementation(run):
+    shared = COUNTS.replace("self.count = 0", "self.box[0] = 0").replace("return self.count", "return self.box[0]")
+    shared = shared.replace("        self.count += 1\n\n    def observe", "        self.box[0] += 1\n\n    def observe")
+    other = "\n    @action\n    def stay(self):\n        require(self.count == 0)\n\n\nclass Counting"
+    shared = shared.replace("\n\nclass Counting", other).replace("    spec = Counts", "    spec, box = Counts, [0]")
+    status, out, errors = run(shared + "\n    def stay(self):\n        pass\n")
+    assert (status, out) == (2, "") and "Counting differs from the spec as a copy only" in errors
+
+
+def test_nothing_compared_is_undecided(run):
+    status, out, _ = run(COUNTS.replace("spec = Counts", "spec, leaves_out = Counts, ('add',)"))
+    assert status == 3 and "undecided, no step was compared without add: 1 pair, 0 steps" in out
+
+
+def test_adapters_of_one_name_are_compared_each(run):
+    late = "\n\ndef late(Base):\n    class Counting(Base):\n        def add(self):\n            self.count += 2\n"
+    status, out, _ = run(f"{COUNTS}{late}    return Counting\n\n\nLate = late(Counting)\n")
+    assert status == 1 and re.findall(r"^(\w+): ", out, re.MULTILINE) == ["Counting", "Late"]
+
+
+def test_an_adapter_without_a_spec_beside_others_is_named(run):
+    status, out, errors = run(f"{COUNTS}\n\nclass Other(Counting):\n    spec = None\n")
+    assert (status, out) == (2, "") and "Other in" in errors and "names no spec" in errors
 
 
 def test_an_unknown_adapter_is_named(run):
