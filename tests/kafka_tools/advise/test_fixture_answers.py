@@ -42,9 +42,8 @@ def failures_of(folder):
 
 
 def parametrize_folders(folders, is_slow):
-    marked = [
-        pytest.param(folder, marks=[pytest.mark.slow] if is_slow(folder) else [], id=folder.name) for folder in folders
-    ]
+    marks = {True: [pytest.mark.sampled(2)], False: []}
+    marked = [pytest.param(folder, marks=marks[is_slow(folder)], id=folder.name) for folder in folders]
     return pytest.mark.parametrize("folder", marked)
 
 

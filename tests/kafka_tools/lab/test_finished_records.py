@@ -56,7 +56,7 @@ MODELS = [
 CASES = [
     # One for each mapping, and one with snapshots. The slow tests explore more states of every model.
     *((*model, MOST_STATES) for model in MODELS[:5]),
-    *(pytest.param(*model, MOST_STATES_IN_CI, marks=pytest.mark.slow) for model in MODELS),
+    *(pytest.param(*model, MOST_STATES_IN_CI, marks=pytest.mark.sampled(2)) for model in MODELS),
 ]
 
 IDEMPOTENT_STEPS = (

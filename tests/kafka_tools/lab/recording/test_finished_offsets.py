@@ -164,7 +164,7 @@ def violated(spec: Spec, state: State) -> frozenset[str]:
     return frozenset(name for name in FORGETTING.checked if not spec.holds(name, state))
 
 
-@pytest.mark.parametrize("walks", [1, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("walks", [1, pytest.param(12, marks=pytest.mark.sampled(2))])
 @pytest.mark.parametrize(("version", "constants"), MODELS)
 def test_finished_offsets_have_no_future(version, constants, walks):
     spec = Partition(**(replication_rules(version, "kraft") | AS_RECORDED | BOUNDS | constants))
