@@ -264,7 +264,7 @@ def conform(
         int | None, option("--max-pairs", min=1, metavar="N", help="Adapters: compare in at most N pairs.")
     ] = None,
 ) -> int:
-    """Compare an implementation with a spec: your own, by an adapter, or Kafka's own class.
+    """Compare an implementation or Kafka's class with a spec.
 
     FILE.py has a subclass of checker.testing.Adapter with the attribute `spec`. The command compares the implementation
     with the spec in every pair of their states, breadth-first, and prints a shortest run to a difference.

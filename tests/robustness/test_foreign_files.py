@@ -66,7 +66,8 @@ WORDS: dict[tuple[str, str], list[str]] = {
 """For each option or argument that may be a folder, words of a command line that give it the folder DIR."""
 
 FILES = {"--json", "--junit", "--sarif", "file", "--ledger", "--update-docs", "--spec", "--certificate", "--history"}
-FILES |= {"trace", "log", "files", "--mapping", "--from", "name", "traces replay --out", "show --out", "audit --html"}
+FILES |= {"trace", "log", "files", "--mapping", "--from", "name", "conform spec"}
+FILES |= {"traces replay --out", "show --out", "audit --html"}
 """The options and arguments of which the value is a file, which the command reads or writes under that name."""
 
 
