@@ -2,7 +2,7 @@
 
 Each is verified as a whole: every state and every step. The results of methods are kept; for a sample of the scenarios
 the answer is the same without this. Every scenario is accounted for: it has a verified witness, or there is a reason
-for none.
+for none. CI verifies those up to 5,000 states and each second larger one; `-m "slow or exhaustive"` verifies all.
 """
 
 import sys
@@ -21,6 +21,7 @@ from checker.run.plan import Plan
 from checker.run.request import Request, runs_for
 
 MOST_STATES = 20_000
+LARGE = 5_000
 WITHOUT_MEMO = slice(150, None, 25)
 """The sample, of sets that are not large: the plain run takes up to 25 times as long."""
 WITH_A_VIEW = "replication/kip320_history/two_replicas"
@@ -35,6 +36,13 @@ def small_scenarios():
     """Return the scenarios with a witness to verify, the largest first: the processes then end together."""
     small = {name: states for name, states in states_of_scenarios().items() if states is not None}
     return sorted((name for name in small if small[name] <= MOST_STATES), key=lambda name: (-small[name], name))
+
+
+def witnesses_to_verify():
+    """Return the small scenarios as parameters of a test."""
+    states = states_of_scenarios()
+    marks = {True: pytest.mark.sampled(2), False: pytest.mark.slow}
+    return [pytest.param(name, marks=marks[states[name] > LARGE]) for name in small_scenarios()]
 
 
 def file_of(run):
@@ -52,7 +60,7 @@ def test_no_scenario_is_left_out(record_property):
     """The scenarios are those of the specs themselves; the tests below are one for each small one."""
     declared, states = [run.name for run in runs_for(Request(())) if run.scenario], states_of_scenarios()
     assert len(declared) == len(set(declared)) > 800
-    tested = set(test_every_small_scenario_has_a_witness.pytestmark[1].args[1])
+    tested = {given.values[0] for given in test_every_small_scenario_has_a_witness.pytestmark[0].args[1]}
 
     def account(name):
         if name in tested:
@@ -68,8 +76,7 @@ def test_no_scenario_is_left_out(record_property):
     assert counts.total() == len(declared)
 
 
-@pytest.mark.parametrize("target", small_scenarios())
-@pytest.mark.slow
+@pytest.mark.parametrize("target", witnesses_to_verify())
 def test_every_small_scenario_has_a_witness(capsys, tmp_path, record_property, target):
     (run,) = runs_for(Request((target,)))
     written = []
