@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from checker.errors import CollectedErrors, InputError, SizeError, SpecError, UserError
@@ -18,6 +18,11 @@ from checker.run.plan import DEADLOCK, Stop
 from checker.run.result import Violation
 
 EXIT_OK, EXIT_VIOLATED, EXIT_WRONG_INPUT, EXIT_STOPPED = 0, 1, UserError.exit_status, 3
+
+
+def worst_status(statuses: Iterable[int]) -> int:
+    """Return the exit status of several comparisons: a difference outranks one that is undecided."""
+    return max(statuses, key=[EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED].index)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from checker.language.error_location import with_location
 from checker.language.spec import Spec
 from checker.printable import printable_lines
 from checker.run import registry
-from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, settings_of
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, settings_of, worst_status
 from checker.testing.adapter import Adapter
 from checker.testing.conformance import ConformanceResult, conform
 
@@ -48,13 +48,13 @@ def conform_adapters(adapters: Mapping[str, type[Adapter]], settings: Sequence[s
 
     `settings` are `NAME=VALUE` texts of constants. Raises UserError if the spec or an adapter is wrong.
     """
-    statuses = set()
+    statuses = []
     for name, adapter in adapters.items():
         result = _result_of(name, adapter, settings, most_pairs)
         print(printable_lines(f"{name}: {result}"), flush=True)
         ends = EXIT_OK if result.is_complete else EXIT_STOPPED
-        statuses.add(EXIT_VIOLATED if result.difference else ends)
-    return EXIT_VIOLATED if EXIT_VIOLATED in statuses else max(statuses)
+        statuses.append(EXIT_VIOLATED if result.difference else ends)
+    return worst_status(statuses)
 
 
 def _result_of(name: str, adapter: type[Adapter], settings: Sequence[str], most_pairs: int) -> ConformanceResult:

@@ -108,9 +108,9 @@ def conform(spec: type[Spec] | Spec, adapter: type[Adapter], most_pairs: int = M
     one that it forbids: with all values of the parameters; where these are too many, with all arguments that the spec
     allows in some state. The answer holds for the bounds of the spec, and for an implementation that keeps its whole
     state in the adapter's attributes; see `Adapter.fork` and `Adapter.identity`. A search that reaches `most_pairs` is
-    undecided. Raises SpecError if the adapter has no method for an action or the spec no initial state, InputError if
-    the state of the implementation cannot be compared, or copies of it share a part, and BoundsError if the spec leaves
-    a type's bounds.
+    undecided. Raises SpecError if the spec is outside the language or has no initial state, or the adapter no method
+    for an action, InputError if the state of the implementation cannot be compared, or copies of it share a part, and
+    BoundsError if the spec leaves a type's bounds.
     """
     driven = spec if isinstance(spec, Spec) else spec()
     compile_spec(driven)

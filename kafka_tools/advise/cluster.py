@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
-from checker.errors import InputError
+from checker.errors import InputError, nearest_names
 from kafka_tools.advise import file_conflicts, frameworks
 from kafka_tools.advise.broker_disks import EPHEMERAL, KEPT, UNKNOWN
 from kafka_tools.advise.configuration_keys import (
@@ -475,7 +474,7 @@ def _printable(given: WrittenSetting, role: Role, client: Client, known: bool) -
     # In nested form, no name can be a piece of a value.
     pattern = _NESTED_NAME if given.file.endswith(NESTED_SUFFIXES) else _NAME
     is_name = pattern.fullmatch(name) and given.value
-    if is_plain and (known or is_name or difflib.get_close_matches(name, names_of(role, client), 1, SIMILAR)):
+    if is_plain and (known or is_name or nearest_names(name, names_of(role, client), 1, SIMILAR)):
         return name
     return f"a name that is not printed ({given.where})"
 

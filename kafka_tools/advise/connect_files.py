@@ -7,13 +7,12 @@ Server runs a connector without Connect, with a producer of its own.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from checker.errors import InputError
+from checker.errors import InputError, nearest_names
 from kafka_tools.advise.configuration_keys import CLIENT_ROLES, KEYS, Role, connect_worker_names
 from kafka_tools.advise.nested_settings import Table
 from kafka_tools.advise.written_settings import ConfigurationFile, FileBuilder, Framework, Precedence, WrittenSetting
@@ -224,7 +223,7 @@ def _refuse_misplaced_override(given: WrittenSetting) -> None:
             if given.name != name and not given.name.endswith(f".{name}"):
                 continue
             prefix = given.name.removesuffix(name).rstrip(".")
-            is_near = bool(difflib.get_close_matches(prefix, (f"{role}.override", role), 1, 0.75))
+            is_near = bool(nearest_names(prefix, (f"{role}.override", role), 1, 0.75))
             if is_near or (prefix == "" and name not in _OF_PLUGINS):
                 raise InputError(
                     f"{given.where}: Kafka Connect does not read {given.name}: write {role}.override.{name}"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from checker.errors import InputError
+from checker.errors import InputError, nearest_names
 from kafka_tools.advise import broker_disks
 from kafka_tools.advise.environment_files import is_on_command_line
 from kafka_tools.advise.nested_settings import FormError, Table, flat, items, line_of, mappings, plain, section, texts
@@ -112,7 +111,7 @@ def environments(path: Path, document: Table) -> Iterator[list[WrittenSetting]]:
     """
     for container in _containers(document):
         for name in container:
-            meant = difflib.get_close_matches(name.lower(), _PLACES.values(), 1, 0.85)
+            meant = nearest_names(name.lower(), _PLACES.values(), 1, 0.85)
             if meant and name not in _PLACES:
                 raise FormError(f"{plain(name)} is no part of a container or service")
         for name in ("environment", "env"):

@@ -6,11 +6,11 @@ kafka-python, Filebeat, Telegraf, Fluentd, Vector, the OpenTelemetry Collector, 
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from functools import cache
 
+from checker.errors import nearest_names
 from kafka_tools.advise.configuration_keys import LIBRDKAFKA_ALIASES, ROLES, Client, Role, key_of, names_of
 from kafka_tools.advise.kubernetes_files import NOT_READ
 
@@ -99,11 +99,11 @@ def _misspelt(words: Sequence[str], client: Client) -> str | None:
     """
     for start in range(len(words)):
         end = ".".join(words[start:])
-        close = difflib.get_close_matches(end, _important_settings(client), 1, SIMILAR)
+        close = nearest_names(end, _important_settings(client), 1, SIMILAR)
         if not close or (start == len(words) - 1 and end[0] != close[0][0]):
             continue
         # A whole name that is nearer to a setting without an effect resembles that one.
-        if start or difflib.get_close_matches(end, _names(client), 1, SIMILAR) == close:
+        if start or nearest_names(end, _names(client), 1, SIMILAR) == close:
             return close[0]
     return None
 
@@ -118,6 +118,6 @@ def suggestion(name: str, client: Client) -> str:
     meant = similar_setting(name, client)
     if meant is None:
         known = {known: role for role in reversed(ROLES) for known in names_of(role, client)}
-        close = difflib.get_close_matches(name.replace("_", ".").lower(), known, 1, SIMILAR)
+        close = nearest_names(name.replace("_", ".").lower(), known, 1, SIMILAR)
         meant = (known[close[0]], close[0]) if close else None
     return f" (did you mean {meant[1]}, of the {meant[0]}?)" if meant else ""

@@ -193,7 +193,6 @@ def record(
     command turns on the loggers of the brokers that `cluster up` started, and turns their lines into events. With
     --bootstrap, it runs a proxy before each broker of a cluster, and clients connect to the address that it prints.
     """
-
     if bootstrap is not None:
         from kafka_tools.lab.recording.bootstrap_command import record_through_proxies
 

@@ -18,7 +18,7 @@ from checker.output.junit import JUnitReport
 from checker.output.reports import ReportTarget
 from checker.printable import quantity
 from checker.run import registry
-from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED
+from checker.run.request import EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED, worst_status
 from kafka_tools.experiments.releases import release
 from kafka_tools.lab.conformance import explore_command
 from kafka_tools.lab.conformance.bridge import partition_bridge
@@ -101,7 +101,7 @@ def conform(options: ConformOptions) -> int:
             with partition_bridge(version, options.library) as bridge:
                 print(f"PartitionChangeBuilder of {bridge.name} beside {options.name}\n", flush=True)
                 statuses.append(_conform_release(spec, version, bridge, report))
-    return _worst(statuses)
+    return worst_status(statuses)
 
 
 def explore(options: ConformOptions) -> int:
@@ -110,7 +110,7 @@ def explore(options: ConformOptions) -> int:
     Raises InputError if the name of the search or a release is wrong, or the classes cannot be called.
     """
     _require_releases(options)
-    return _worst(explore_command.explore(options.name, options.versions, options.library))
+    return worst_status(explore_command.explore(options.name, options.versions, options.library))
 
 
 def _require_releases(options: ConformOptions) -> None:
@@ -118,10 +118,6 @@ def _require_releases(options: ConformOptions) -> None:
         release(version)
     if options.library is not None and len(options.versions) > 1:
         raise InputError("--lib has the jars of one release: name it with --kafka, for the rules of the spec")
-
-
-def _worst(statuses: Iterable[int]) -> int:
-    return max(statuses, key=[EXIT_OK, EXIT_STOPPED, EXIT_VIOLATED].index)
 
 
 def _conform_release(spec: type[Partition], version: str, bridge: Answering, report: JUnitReport | None) -> int:
